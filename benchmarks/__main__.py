@@ -1,0 +1,49 @@
+"""`python -m benchmarks [bulk|list|rps|failover] [--quick]`"""
+
+import argparse
+import asyncio
+import os
+import platform
+import tempfile
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from benchmarks import bulk, failover, listing, rps
+from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
+from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
+
+BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
+    "bulk": bulk.run,
+    "list": listing.run,
+    "rps": rps.run,
+    "failover": failover.run,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("which", nargs="*", metavar="|".join(BENCHMARKS), help="all of them if none is named")
+    parser.add_argument("--quick", action="store_true", help="small sizes: whether it works, not what it reaches")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.which if name not in BENCHMARKS]
+    if unknown:
+        parser.error(f"no such benchmark: {', '.join(unknown)}")
+    try:
+        jars(BROKER_VERSION)
+    except JarsUnavailable as error:
+        parser.error(f"stock Kafka {BROKER_VERSION} cannot be resolved: {error}")
+    asyncio.run(_run(arguments.which or list(BENCHMARKS), quick=arguments.quick))
+    return 0
+
+
+async def _run(which: list[str], *, quick: bool) -> None:
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
+        directory = Path(name)
+        async with EmbeddedZooKeeper(directory / "zookeeper") as zookeeper:
+            for benchmark in which:
+                print(await BENCHMARKS[benchmark](zookeeper.address, directory, quick=quick), flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,179 @@
+"""What a benchmark runs against: one chroot of one ZooKeeper, six simulated brokers in a process, and controllers.
+
+Controllers come one at a time or stand by for each other: our server, or a stock broker 3.9.1 that holds no replicas
+(with Kafka's own thread counts, and a JVM that compiles as Kafka's start scripts let it).
+"""
+
+import asyncio
+import re
+import signal
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from benchmarks import frames
+from benchmarks.client import Address, Wire, until_controller
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.ops import Stat
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.stock.cluster import StockBroker
+from tests.stock.process import LoggedProcess
+
+STOCK_ID = 900
+SERVER_ID = 1000
+SESSION_MS = 6_000
+START_S = 180.0
+
+_BOOTSTRAP = re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE)
+_BROKERS = re.compile(rb"^ready brokers=", re.MULTILINE)
+_CLI = (sys.executable, "-m", "kafka_reassign_rpc.cli.main")
+_STOCK_OVERRIDES = {
+    "num.network.threads": "3",
+    "num.io.threads": "8",
+    "background.threads": "10",
+    "zookeeper.session.timeout.ms": str(SESSION_MS),
+    "socket.request.max.bytes": str(100 << 20),
+}
+
+
+class Server(LoggedProcess):
+    """Our server as its command starts it."""
+
+    def __init__(self, zookeeper: str, server_id: int, directory: Path) -> None:
+        super().__init__(directory / f"server-{server_id}.log")
+        self._zookeeper = zookeeper
+        self.id = server_id
+        self.address: Address = ("", 0)
+
+    async def start(self) -> None:
+        command = [*_CLI, "serve", "--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
+        command += ["--broker-id", str(self.id), "--zookeeper-session-timeout-ms", str(SESSION_MS)]
+        self.launch(command)
+        ready = await self.wait_for_line(_BOOTSTRAP, START_S)
+        self.address = (ready[1].decode(), int(ready[2]))
+
+    async def stop(self) -> None:
+        """As an operator stops it: the controllership is given up at once."""
+        self.send(signal.SIGTERM)
+        await self.ended()
+
+
+class Stock(StockBroker):
+    """A stock broker that is a controller and nothing else."""
+
+    jvm = ("-Xms1g", "-Xmx1g", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:-UsePerfData")
+
+    def __init__(self, zookeeper: str, directory: Path) -> None:
+        super().__init__(STOCK_ID, zookeeper, directory / "stock", _STOCK_OVERRIDES)
+
+    @property
+    def where(self) -> Address:
+        return "127.0.0.1", self.port
+
+
+class Cluster:
+    """A fleet on a chroot of its own. Leaving the block ends every process that was started in it."""
+
+    def __init__(self, zookeeper: str, name: str, directory: Path, *, bandwidth: int = 10_000_000_000) -> None:
+        self.zookeeper = f"{zookeeper}/{name}"
+        self.directory = directory / name
+        self._bandwidth = bandwidth
+        self._fleet = LoggedProcess(self.directory / "fleet.log")
+        self._zk = ZooKeeper(self.zookeeper)
+        self._started: list[LoggedProcess] = [self._fleet]
+
+    async def __aenter__(self) -> Self:
+        self.directory.mkdir(parents=True, exist_ok=True)
+        try:
+            await self._zk.start()
+            await self._zk.ensure_path("/")
+            command = [*_CLI, "fleet", "--zookeeper-connect", self.zookeeper]
+            command += ["--data-dir", str(self.directory / "data")]
+            command += ["--broker-ids", ",".join(map(str, frames.BROKERS)), "--bandwidth", str(self._bandwidth)]
+            self._fleet.launch(command)
+            await self._fleet.wait_for_line(_BROKERS, START_S)
+        except BaseException:
+            await self._end()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._end()
+
+    async def _end(self) -> None:
+        for process in reversed(self._started):
+            await process.kill()
+        await self._zk.close()
+
+    async def server(self, server_id: int = SERVER_ID) -> Server:
+        """Our server, started: the controller, or standing by where there is one."""
+        server = Server(self.zookeeper, server_id, self.directory)
+        self._started.append(server)
+        await server.start()
+        return server
+
+    async def stock(self) -> Stock:
+        """The stock broker, started; the controller as soon as nobody else is."""
+        stock = Stock(self.zookeeper, self.directory)
+        self._started.append(stock)
+        await stock.start()
+        return stock
+
+    def fleet_megabytes(self) -> float:
+        """Resident memory of the fleet's process, all brokers together (Linux)."""
+        status = Path(f"/proc/{self._fleet.pid}/status").read_text(encoding="ascii")
+        return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) / 1024
+
+    async def elected(self) -> Stat:
+        """The `/controller` znode that stands now."""
+        return (await self._zk.get(paths.CONTROLLER))[1]
+
+    async def create(
+        self, address: Address, topics: Mapping[str, int], replicas: int, size: int, timeout: float = 600
+    ) -> None:
+        """Topics (name -> partitions) with `size` bytes in each partition; returns when every broker shows them all."""
+        await self._zk.ensure_path("/simulated_fleet")
+        for topic, partitions in topics.items():
+            await self._zk.create(f"/simulated_fleet/{topic}", b"%d" % size)
+            with Wire(address, timeout) as wire:
+                answer = await asyncio.to_thread(wire.ask, frames.create(topic, partitions, replicas))
+            if failed := frames.created(answer):
+                raise RuntimeError(f"not created: {failed}")
+        await self.shown(topics, timeout)
+
+    async def shown(self, topics: Mapping[str, int], timeout: float = 600) -> None:
+        """Wait until every broker shows a leader for every partition."""
+        for broker in frames.BROKERS:
+            await asyncio.to_thread(_until_shown, await self._broker(broker), topics, timeout)
+
+    async def _broker(self, broker: int) -> Address:
+        data, _ = await self._zk.get(f"{paths.BROKER_IDS}/{broker}")
+        found = re.search(rb'"port": ?(\d+)', data)
+        assert found is not None
+        return "127.0.0.1", int(found[1])
+
+
+def _until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> None:
+    end = time.perf_counter() + timeout
+    with Wire(address, timeout) as wire:
+        for topic, partitions in topics.items():
+            while frames.led(wire.ask(frames.metadata([topic]))) < partitions:
+                if time.perf_counter() > end:
+                    raise TimeoutError(f"{topic} is not known everywhere")
+                time.sleep(0.1)
+
+
+async def controlling(address: Address, timeout: float = START_S) -> None:
+    """Wait until the node at `address` answers as the controller."""
+    await asyncio.to_thread(until_controller, address, timeout, 0.02)
+
+
+def spread(partitions: int, topics: int, prefix: str) -> Mapping[str, int]:
+    """So many partitions over so many topics, evenly."""
+    each = partitions // topics
+    return {f"{prefix}-{number}": each for number in range(topics)}

@@ -1,0 +1,97 @@
+"""From the loss of a controller to the first answer of the next one."""
+
+import asyncio
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.client import Address, until_controller
+from benchmarks.cluster import SERVER_ID, SESSION_MS, Cluster, Server, Stock, spread
+from benchmarks.tables import duration, ratio, show
+
+SIZES = (10_000, 100_000)
+PER_TOPIC = 1_000
+REPLICAS = 2
+BYTES = 10_000
+BOUND_S = 300.0
+HEAD = (
+    "partitions",
+    "stopped, since the signal",
+    "killed, since the election",
+    "killed, since the kill",
+    "stock, since the election",
+    "since the kill",
+    "ratio",
+    "replicas in the fleet's process",
+    "its memory",
+)
+
+
+class Failover(NamedTuple):
+    """Seconds until the next controller answers, since the old one was ended and since the new one was elected."""
+
+    since_end: float
+    since_election: float
+
+
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    rows = []
+    for size in SIZES[:1] if quick else SIZES:
+        async with Cluster(zookeeper, f"failover-{size}", directory) as cluster:
+            rows.append(await _one(cluster, size, with_stock=not quick))
+            print(f"  failover: {rows[-1]}", flush=True)
+    return show(
+        "failover: a server stands by, the controller is stopped (SIGTERM) or killed (-9)",
+        HEAD,
+        rows,
+        [f"sessions of {SESSION_MS / 1000:.0f} s: most of what passes since a kill; ratio: since the election"],
+    )
+
+
+async def _one(cluster: Cluster, size: int, *, with_stock: bool) -> list[str]:
+    topics = spread(size, size // PER_TOPIC, "t")
+    first = await cluster.server()
+    await cluster.create(first.address, topics, REPLICAS, BYTES)
+    second = await cluster.server(SERVER_ID + 1)
+    stopped = await _measure(cluster, first, second.address, kill=False)
+    third = await cluster.server(SERVER_ID + 2)
+    await asyncio.sleep(5)
+    killed = await _measure(cluster, second, third.address, kill=True)
+    stock: Failover | None = None
+    if with_stock:
+        broker = await cluster.stock()
+        await asyncio.sleep(5)
+        stock = await _measure_stock(cluster, third, broker)
+    theirs = None if stock is None else stock.since_election
+    return [
+        f"{size:,}",
+        duration(stopped.since_end),
+        duration(killed.since_election),
+        duration(killed.since_end),
+        duration(theirs),
+        duration(None if stock is None else stock.since_end),
+        ratio(theirs, killed.since_election),
+        f"{size * REPLICAS:,}",
+        f"{cluster.fleet_megabytes():.0f} MB",
+    ]
+
+
+async def _measure_stock(cluster: Cluster, controller: Server, broker: Stock) -> Failover | None:
+    try:
+        return await _measure(cluster, controller, broker.where, kill=True)
+    except TimeoutError:
+        return None
+
+
+async def _measure(cluster: Cluster, controller: Server, standby: Address, *, kill: bool) -> Failover:
+    """Clocks are those of one machine: this process's, and ZooKeeper's for the creation of /controller."""
+    waiting = asyncio.create_task(asyncio.to_thread(until_controller, standby, BOUND_S))
+    await asyncio.sleep(0.5)
+    ended = time.time()
+    if kill:
+        await controller.kill()
+    else:
+        await controller.stop()
+    answered = await waiting
+    elected = (await cluster.elected()).ctime / 1000
+    return Failover(answered - ended, answered - elected)

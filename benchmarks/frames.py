@@ -1,0 +1,114 @@
+"""Requests as bytes, made before the clock starts, and what is read out of answers after it has stopped.
+
+Topics of a benchmark are alike: partition p of any of them stands on three neighbours in the ring of brokers, the
+leader first. A move replaces the last replica by the next neighbour; the move back restores it.
+"""
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
+
+BROKERS = (1, 2, 3, 4, 5, 6)
+CORRELATION_ID = 7
+_TIMEOUT_MS = 3_600_000
+
+
+def _frame(body: Any, version: int) -> bytes:
+    return encode_request(body, version=version, correlation_id=CORRELATION_ID, client_id="benchmark")
+
+
+LIST_NOTHING = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=[]), 0)
+LIST_ALL = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=None), 0)
+
+
+def home(partition: int, replicas: int) -> list[int]:
+    """Where a partition stands."""
+    return [BROKERS[(partition + i) % len(BROKERS)] for i in range(replicas)]
+
+
+def away(partition: int, replicas: int) -> list[int]:
+    """Where it is moved to: one replica elsewhere."""
+    return [*home(partition, replicas)[:-1], BROKERS[(partition + replicas) % len(BROKERS)]]
+
+
+def create(topic: str, partitions: int, replicas: int) -> bytes:
+    assignments = [(index, home(index, replicas)) for index in range(partitions)]
+    body = CreateTopicsRequest(
+        version=4, topics=[(topic, -1, -1, assignments, [])], timeout_ms=_TIMEOUT_MS, validate_only=False
+    )
+    return _frame(body, 4)
+
+
+def created(answer: bytes) -> list[tuple[str, int]]:
+    """(topic, error) of a CreateTopics that failed; empty where all is well."""
+    _, body = decode_response(CreateTopicsResponse, answer, version=4)
+    return [(topic.name, topic.error_code) for topic in body.topics if topic.error_code]
+
+
+def alter(topics: Mapping[str, int], replicas: int, *, back: bool = False) -> bytes:
+    """One Alter of every partition of these topics (name -> partitions)."""
+    place = home if back else away
+    body = AlterPartitionReassignmentsRequest(
+        version=0,
+        timeout_ms=_TIMEOUT_MS,
+        topics=[
+            AlterPartitionReassignmentsRequest.ReassignableTopic(
+                version=0,
+                name=name,
+                partitions=[
+                    AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition(
+                        version=0, partition_index=index, replicas=place(index, replicas)
+                    )
+                    for index in range(count)
+                ],
+            )
+            for name, count in topics.items()
+        ],
+    )
+    return _frame(body, 0)
+
+
+def accepted(answer: bytes) -> int:
+    """Partitions that an Alter accepted; raises RuntimeError at the first refusal."""
+    _, body = decode_response(AlterPartitionReassignmentsResponse, answer, version=0)
+    if body.error_code:
+        raise RuntimeError(f"Alter refused: {body.error_code} {body.error_message}")
+    count = 0
+    for topic in body.responses:
+        for partition in topic.partitions:
+            if partition.error_code:
+                raise RuntimeError(f"{topic.name}-{partition.partition_index}: {partition.error_message}")
+            count += 1
+    return count
+
+
+def list_error(answer: bytes) -> int:
+    """Error code of a List (correlation id, header tags, throttle time, then the code)."""
+    (code,) = struct.unpack_from(">h", answer, 4 + 1 + 4)
+    return int(code)
+
+
+def nothing_moves(answer: bytes) -> bool:
+    """Whether a List of everything names no partition."""
+    return len(answer) < 64 and list_error(answer) == 0
+
+
+def metadata(topics: Sequence[str]) -> bytes:
+    return _frame(MetadataRequest(version=1, topics=[(topic,) for topic in topics]), 1)
+
+
+def led(answer: bytes) -> int:
+    """Partitions with a leader in a Metadata answer."""
+    _, body = decode_response(MetadataResponse, answer, version=1)
+    return sum(partition.leader_id >= 0 for topic in body.topics for partition in topic.partitions)

@@ -1,0 +1,41 @@
+"""Results as tables of plain text."""
+
+from collections.abc import Sequence
+from statistics import median
+
+
+def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
+    """A table: the first column to the left, numbers to the right."""
+    widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
+
+    def line(row: Sequence[str]) -> str:
+        cells = [
+            text.ljust(width) if column == 0 else text.rjust(width)
+            for column, (text, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        return "  ".join(cells).rstrip()
+
+    ruler = "  ".join("-" * width for width in widths)
+    return "\n".join([f"\n{title}", line(head), ruler, *map(line, rows), *notes])
+
+
+def duration(seconds: float | None, otherwise: str = "-") -> str:
+    if seconds is None:
+        return otherwise
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.1f} ms" if seconds >= 0.001 else f"{seconds * 1_000_000:.0f} us"
+
+
+def ratio(theirs: float | None, ours: float | None, at_least: float | None = None) -> str:
+    """How many times as long they took; with `at_least` as the bound that they did not make."""
+    if ours is None:
+        return "-"
+    if theirs is None:
+        return "-" if at_least is None else f">{at_least / ours:.0f}x"
+    return f"{theirs / ours:.1f}x"
+
+
+def middle(values: Sequence[float]) -> float | None:
+    """The median, None of nothing."""
+    return median(values) if values else None

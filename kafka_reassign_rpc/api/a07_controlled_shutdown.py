@@ -1,0 +1,37 @@
+"""ControlledShutdown (key 7), versions 0-3: a broker asks to be relieved of its leaderships before it stops.
+
+Behaviour   the partitions that it still leads (none: it may go); NOT_CONTROLLER, STALE_BROKER_EPOCH,
+            BROKER_NOT_AVAILABLE at the top level. Versions before 2 carry no broker epoch (-1: not checked).
+ACL         CLUSTER_ACTION on the cluster.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.common import active_controller
+from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.core.errors import KafkaError, NotController
+from kafka_reassign_rpc.protocol.messages import ControlledShutdownResponse
+
+_Partition = ControlledShutdownResponse.RemainingPartition
+
+
+async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    epoch = request.broker_epoch if ctx.api_version >= 2 else -1
+    remaining = await controller.controlled_shutdown(request.broker_id, epoch)
+    return ControlledShutdownResponse(
+        version=ctx.api_version,
+        error_code=0,
+        remaining_partitions=[
+            _Partition(version=ctx.api_version, topic_name=topic, partition_index=index) for topic, index in remaining
+        ],
+    )
+
+
+def fail(_request: Any, version: int, error: KafkaError) -> Any:
+    return ControlledShutdownResponse(version=version, error_code=error.code, remaining_partitions=[])
+
+
+API = Api(7, "ControlledShutdown", 0, 3, handle, fail)

@@ -1,0 +1,146 @@
+"""CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
+
+Behaviour   per topic; order of checks as in ZkAdminManager.createTopics: named twice, exists, null config values,
+            counts and assignments both given, config names and values, then what the controller finds
+            (name, broker ids, counts). `validate_only` from version 1. From version 5 the answer carries the
+            counts and every config of the topic, from 7 its id.
+ACL         CREATE on the cluster or the topic; DESCRIBE_CONFIGS on the topic for the configs in the answer.
+"""
+
+from collections import Counter
+from typing import Any
+
+from kafka_reassign_rpc.api.common import ZERO_UUID, active_controller, shown
+from kafka_reassign_rpc.api.config_view import ConfigEntry, topic_entries
+from kafka_reassign_rpc.api.configs import ConfigValueError, validate_topic_configs
+from kafka_reassign_rpc.api.node import BROKERS, CLUSTER_DEFAULT, Api, CreatedTopic, NewTopic, Node, RequestContext
+from kafka_reassign_rpc.core.errors import (
+    InvalidConfig,
+    InvalidRequest,
+    KafkaError,
+    NotController,
+    TopicAlreadyExists,
+)
+from kafka_reassign_rpc.protocol.messages import CreateTopicsResponse
+
+_Result = CreateTopicsResponse.CreatableTopicResult
+_Config = _Result.CreatableTopicConfigs
+_FIRST_WITH_CONFIGS = 5
+
+
+async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    counts = Counter(topic.name for topic in request.topics)
+    known = node.topics_now()
+    if known is None:
+        known = await node.topics(list(counts))
+    outcomes: dict[str, KafkaError | CreatedTopic] = {}
+    accepted: dict[str, NewTopic] = {}
+    for topic in request.topics:
+        if counts[topic.name] > 1:
+            outcomes[topic.name] = InvalidRequest("Found multiple entries for this topic.")
+            continue
+        try:
+            if shown(known.get(topic.name)):
+                raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
+            accepted[topic.name] = _new_topic(topic)
+        except KafkaError as error:
+            outcomes[topic.name] = error
+    if accepted:
+        outcomes.update(
+            await controller.create_topics(
+                list(accepted.values()),
+                validate_only=ctx.api_version >= 1 and request.validate_only,
+                timeout_ms=request.timeout_ms,
+                ctx=ctx,
+            )
+        )
+    entries: dict[str, list[ConfigEntry]] = {}
+    if ctx.api_version >= _FIRST_WITH_CONFIGS:
+        defaults = await node.configs.get(BROKERS, CLUSTER_DEFAULT)
+        own = await node.configs.get(BROKERS, str(node.node_id))
+        for name, new in accepted.items():
+            if isinstance(outcomes.get(name), CreatedTopic):
+                entries[name] = topic_entries(new.configs, own, defaults, node.static_configs)
+    return CreateTopicsResponse(
+        version=ctx.api_version,
+        throttle_time_ms=0,
+        topics=[_result(ctx.api_version, name, outcomes[name], entries.get(name)) for name in counts],
+    )
+
+
+def _new_topic(topic: Any) -> NewTopic:
+    """The topic as asked for, once what needs no cluster to be checked is checked."""
+    null = [config.name for config in topic.configs if config.value is None]
+    if null:
+        raise InvalidConfig(f"Null value not supported for topic configs: {','.join(null)}")
+    if topic.assignments and (topic.num_partitions != -1 or topic.replication_factor != -1):
+        raise InvalidRequest(
+            "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same"
+            " time."
+        )
+    configs = {config.name: config.value for config in topic.configs}
+    try:
+        validate_topic_configs(configs)
+    except ConfigValueError as error:
+        raise InvalidConfig(str(error)) from None
+    return NewTopic(
+        name=topic.name,
+        num_partitions=topic.num_partitions,
+        replication_factor=topic.replication_factor,
+        assignments={a.partition_index: tuple(a.broker_ids) for a in topic.assignments},
+        configs=configs,
+    )
+
+
+def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries: list[ConfigEntry] | None) -> Any:
+    if isinstance(outcome, KafkaError):
+        return _failed_topic(version, name, outcome)
+    return _Result(
+        version=version,
+        name=name,
+        topic_id=outcome.id,
+        error_code=0,
+        error_message=None,
+        num_partitions=outcome.num_partitions,
+        replication_factor=outcome.replication_factor,
+        configs=None
+        if entries is None
+        else [
+            _Config(
+                version=version,
+                name=e.name,
+                value=e.value,
+                read_only=e.read_only,
+                config_source=e.source,
+                is_sensitive=e.sensitive,
+            )
+            for e in entries
+        ],
+    )
+
+
+def _failed_topic(version: int, name: str, error: KafkaError) -> Any:
+    return _Result(
+        version=version,
+        name=name,
+        topic_id=ZERO_UUID,
+        error_code=error.code,
+        error_message=error.message,
+        num_partitions=-1,
+        replication_factor=-1,
+        configs=[],
+    )
+
+
+def fail(request: Any, version: int, error: KafkaError) -> Any:
+    return CreateTopicsResponse(
+        version=version,
+        throttle_time_ms=0,
+        topics=[_failed_topic(version, name, error) for name in dict.fromkeys(t.name for t in request.topics)],
+    )
+
+
+API = Api(19, "CreateTopics", 0, 7, handle, fail)

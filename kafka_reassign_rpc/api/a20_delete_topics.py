@@ -1,0 +1,93 @@
+"""DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
+
+Behaviour   per topic: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for what is not there; naming a topic by both
+            name and id fails the request with INVALID_REQUEST; with `delete.topic.enable=false` all of them are
+            refused (TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3). The answer has the id only where
+            the request had it. Done as soon as the deletion is durable: the replicas go in the background.
+ACL         DELETE on each topic.
+"""
+
+from typing import Any
+from uuid import UUID
+
+from kafka_reassign_rpc.api.common import ZERO_UUID, active_controller, shown
+from kafka_reassign_rpc.api.node import Api, ControllerPort, Node, RequestContext
+from kafka_reassign_rpc.core.errors import (
+    InvalidRequest,
+    KafkaError,
+    NotController,
+    TopicDeletionDisabled,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.protocol.messages import DeleteTopicsResponse
+
+_Result = DeleteTopicsResponse.DeletableTopicResult
+_FIRST_WITH_IDS = 6
+
+Asked = tuple[str | None, UUID]
+
+
+def _asked(request: Any, version: int) -> list[Asked]:
+    if version >= _FIRST_WITH_IDS:
+        return [(topic.name, topic.topic_id or ZERO_UUID) for topic in request.topics]
+    return [(name, ZERO_UUID) for name in request.topic_names]
+
+
+async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    asked = list(dict.fromkeys(_asked(request, ctx.api_version)))
+    if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
+        raise InvalidRequest if ctx.api_version < 3 else TopicDeletionDisabled
+    if any(name is not None and topic_id != ZERO_UUID for name, topic_id in asked):
+        raise InvalidRequest("Topic name and topic ID can not both be specified.")
+    outcomes = await _delete(node, controller, asked, request.timeout_ms, ctx)
+    return DeleteTopicsResponse(
+        version=ctx.api_version,
+        throttle_time_ms=0,
+        responses=[_result(ctx.api_version, *outcome) for outcome in outcomes],
+    )
+
+
+async def _delete(
+    node: Node, controller: ControllerPort, asked: list[Asked], timeout_ms: int, ctx: RequestContext
+) -> list[tuple[str | None, UUID, KafkaError | None]]:
+    known = node.topics_now()
+    if known is None:
+        known = await node.topics(None)
+    names = [name if topic_id == ZERO_UUID else node.topic_name(topic_id) for name, topic_id in asked]
+    existing = list(dict.fromkeys(name for name in names if name is not None and shown(known.get(name))))
+    deleted = await controller.delete_topics(existing, timeout_ms=timeout_ms, ctx=ctx) if existing else {}
+    outcomes: list[tuple[str | None, UUID, KafkaError | None]] = []
+    for (_, topic_id), name in zip(asked, names, strict=True):
+        if name is None or (topic_id != ZERO_UUID and name not in deleted):
+            outcomes.append((None, topic_id, UnknownTopicId()))
+        elif name not in deleted:
+            outcomes.append((name, topic_id, UnknownTopicOrPartition()))
+        else:
+            outcomes.append((name, topic_id, deleted[name]))
+    return outcomes
+
+
+def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> Any:
+    return _Result(
+        version=version,
+        name=name,
+        topic_id=topic_id,
+        error_code=0 if error is None else error.code,
+        error_message=None if error is None else error.message,
+    )
+
+
+def fail(request: Any, version: int, error: KafkaError) -> Any:
+    asked = dict.fromkeys(_asked(request, version))
+    return DeleteTopicsResponse(
+        version=version,
+        throttle_time_ms=0,
+        responses=[_result(version, name, topic_id, error) for name, topic_id in asked],
+    )
+
+
+API = Api(20, "DeleteTopics", 0, 6, handle, fail)

@@ -1,0 +1,30 @@
+"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter, for there is no authorizer.
+
+ACL         ALTER on the cluster.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.core.errors import KafkaError, SecurityDisabled
+from kafka_reassign_rpc.protocol.messages import DeleteAclsResponse
+
+_Result = DeleteAclsResponse.DeleteAclsFilterResult
+
+
+def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+    raise SecurityDisabled("No Authorizer is configured.")
+
+
+def fail(request: Any, version: int, error: KafkaError) -> Any:
+    return DeleteAclsResponse(
+        version=version,
+        throttle_time_ms=0,
+        filter_results=[
+            _Result(version=version, error_code=error.code, error_message=error.message, matching_acls=[])
+            for _ in request.filters
+        ],
+    )
+
+
+API = Api(31, "DeleteAcls", 0, 3, handle, fail)

@@ -1,0 +1,67 @@
+"""ListReassignments (vendor key 32240), version 0: the identities of the moves in flight (KIP-240).
+
+Behaviour   all of them where the topics are null, else those named that do move. A partition that does not exist
+            makes the whole answer UNKNOWN_TOPIC_OR_PARTITION with a message that names it, and what exists is
+            listed all the same. NOT_CONTROLLER on any other node. A move whose record is not durable yet has
+            no identity and is not listed.
+ACL         DESCRIBE on the cluster.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.common import active_controller
+from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.core.errors import KafkaError, NotController, UnknownTopicOrPartition
+from kafka_reassign_rpc.protocol.messages import ListReassignmentsResponse
+from kafka_reassign_rpc.protocol.versions import ApiKey
+
+_Topic = ListReassignmentsResponse.ListedTopic
+_Move = _Topic.ListedReassignment
+
+
+def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    wanted: dict[str, list[int]] | None = None
+    unknown: list[str] = []
+    if request.topic_partitions is not None:
+        wanted = {}
+        known = node.topics_now() or {}
+        for topic in request.topic_partitions:
+            found = known.get(topic.topic)
+            for index in topic.partition_ids:
+                if found is None or index not in found.partitions:
+                    unknown.append(f"{topic.topic}-{index}")
+                else:
+                    wanted.setdefault(topic.topic, []).append(index)
+    error = UnknownTopicOrPartition(f"There is no partition {', '.join(unknown)}.") if unknown else None
+    topics = [
+        _Topic(version=0, topic=name, topic_reassignments=moves)
+        for name, partitions in controller.list_reassignments(wanted)
+        if (
+            moves := [
+                _Move(version=0, partition_id=index, reassignment_id=partition.move.id)
+                for index, partition in partitions
+                if partition.move is not None and partition.move.id >= 0
+            ]
+        )
+    ]
+    return _answer(error, topics)
+
+
+def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+    return _answer(error, [])
+
+
+def _answer(error: KafkaError | None, topics: list[Any]) -> Any:
+    return ListReassignmentsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0 if error is None else error.code,
+        error_message=None if error is None else error.message,
+        reassignments=topics,
+    )
+
+
+API = Api(ApiKey.LIST_REASSIGNMENTS, "ListReassignments", 0, 0, handle, fail)

@@ -1,0 +1,53 @@
+"""AlterReplicaLogDirs (key 34), versions 0-2: put replicas of this node into other log dirs.
+
+Behaviour   per partition; a dir that this node does not have gets LOG_DIR_NOT_FOUND; a replica that is not here
+            (yet) REPLICA_NOT_AVAILABLE, and its wish is remembered for when it comes.
+ACL         ALTER on the cluster.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.common import code_of
+from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.core.errors import KafkaError, LogDirNotFound
+from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsResponse
+
+_Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
+_Partition = _Topic.AlterReplicaLogDirPartitionResult
+
+
+async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    moves = _moves(request)
+    if node.log_dirs is None:
+        raise LogDirNotFound
+    return _answer(ctx.api_version, moves, [code_of(e) for e in await node.log_dirs.move_replicas(moves)])
+
+
+def _moves(request: Any) -> list[tuple[str, str, int]]:
+    """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
+    paths: dict[tuple[str, int], str] = {
+        (topic.name, index): directory.path
+        for directory in request.dirs
+        for topic in directory.topics
+        for index in topic.partitions
+    }
+    return [(path, topic, index) for (topic, index), path in paths.items()]
+
+
+def _answer(version: int, moves: list[tuple[str, str, int]], codes: list[int]) -> Any:
+    topics: dict[str, list[Any]] = {}
+    for (_, topic, index), code in zip(moves, codes, strict=True):
+        topics.setdefault(topic, []).append(_Partition(version=version, partition_index=index, error_code=code))
+    return AlterReplicaLogDirsResponse(
+        version=version,
+        throttle_time_ms=0,
+        results=[_Topic(version=version, topic_name=name, partitions=p) for name, p in topics.items()],
+    )
+
+
+def fail(request: Any, version: int, error: KafkaError) -> Any:
+    moves = _moves(request)
+    return _answer(version, moves, [error.code] * len(moves))
+
+
+API = Api(34, "AlterReplicaLogDirs", 0, 2, handle, fail)

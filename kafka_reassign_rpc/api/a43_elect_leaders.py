@@ -1,0 +1,65 @@
+"""ElectLeaders (key 43), versions 0-2: preferred and unclean elections.
+
+Behaviour   per partition. Version 0 knows preferred elections only. Null partitions mean all of them; then those
+            whose leader needs no change (ELECTION_NOT_NEEDED) are left out of the answer. On a node that is not
+            the controller each partition named gets NOT_CONTROLLER.
+Difference  asked for all partitions, a node that is not the controller answers NOT_CONTROLLER at the top level;
+            a ZooKeeper-mode broker answers an empty success, which tools report as done.
+ACL         ALTER on the cluster.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from kafka_reassign_rpc.api.common import active_controller, code_of, message_of
+from kafka_reassign_rpc.api.node import Api, ItemResult, Node, RequestContext
+from kafka_reassign_rpc.core.errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.protocol.messages import ElectLeadersResponse
+
+PREFERRED = 0
+UNCLEAN = 1
+
+_Topic = ElectLeadersResponse.ReplicaElectionResult
+_Partition = _Topic.PartitionResult
+
+
+async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    controller = active_controller(node)
+    if controller is None:
+        raise NotController
+    kind = request.election_type if ctx.api_version >= 1 else PREFERRED
+    if kind not in {PREFERRED, UNCLEAN}:
+        raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
+    wanted = None
+    if request.topic_partitions is not None:
+        wanted = list(dict.fromkeys((t.topic, p) for t in request.topic_partitions for p in t.partitions))
+    results: Iterable[ItemResult] = await controller.elect_leaders(
+        wanted, unclean=kind == UNCLEAN, timeout_ms=request.timeout_ms, ctx=ctx
+    )
+    if wanted is None:
+        results = [result for result in results if not isinstance(result[2], ElectionNotNeeded)]
+    return _answer(ctx.api_version, 0, results)
+
+
+def _answer(version: int, code: int, results: Iterable[ItemResult]) -> Any:
+    topics: dict[str, list[Any]] = {}
+    for topic, index, error in results:
+        topics.setdefault(topic, []).append(
+            _Partition(version=version, partition_id=index, error_code=code_of(error), error_message=message_of(error))
+        )
+    return ElectLeadersResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=code,
+        replica_election_results=[_Topic(version=version, topic=t, partition_result=p) for t, p in topics.items()],
+    )
+
+
+def fail(request: Any, version: int, error: KafkaError) -> Any:
+    if request.topic_partitions is None:
+        return _answer(version, error.code, ())
+    top = 0 if isinstance(error, NotController) else error.code
+    return _answer(version, top, [(t.topic, p, error) for t in request.topic_partitions for p in t.partitions])
+
+
+API = Api(43, "ElectLeaders", 0, 2, handle, fail)

@@ -1,0 +1,72 @@
+"""DescribeCluster (key 60), versions 0-2: cluster id, controller, brokers.
+
+Behaviour   endpoint type 1 (brokers) is answered; 2 (KRaft controllers) with MISMATCHED_ENDPOINT_TYPE, anything
+            else with UNSUPPORTED_ENDPOINT_TYPE (INVALID_REQUEST for both in version 0). Version 2 adds fenced
+            brokers, which ZooKeeper mode does not have.
+ACL         DESCRIBE on the cluster, for the authorized operations only.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.api.common import ALL_CLUSTER_OPERATIONS
+from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.protocol.messages import DescribeClusterResponse
+
+BROKER_ENDPOINTS = 1
+CONTROLLER_ENDPOINTS = 2
+MISMATCHED_ENDPOINT_TYPE = 114
+UNSUPPORTED_ENDPOINT_TYPE = 115
+
+_Broker = DescribeClusterResponse.DescribeClusterBroker
+
+
+def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+    version = ctx.api_version
+    asked = request.endpoint_type if version >= 1 else BROKER_ENDPOINTS
+    if asked == CONTROLLER_ENDPOINTS:
+        text = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        return _failed(version, MISMATCHED_ENDPOINT_TYPE, text)
+    if asked != BROKER_ENDPOINTS:
+        return _failed(version, UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}")
+    return DescribeClusterResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        endpoint_type=BROKER_ENDPOINTS,
+        cluster_id=node.cluster_id,
+        controller_id=node.controller_id(),
+        brokers=[
+            _Broker(version=version, broker_id=e.id, host=e.host, port=e.port, rack=e.rack, is_fenced=False)
+            for e in node.nodes(ctx.listener)
+        ],
+        authorized_operations=ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+    )
+
+
+def _failed(version: int, code: int, message: str) -> Any:
+    return DescribeClusterResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=InvalidRequest.code if version == 0 else code,
+        error_message=message,
+        endpoint_type=BROKER_ENDPOINTS,
+        cluster_id="",
+        brokers=[],
+    )
+
+
+def fail(_request: Any, version: int, error: KafkaError) -> Any:
+    return DescribeClusterResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=error.code,
+        error_message=error.message,
+        endpoint_type=BROKER_ENDPOINTS,
+        cluster_id="",
+        brokers=[],
+    )
+
+
+API = Api(60, "DescribeCluster", 0, 2, handle, fail)

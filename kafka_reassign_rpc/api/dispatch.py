@@ -1,0 +1,78 @@
+"""From a request to its handler and back: what makes a `Node` a service for the server package."""
+
+import logging
+from collections.abc import Mapping
+from inspect import isawaitable
+from typing import Any, Protocol
+
+from kafka_reassign_rpc.api.node import Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.core.errors import KafkaError, UnknownServerError
+from kafka_reassign_rpc.protocol.codec import Request
+
+log = logging.getLogger(__name__)
+
+
+class Peer(Protocol):
+    """The other end of a connection, as the server knows it."""
+
+    @property
+    def host(self) -> str: ...
+
+    @property
+    def listener(self) -> str: ...
+
+    @property
+    def principal(self) -> str: ...
+
+
+class Dispatcher:
+    """Answers requests with a node's APIs (`server.service.Service`).
+
+    A KafkaError from a handler becomes the error answer of its API. Anything else is a defect: it is logged with its
+    traceback, counted in `failures`, answered with UNKNOWN_SERVER_ERROR, and the connection lives.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._node = node
+        self._apis: Mapping[int, Api] = node.apis
+        self.failures = 0
+
+    @property
+    def served(self) -> Mapping[int, tuple[int, int]]:
+        """Versions served, by API key."""
+        return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
+
+    def handle(self, request: Request, peer: Peer) -> Any:
+        """The body of the answer, its bytes, or an awaitable of either."""
+        header = request.header
+        api = self._apis[header.api_key]
+        ctx = RequestContext(
+            api_key=header.api_key,
+            api_version=header.api_version,
+            correlation_id=header.correlation_id,
+            client_id=header.client_id,
+            client_host=peer.host,
+            listener=peer.listener,
+            principal=peer.principal,
+        )
+        try:
+            result = api.handle(self._node, request.body, ctx)
+        except Exception as error:
+            return self._failed(api, request, error)
+        if isawaitable(result):
+            return self._later(api, request, result)
+        return result.body if isinstance(result, Encoded) else result
+
+    async def _later(self, api: Api, request: Request, result: Any) -> Any:
+        try:
+            body = await result
+        except Exception as error:
+            return self._failed(api, request, error)
+        return body.body if isinstance(body, Encoded) else body
+
+    def _failed(self, api: Api, request: Request, error: Exception) -> Any:
+        if not isinstance(error, KafkaError):
+            self.failures += 1
+            log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)
+            error = UnknownServerError()
+        return api.fail(request.body, request.header.api_version, error)

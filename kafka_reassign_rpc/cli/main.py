@@ -1,0 +1,56 @@
+"""`kafka-reassign-rpc`: one small module per command."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Protocol, cast
+
+from kafka_reassign_rpc.cli.errors import UsageError
+
+COMMANDS = ("serve", "fleet", "zookeeper")
+
+
+class Command(Protocol):
+    """What a command's module offers."""
+
+    HELP: str
+    DESCRIPTION: str
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
+
+    def run(self, arguments: argparse.Namespace) -> int: ...
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command. Exit code 0 on success, 1 when it failed, 2 for wrong flags or configuration."""
+    parser = argparse.ArgumentParser(
+        prog="kafka-reassign-rpc",
+        description="A server that speaks the Kafka protocol and is a cluster's reassignment controller.",
+        epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    modules: dict[str, Command] = {}
+    for name in COMMANDS:
+        module = cast(Command, import_module(f"kafka_reassign_rpc.cli.{name}"))
+        modules[name] = module
+        module.add_arguments(
+            commands.add_parser(
+                name,
+                help=module.HELP,
+                description=module.DESCRIPTION,
+                formatter_class=argparse.RawDescriptionHelpFormatter,
+            )
+        )
+    arguments = parser.parse_args(argv)
+    try:
+        return modules[arguments.command].run(arguments)
+    except UsageError as error:
+        sys.stderr.write(f"kafka-reassign-rpc {arguments.command}: {error}\n")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

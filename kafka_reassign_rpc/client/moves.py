@@ -1,0 +1,180 @@
+"""Calls about moves: list, describe, alter, cancel. For the loop of kafka-python's network thread (see link.py)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+from kafka_reassign_rpc.client.errors import UnsupportedHere, error_of, raise_for
+from kafka_reassign_rpc.client.link import Link
+from kafka_reassign_rpc.client.model import PartitionReassignment, Reassignment, ReassignmentDescription
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.model import TopicPartition
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    DescribeReassignmentsRequest,
+    ListPartitionReassignmentsRequest,
+    ListReassignmentsRequest,
+)
+
+NO_GUARD = (
+    "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
+    "Consider re-sending the request without the option or updating the server version"
+)
+"""Kafka's words: KafkaAdminClient.alterPartitionReassignments of 4.1."""
+NO_EXPECTATIONS = (
+    "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
+)
+NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
+
+Moved = TypeVar("Moved", bound=tuple[str, int])
+Expected = TypeVar("Expected", bound=tuple[str, int])
+Partitions = Iterable[tuple[str, int]]
+Results = dict[TopicPartition, KafkaError | None]
+
+_ListTopic = ListReassignmentsRequest.ListReassignmentsTopic
+_DescribeTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
+_MovingTopic = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+_Topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+_Partition = _Topic.ReassignablePartition
+
+
+async def list_reassignments(link: Link, partitions: Partitions | None, timeout_ms: int) -> list[Reassignment]:
+    await _require(link, ListReassignmentsRequest, NO_IDENTITIES)
+    wanted = None
+    if partitions is not None:
+        wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
+
+    def build(_version: int) -> Any:
+        return ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
+
+    answer = await link.ask_controller(build, ListReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return [
+        Reassignment(TopicPartition(topic.topic, move.partition_id), move.reassignment_id)
+        for topic in answer.reassignments
+        for move in topic.topic_reassignments
+    ]
+
+
+async def describe_reassignments(
+    link: Link, reassignments: Iterable[Reassignment] | None, timeout_ms: int
+) -> dict[Reassignment, ReassignmentDescription | None]:
+    if reassignments is None:
+        reassignments = await list_reassignments(link, None, timeout_ms)
+    else:
+        await _require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
+    wanted = list(reassignments)
+    topics: dict[str, list[Any]] = {}
+    for one in wanted:
+        topics.setdefault(one.topic_partition.topic, []).append(
+            _DescribeTopic.DescribeReassignmentsMove(partition_id=one.topic_partition.partition, reassignment_id=one.id)
+        )
+
+    def build(_version: int) -> Any:
+        return DescribeReassignmentsRequest(
+            topic_reassignments=[_DescribeTopic(topic=name, reassignments=moves) for name, moves in topics.items()],
+            timeout_ms=timeout_ms,
+        )
+
+    answer = await link.ask_controller(build, DescribeReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    # The id alone, which is all that the proposal answers with, would not do: moves that were recorded in one
+    # transaction of ZooKeeper share their czxid. So the server adds the partition.
+    found = {(one.topic, one.partition_id, one.reassignment_id): one for one in answer.descriptions}
+    keys = {one: (*one.topic_partition, one.id) for one in wanted}
+    return {one: _description(one, found[key]) if key in found else None for one, key in keys.items()}
+
+
+def _description(reassignment: Reassignment, found: Any) -> ReassignmentDescription:
+    return ReassignmentDescription(
+        reassignment=reassignment,
+        start_time=found.start_time,
+        current_leader=found.leader_id,
+        leader_throttle=found.leader_throttle,
+        new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
+    )
+
+
+async def list_partition_reassignments(
+    link: Link, partitions: Partitions | None, timeout_ms: int
+) -> dict[TopicPartition, PartitionReassignment]:
+    wanted = None
+    if partitions is not None:
+        wanted = [_MovingTopic(name=name, partition_indexes=ids) for name, ids in by_topic(partitions).items()]
+
+    def build(_version: int) -> Any:
+        return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
+
+    answer = await link.ask_controller(build, ListPartitionReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return {
+        TopicPartition(topic.name, one.partition_index): PartitionReassignment(
+            tuple(one.replicas), tuple(one.adding_replicas), tuple(one.removing_replicas)
+        )
+        for topic in answer.topics
+        for one in topic.partitions
+    }
+
+
+async def can_forbid_replication_factor_change(link: Link) -> bool:
+    return await link.controller_serves(AlterPartitionReassignmentsRequest) >= 1
+
+
+async def can_compare_replicas(link: Link) -> bool:
+    """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
+    return await link.controller_serves(DescribeReassignmentsRequest) >= 0
+
+
+async def alter_partition_reassignments(
+    link: Link,
+    targets: Mapping[Moved, Sequence[int] | None],
+    *,
+    allow_replication_factor_change: bool,
+    expected_replicas: Mapping[Expected, Sequence[int]] | None,
+    timeout_ms: int,
+) -> Results:
+    if not targets:
+        return {}
+    if not allow_replication_factor_change and not await can_forbid_replication_factor_change(link):
+        raise UnsupportedHere(NO_GUARD)
+    if expected_replicas and not await can_compare_replicas(link):
+        raise UnsupportedHere(NO_EXPECTATIONS)
+    expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
+
+    def build(version: int) -> Any:
+        if version < 1 and not allow_replication_factor_change:
+            raise UnsupportedHere(NO_GUARD)  # the controller has changed since we asked
+        topics: dict[str, list[Any]] = {}
+        for partition, replicas in targets.items():
+            name, index = partition
+            topics.setdefault(name, []).append(
+                _Partition(
+                    partition_index=index,
+                    replicas=None if replicas is None else list(replicas),
+                    expected_replicas=list(expected[partition]) if partition in expected else None,
+                )
+            )
+        return AlterPartitionReassignmentsRequest(
+            timeout_ms=timeout_ms,
+            allow_replication_factor_change=allow_replication_factor_change,
+            topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+        )
+
+    answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
+    raise_for(answer.error_code, answer.error_message)
+    return {
+        TopicPartition(topic.name, one.partition_index): error_of(one.error_code, one.error_message)
+        for topic in answer.responses
+        for one in topic.partitions
+    }
+
+
+def by_topic(partitions: Partitions) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for name, index in partitions:
+        topics.setdefault(name, []).append(index)
+    return topics
+
+
+async def _require(link: Link, cls: Any, otherwise: str) -> None:
+    if await link.controller_serves(cls) < 0:
+        raise UnsupportedHere(otherwise)

@@ -1,0 +1,132 @@
+"""How far moves are, in bytes, and how long they will take.
+
+Bytes are those of DescribeLogDirs: what each new replica holds, against the largest replica that is not new. A
+move that has left the list of moves is done. The rate is that of the last seconds, over all moves for the total
+and for each move alone for its own.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.client.model import LogDirs, PartitionReassignment
+from kafka_reassign_rpc.core.model import TopicPartition
+
+WINDOW_S = 15.0
+
+
+@dataclass(frozen=True)
+class Bytes:
+    """done and total bytes to copy; total is None where no old replica's size is known."""
+
+    done: int
+    total: int | None
+
+    @property
+    def left(self) -> int:
+        return max(0, (self.total or 0) - self.done)
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One move, or all of them. `rate` in bytes/s, `eta_s` in seconds; None where nothing can be said."""
+
+    done: int
+    total: int | None
+    rate: float | None = None
+    eta_s: float | None = None
+    copied: Mapping[int, int] = field(default_factory=dict)
+
+    @property
+    def share(self) -> float | None:
+        """From 0 to 1."""
+        if self.total is None:
+            return None
+        return 1.0 if self.total == 0 else min(1.0, self.done / self.total)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The state at one time. `finished` are the moves that have ended since the first look."""
+
+    moves: Mapping[TopicPartition, Progress]
+    total: Progress
+    finished: int
+    unknown_brokers: Mapping[int, str]
+
+
+def concerned(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
+    """Which partitions each broker has to be asked about."""
+    asked: dict[int, list[TopicPartition]] = {}
+    for partition, move in in_flight.items():
+        for broker in move.replicas:
+            asked.setdefault(broker, []).append(partition)
+    return asked
+
+
+class Tracker:
+    """Follows moves over time. Give `update` each look; times are seconds of any one clock."""
+
+    def __init__(self) -> None:
+        self._samples: dict[TopicPartition, deque[tuple[float, int]]] = {}
+        self._totals: deque[tuple[float, int]] = deque()
+        self._known: dict[TopicPartition, Bytes] = {}
+        self._finished: dict[TopicPartition, Bytes] = {}
+
+    def update(
+        self, now: float, in_flight: Mapping[TopicPartition, PartitionReassignment], log_dirs: Iterable[LogDirs]
+    ) -> Snapshot:
+        answers = {found.broker: found for found in log_dirs}
+        for partition in self._known.keys() - in_flight.keys():
+            known = self._known.pop(partition)
+            self._finished[partition] = Bytes(known.total or known.done, known.total or known.done)
+            self._samples.pop(partition, None)
+        moves = {}
+        for partition, move in in_flight.items():
+            copied, size = _sizes(partition, move, answers)
+            self._finished.pop(partition, None)  # it moves again
+            self._known[partition] = Bytes(sum(copied.values()), size)
+            samples = self._samples.setdefault(partition, deque())
+            moves[partition] = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
+        everything = [*self._known.values(), *self._finished.values()]
+        done = sum(one.done for one in everything)
+        total = sum(max(one.total or 0, one.done) for one in everything)
+        overall = _progress(Bytes(done, total), _rate(self._totals, now, done), {})
+        unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
+        return Snapshot(moves, overall, len(self._finished), unknown)
+
+
+def _sizes(
+    partition: TopicPartition, move: PartitionReassignment, answers: Mapping[int, LogDirs]
+) -> tuple[dict[int, int], int | None]:
+    """What each new replica holds, and what all of them are to hold together."""
+    held = {
+        broker: answers[broker].replicas[partition].size
+        for broker in move.replicas
+        if broker in answers and partition in answers[broker].replicas
+    }
+    old = [size for broker, size in held.items() if broker in move.sources]
+    if not old:
+        return {broker: held.get(broker, 0) for broker in move.adding_replicas}, None
+    size = max(old)
+    # A new replica may be ahead for a moment: the brokers are not asked at the same time.
+    copied = {broker: min(held.get(broker, 0), size) for broker in move.adding_replicas}
+    return copied, size * len(move.adding_replicas)
+
+
+def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | None:
+    """Bytes per second over the window; None before there are two looks."""
+    samples.append((now, done))
+    while len(samples) > 2 and now - samples[0][0] > WINDOW_S:
+        samples.popleft()
+    since, before = samples[0]
+    return None if now <= since else max(0.0, (done - before) / (now - since))
+
+
+def _progress(bytes_: Bytes, rate: float | None, copied: Mapping[int, int]) -> Progress:
+    eta = None
+    if bytes_.total is not None and bytes_.left == 0:
+        eta = 0.0
+    elif bytes_.total is not None and rate:
+        eta = bytes_.left / rate
+    return Progress(bytes_.done, bytes_.total, rate, eta, copied)

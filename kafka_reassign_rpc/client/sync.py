@@ -1,0 +1,141 @@
+"""The client for ordinary code: every call blocks until its answer is there."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kafka.admin import KafkaAdminClient
+
+from kafka_reassign_rpc.client import cluster, moves, throttles
+from kafka_reassign_rpc.client.connecting import connect
+from kafka_reassign_rpc.client.link import Link
+from kafka_reassign_rpc.client.model import (
+    LogDirs,
+    Node,
+    PartitionInfo,
+    PartitionReassignment,
+    Reassignment,
+    ReassignmentDescription,
+    Replica,
+)
+from kafka_reassign_rpc.client.moves import Expected, Moved
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.model import TopicPartition
+
+T = TypeVar("T")
+
+
+class ReassignmentClient:
+    """Lists, describes, starts and cancels moves of partitions, on kafka-python's admin client.
+
+    `configs` are those of kafka.admin.KafkaAdminClient (`bootstrap_servers`, `security_protocol`, …). It may be used
+    from several threads. Against stock Kafka everything works that stock Kafka can do; what needs our server says so
+    (UnsupportedHere) and sends nothing. Partitions are given as any (topic, partition) tuples, kafka.TopicPartition
+    included.
+
+    Raises from every call: Unreachable, Unauthenticated, and the errors of `core.errors` that servers answer with.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        self.admin: KafkaAdminClient = connect(configs)
+        self._link = Link(self.admin)
+        self._timeout_ms: int = self.admin.config["request_timeout_ms"]
+
+    def close(self) -> None:
+        self.admin.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
+        """The identities of the moves in flight (KIP-240), all of them or those of the partitions given.
+
+        A partition that does not move is not in the list. Raises UnknownTopicOrPartition where one does not exist,
+        UnsupportedHere where the controller is not our server.
+        """
+        return self._run(moves.list_reassignments, partitions, self._timeout_ms)
+
+    def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> dict[Reassignment, ReassignmentDescription | None]:
+        """What is known of these moves, or of all (KIP-240); None for one that is over by now."""
+        return self._run(moves.describe_reassignments, reassignments, self._timeout_ms)
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """The moving partitions (KIP-455), all of them or of those given; any Kafka from 2.4 on."""
+        return self._run(moves.list_partition_reassignments, partitions, self._timeout_ms)
+
+    def alter_partition_reassignments(
+        self,
+        targets: Mapping[Moved, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Start moves (KIP-455): partition -> its replicas from then on, preferred leader first; None cancels.
+
+        allow_replication_factor_change   False: refuse what changes the number of replicas (KIP-860)
+        expected_replicas                 what the caller believes stands there now, in order; a partition where
+                                          something else does is refused and told what
+
+        Returns what became of each partition: None, or its error. Raises UnsupportedHere, with nothing sent, where
+        the controller does not know one of the two guards.
+        """
+        return self._run(
+            moves.alter_partition_reassignments,
+            targets,
+            allow_replication_factor_change=allow_replication_factor_change,
+            expected_replicas=expected_replicas,
+            timeout_ms=timeout_ms or self._timeout_ms,
+        )
+
+    def cancel_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """Cancel moves; what became of each. NoReassignmentInProgress for a partition that does not move."""
+        return self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    def can_forbid_replication_factor_change(self) -> bool:
+        """Whether the controller serves AlterPartitionReassignments 1 (KIP-860)."""
+        return self._run(moves.can_forbid_replication_factor_change)
+
+    def can_compare_replicas(self) -> bool:
+        """Whether the controller is our server, which understands `expected_replicas`."""
+        return self._run(moves.can_compare_replicas)
+
+    def describe_cluster(self) -> list[Node]:
+        """The nodes that clients may talk to."""
+        return self._run(cluster.describe_cluster)
+
+    def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+        """The partitions of each topic, or why they cannot be told."""
+        return self._run(cluster.describe_topics, topics)
+
+    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
+        """Sizes and places of replicas, of each broker those asked for; a broker that does not answer has an error."""
+        return self._run(cluster.describe_log_dirs, partitions_by_broker)
+
+    def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
+        """Move replicas to other log dirs (absolute paths) of their brokers; what became of each."""
+        return self._run(cluster.alter_replica_log_dirs, replicas)
+
+    def change_configs(self, changes: cluster.Changes) -> dict[cluster.Resource, KafkaError | None]:
+        """Set dynamic configs of topics and brokers (None deletes); what became of each."""
+        return self._run(cluster.change_configs, changes)
+
+    def throttle_moves(
+        self, of_moves: throttles.Moves, bytes_per_second: int
+    ) -> dict[cluster.Resource, KafkaError | None]:
+        """Throttle the replicas of these moves (see client.throttles.moves): first the topics' lists, then rates."""
+        results = self.change_configs(throttles.topic_lists(of_moves))
+        return results | self.change_configs(throttles.rates(throttles.brokers(of_moves), bytes_per_second))
+
+    def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        result: T = self.admin._manager.run(lambda: call(self._link, *args, **options))
+        return result

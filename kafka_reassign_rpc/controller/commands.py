@@ -1,0 +1,302 @@
+"""Every command there is: what clients ask for, what brokers ask for, what happens in ZooKeeper.
+
+They translate between the ports' values and `core`'s decisions; what is decided stands in `core`.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+from kafka_reassign_rpc.api.node import AlterPartition, AlterReassignments, IsrChange, ItemResult
+from kafka_reassign_rpc.brokers.outbox import Stop
+from kafka_reassign_rpc.controller.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.legacy_commands import settle
+from kafka_reassign_rpc.core import brokers, guard, legacy, replay
+from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.balance import Imbalance
+from kafka_reassign_rpc.core.elections import Election, elect
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.isr import alter_partition, check_sender
+from kafka_reassign_rpc.core.model import Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.retirement import confirm_stopped
+from kafka_reassign_rpc.core.takeover import take_over
+
+log = logging.getLogger(__name__)
+
+
+def in_slices(names: Iterable[TopicPartition]) -> Iterator[tuple[TopicPartition, bool]]:
+    """Each name, and whether it is time to yield after it."""
+    for count, name in enumerate(names, 1):
+        yield name, count % SLICE == 0
+
+
+def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
+    """Of the topics that stand now: what a later slice finds gone is skipped by the decision."""
+    for topic in list(cluster.topics.values()):
+        for index in list(topic.partitions):
+            yield TopicPartition(topic.name, index)
+
+
+class Barrier(Command[None]):
+    """Asks for nothing: answered when everything that was being done before it has been replayed."""
+
+    def decide(self, work: Round) -> Iterator[None]:
+        self.answer(None)
+        yield
+
+
+class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
+    """AlterPartitionReassignments.
+
+    Decided again after a lost commit, a partition that stands as the first decision wanted it was done then: its
+    answer is the first one's, not (for a cancel) that nothing is in progress.
+    """
+
+    def __init__(self, request: AlterReassignments) -> None:
+        super().__init__()
+        self._request = request
+        self._wanted: dict[tuple[str, int], tuple[tuple[int, ...], ...]] = {}
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: list[ItemResult] = []
+        for topic, items in self._request.topics:
+            refused = work.refused.get(topic)
+            for count, (index, target, expected) in enumerate(items, 1):
+                results.append((topic, index, refused or self._decide_one(work, topic, index, target, expected)))
+                if count % SLICE == 0:
+                    yield
+            yield
+        self.answer(results)
+
+    def _decide_one(
+        self,
+        work: Round,
+        topic: str,
+        index: int,
+        target: tuple[int, ...] | None,
+        expected: tuple[int, ...] | None,
+    ) -> KafkaError | None:
+        wanted = self._wanted.get((topic, index))
+        if wanted is not None:
+            standing = work.view.get(topic, index)
+            if standing is not None and _assigned(standing) == wanted:
+                return legacy.overruled(work.view, (topic, index), None)
+        closed = guard.closed(work.view.cluster)
+        if target is not None and closed is not None:
+            return closed
+        may_change = guard.replication_factor_may_change(work.view.cluster, work.rules)
+        error, changes = alter(
+            work.view,
+            topic,
+            index,
+            target,
+            allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
+            expected=expected,
+        )
+        for change in changes:
+            work.view.add(change)
+        if changes:
+            standing = work.view.get(topic, index)
+            if standing is not None:
+                self._wanted[topic, index] = _assigned(standing)
+        error = guard.with_reason(error, forbidden=not may_change)
+        return legacy.overruled(work.view, (topic, index), error)
+
+
+def _assigned(value: Partition) -> tuple[tuple[int, ...], ...]:
+    return value.replicas, value.adding, value.removing
+
+
+class ElectLeadersCommand(Command[Sequence[ItemResult]]):
+    """ElectLeaders: of the partitions named, or of all (where those that need none are left out of the answer)."""
+
+    def __init__(self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool) -> None:
+        super().__init__()
+        self._partitions = partitions
+        self._election = Election.UNCLEAN if unclean else Election.PREFERRED
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: list[ItemResult] = []
+        names: Iterable[tuple[str, int]] = (
+            every_partition(work.view.cluster) if self._partitions is None else self._partitions
+        )
+        for count, (topic, index) in enumerate(names, 1):
+            error, changes = elect(work.view, topic, index, self._election)
+            for change in changes:
+                work.view.add(change)
+            results.append((topic, index, error))
+            if count % SLICE == 0:
+                yield
+        self.answer(results)
+
+
+class RebalanceLeaders(Command[int]):
+    """Elect preferred leaders where a broker leads too few of its own. Answers with how many were elected."""
+
+    def __init__(self, percentage: int) -> None:
+        super().__init__()
+        self._percentage = percentage
+
+    def decide(self, work: Round) -> Iterator[None]:
+        imbalance = Imbalance(work.view.cluster)
+        for name, pause in in_slices(every_partition(work.view.cluster)):
+            imbalance.count((name,))
+            if pause:
+                yield
+        elected = 0
+        for name, pause in in_slices(imbalance.to_elect(self._percentage)):
+            error, changes = elect(work.view, *name, Election.PREFERRED)
+            elected += error is None
+            for change in changes:
+                work.view.add(change)
+            if pause:
+                yield
+        self.answer(elected)
+
+
+class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
+    """The ISR changes that one leader asks for."""
+
+    def __init__(self, request: AlterPartition) -> None:
+        super().__init__()
+        self._request = request
+
+    def decide(self, work: Round) -> Iterator[None]:
+        request = self._request
+        error = check_sender(work.view.cluster, request.broker_id, request.broker_epoch)
+        if error is not None:
+            raise error
+        answers: list[Partition | KafkaError] = []
+        for count, change in enumerate(request.changes, 1):
+            answer = self._decide_one(work, change)
+            answers.append(answer)
+            if count % SLICE == 0:
+                yield
+        self.answer(answers)
+
+    def _decide_one(self, work: Round, change: IsrChange) -> Partition | KafkaError:
+        answer, changes = alter_partition(work.view, self._request.broker_id, change, self._request.api_version)
+        for made in changes:
+            work.view.add(made)
+        return answer
+
+
+class ControlledShutdownCommand(Command[Sequence[tuple[str, int]]]):
+    """A broker wants to stop: whatever it leads goes to somebody else. Answers with what it still leads."""
+
+    def __init__(self, broker_id: int, broker_epoch: int) -> None:
+        super().__init__()
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        error = brokers.may_shut_down(cluster, self._broker_id, self._broker_epoch)
+        if error is not None:
+            raise error
+        replay.set_shutting_down(cluster, self._broker_id)
+        left = []
+        for name, pause in in_slices(every_partition(cluster)):
+            still_leads, changes = brokers.controlled_shutdown(work.view, *name, self._broker_id)
+            for change in changes:
+                work.view.add(change)
+            if still_leads:
+                left.append((name.topic, name.partition))
+            if pause:
+                yield
+        self.answer(left)
+
+
+class StopsConfirmed(Command[None]):
+    """A broker has deleted these replicas."""
+
+    def __init__(self, broker_id: int, stops: Mapping[TopicPartition, Stop]) -> None:
+        super().__init__()
+        self._broker_id = broker_id
+        self._stops = stops
+
+    def decide(self, work: Round) -> Iterator[None]:
+        for name, pause in in_slices(name for name, stop in self._stops.items() if stop.delete):
+            for change in confirm_stopped(work.view, *name, (self._broker_id,)):
+                work.view.add(change)
+            if pause:
+                yield
+        self.answer(None)
+
+
+class TakeOver(Command[None]):
+    """What has to be decided about everything that was read: by a new controller, or after foreign writes.
+
+    told   called once it is durable: brokers have to be told everything
+    """
+
+    def __init__(self, own_id: int, told: Callable[[], None]) -> None:
+        super().__init__()
+        self._own_id = own_id
+        self._told = told
+        self._reports: list[str] = []
+
+    def decide(self, work: Round) -> Iterator[None]:
+        for name, pause in in_slices(every_partition(work.view.cluster)):
+            for change in take_over(work.view, *name, own_id=self._own_id):
+                work.view.add(change)
+            if pause:
+                yield
+        self._reports = []
+        yield from settle(work, self._reports)
+        self.answer(None)
+
+    def durable(self) -> None:
+        for text in self._reports:
+            log.warning("%s", text)
+        self._told()
+        super().durable()
+
+
+class BrokersSeen(Command[None]):
+    """The brokers that are registered now, as `/brokers/ids` has them.
+
+    changed   called once the consequences are durable, where anything has changed
+    """
+
+    def __init__(self, registered: Mapping[int, Broker], changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._registered = registered
+        self._tell = changed
+        self._changed = False
+        self._bounced: set[int] = set()
+
+    def decide(self, work: Round) -> Iterator[None]:
+        changed = replay.brokers_seen(work.view.cluster, self._registered)
+        self._changed |= bool(changed)
+        self._bounced.update(changed.bounced)
+        if self._changed:
+            if self._bounced:
+                yield from self._settle(work, self._bounced)
+            yield from self._settle(work, ())
+        self.answer(None)
+
+    def _settle(self, work: Round, down: Collection[int]) -> Iterator[None]:
+        for name, pause in in_slices(every_partition(work.view.cluster)):
+            for change in brokers.settle(work.view, *name, down=down):
+                work.view.add(change)
+            if pause:
+                yield
+
+    def durable(self) -> None:
+        if self._changed:
+            self._tell()
+        super().durable()
+
+
+class ConfigsSeen(Command[None]):
+    """Dynamic configs of these topics or brokers, as they stand now (empty: none)."""
+
+    def __init__(self, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__()
+        self._kind = kind
+        self._configs = configs
+
+    def decide(self, work: Round) -> Iterator[None]:
+        replay.configs_seen(work.view.cluster, self._kind, self._configs)
+        self.answer(None)
+        yield

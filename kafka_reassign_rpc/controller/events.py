@@ -1,0 +1,281 @@
+"""What happens in ZooKeeper, turned into commands.
+
+Watches are one-shot: each is read (and placed again) together with what it watches, so nothing is missed.
+After a reconnect everything is read again (`Supervisor` does that), which places all of them anew.
+
+    /controller                  somebody else took over: stop
+    /brokers/ids, /brokers/ids/N a broker came, went, bounced, or moved its listeners
+    /brokers/topics, ./TOPIC     a topic appeared, vanished, or was changed by somebody else
+    /admin/delete_topics         a topic is to be deleted
+    /config/changes              dynamic configs changed
+    /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel    KIP-236
+"""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Protocol
+
+from kafka_reassign_rpc.controller import commands, election, reading, topic_commands
+from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen, Settle
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.core.errors import NotController
+from kafka_reassign_rpc.core.model import Topic
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.zookeeper.errors import NoNode, ZkError
+from kafka_reassign_rpc.zookeeper.ops import Stat, WatchKind
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+SYNC_TIMEOUT_S = 1.0
+"""A ZooKeeper that is silent for longer is about to be given up: whatever waits for it may as well be tried."""
+ADMIN = frozenset((paths.REASSIGN_PARTITIONS, paths.CANCEL_IN_PROGRESS, paths.REASSIGN_CANCEL))
+
+
+class Consequences(Protocol):
+    """What a term of office does about events beyond what the loop decides."""
+
+    own_id: int
+
+    def deposed(self) -> None:
+        """`/controller` is not ours any more."""
+
+    def brokers_changed(self) -> None:
+        """Brokers came or went."""
+
+    def topics_appeared(self, names: Sequence[str]) -> None:
+        """Topics that brokers have to be told everything of."""
+
+    def deletions_begun(self, names: Sequence[str]) -> None:
+        """Topics whose replicas have to be stopped."""
+
+    def topics_vanished(self, topics: Sequence[Topic]) -> None:
+        """Topics that brokers have to forget."""
+
+
+class Events:
+    """Watches what concerns the controller, for as long as it is the controller.
+
+    since   the last transaction before the cluster was read: what came after it is reported
+    """
+
+    def __init__(self, zk: ZooKeeper, term: "Consequences", loop: Loop, since: int) -> None:
+        self._zk = zk
+        self._term = term
+        self._loop = loop
+        self._since = since
+        self._news = asyncio.Event()
+        self._pending: dict[Callable[[], Awaitable[None]], None] = {}
+        self._topics: dict[str, None] = {}
+        self._watched: set[str] = set()
+        """Topics whose znodes have a watch: our own new ones get theirs when the list of topics shows them."""
+        self._gone: set[str] = set()
+        """Topics whose znodes were deleted: one that is there again is another topic, whatever its version."""
+        self._configs = ConfigStore(zk)
+        self._last_config_change = -1
+        self._fired = 1
+        self._known = 0
+        """How many watches of configs and KIP-236's znodes have fired, and how many had when what is known was read.
+
+        The first stands for `place`.
+        """
+        self._waiting: list[tuple[int, asyncio.Future[None]]] = []
+
+    def seen(self, kind: WatchKind, path: str) -> None:
+        """A watch fired (the session's callback). Only notes it; `run` does the reading."""
+        if path == paths.CONTROLLER:
+            self._term.deposed()
+        elif path == paths.BROKER_IDS or path.startswith(paths.BROKER_IDS + "/"):
+            self._pending[self.brokers] = None
+        elif path == paths.TOPICS:
+            self._pending[self.topics] = None
+        elif path.startswith(paths.TOPICS + "/"):
+            name = path.removeprefix(paths.TOPICS + "/")
+            if kind is WatchKind.DELETED:  # the list of topics has changed too, and is read
+                self._watched.discard(name)
+                self._gone.add(name)
+            else:
+                self._topics[name] = None
+        elif path == paths.DELETE_TOPICS:
+            self._pending[self.deletions] = None
+        elif path == paths.CONFIG_CHANGES:
+            self._pending[self.configs] = None
+            self._fired += 1
+        elif path in ADMIN:
+            self._pending[self.admin] = None
+            self._fired += 1
+        self._news.set()
+
+    async def place(self) -> None:
+        """Read everything that is watched once, which places the watches."""
+        owner = await election.owner(self._zk, watch=True)
+        if owner is None or owner.session != self._zk.session_id:
+            self._term.deposed()
+            return
+        self._watched = set(self._loop.cluster.topics)
+        await self._zk.place_watches(data=[paths.topic(name) for name in self._watched], since_zxid=self._since)
+        for read in (self.brokers, self.topics, self.deletions, self.configs, self.admin):
+            await read()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            self._has_read(1)
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                fired = self._fired
+                pending, self._pending = self._pending, {}
+                topics, self._topics = self._topics, {}
+                for read in pending:
+                    await self._guarded(read)
+                self._has_read(fired)
+                if topics:
+                    await self._guarded(partial(self.changed_topics, tuple(topics)))
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """The term is over."""
+        self._has_read(None)
+
+    async def up_to_date(self) -> None:
+        """Wait until each config and each znode of KIP-236 that had changed before this is known to the loop.
+
+        So a guard holds from the moment that its maker knows that it exists. Ends early when the term ends.
+        """
+        with suppress(ZkError, TimeoutError):  # not connected: nothing will be written either
+            async with asyncio.timeout(SYNC_TIMEOUT_S):
+                await self._zk.sync(paths.ADMIN)
+        if self._known < self._fired:
+            read: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append((self._fired, read))
+            await read
+
+    def _has_read(self, fired: int | None) -> None:
+        """None: nothing will be read any more."""
+        self._known = sys.maxsize if fired is None else fired
+        waiting, self._waiting = self._waiting, []
+        for wanted, read in waiting:
+            if wanted > self._known:
+                self._waiting.append((wanted, read))
+            elif not read.done():
+                read.set_result(None)
+
+    async def _guarded(self, read: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await read()
+        except ZkError as error:
+            # Not connected: when we are again, everything is read; when the session is over, we are no controller.
+            log.info("could not read what changed: %s", error)
+
+    async def brokers(self) -> None:
+        self._loop.submit(
+            commands.BrokersSeen(await reading.read_brokers(self._zk, watch=True), self._term.brokers_changed)
+        )
+
+    async def topics(self) -> None:
+        names = set(await self._zk.children(paths.TOPICS, watch=True))
+        known = self._loop.cluster.topics
+        appeared = [name for name in names if name not in known]
+        vanished = [name for name in known if name not in names]
+        if appeared:
+            await self._read(appeared)
+        self._watched &= names
+        await self.changed_topics(names - self._watched)
+        if vanished:
+            self._loop.submit(topic_commands.TopicsVanished(vanished, self._term.topics_vanished))
+            self._settle_batch()
+
+    async def _read(self, names: Sequence[str]) -> None:
+        since = self._zk.last_zxid
+        self._gone.difference_update(names)
+        moves, _ = await reading.read_moves(self._zk, names)
+        read = await reading.read_topics(self._zk, names, moves)
+        await self._zk.place_watches(data=[paths.topic(name) for name in names], since_zxid=since)
+        self._watched.update(names)
+        self._loop.submit(
+            topic_commands.TopicsRead(
+                read.found,
+                read.unreadable,
+                self._term.own_id,
+                appeared=self._term.topics_appeared,
+                vanished=self._term.topics_vanished,
+            )
+        )
+
+    async def changed_topics(self, names: Collection[str]) -> None:
+        """Our own writes fire these watches too: only a version that we did not make is read again.
+
+        A watch comes before the answer to the write that fired it: so first the round under way has to end.
+        """
+        found_versions: dict[str, int] = {}
+        for name in names:
+            stat = await self._zk.exists(paths.topic(name), watch=True)
+            self._watched.add(name)
+            if stat is not None:
+                found_versions[name] = stat.version
+        if not self._newer(found_versions):
+            return
+        with suppress(NotController):  # the loop has ended, and we with it
+            await self._loop.submit(commands.Barrier())
+        foreign = self._newer(found_versions)
+        if foreign:
+            await self._read(foreign)
+
+    def _newer(self, versions: Mapping[str, int]) -> list[str]:
+        """Topics whose znode has a newer version than the one that we know, or is another one."""
+        known = self._loop.cluster.topics
+        return [
+            name
+            for name, version in versions.items()
+            if name not in known or name in self._gone or version > known[name].version
+        ]
+
+    async def deletions(self) -> None:
+        try:
+            names = await self._zk.children(paths.DELETE_TOPICS, watch=True)
+        except NoNode:
+            await self._zk.exists(paths.DELETE_TOPICS, watch=True)
+            return
+        if names:
+            self._loop.submit(topic_commands.DeletionsSeen(names, self._term.deletions_begun))
+            self._settle_batch()
+
+    async def configs(self) -> None:
+        changes = await self._configs.changes_since(self._last_config_change, watch=True)
+        self._last_config_change = changes.last
+        for error in changes.bad:
+            log.error("left out: %s", error)
+        for kind in ("topics", "brokers"):
+            names = [name for entity in changes.entities for found, _, name in [entity.partition("/")] if found == kind]
+            if names:
+                read = await reading.read_named_configs(self._zk, kind, names)
+                self._loop.submit(commands.ConfigsSeen(kind, {name: read.get(name, {}) for name in names}))
+                if kind == "brokers":
+                    self._settle_batch()
+
+    def _settle_batch(self) -> None:
+        if self._loop.cluster.batch is not None:
+            self._loop.submit(Settle())
+
+    async def admin(self) -> None:
+        """Our own writes of the batch fire its watch too: it is read where its last change is not ours."""
+        stat = await self._zk.exists(paths.REASSIGN_PARTITIONS, watch=True)
+        with suppress(NotController):  # the loop has ended, and we with it
+            await self._loop.submit(commands.Barrier())
+        cluster = self._loop.cluster
+        news = self._is_news(stat)
+        found = await reading.read_admin(self._zk, batch=news, watch=True)
+        cancel = found.cancel_all is not None and found.cancel_all.id != cluster.cancelled
+        if news or cancel or found.guarded != cluster.guarded:
+            self._loop.submit(AdminZnodesSeen(found, batch_read=news))
+
+    def _is_news(self, stat: Stat | None) -> bool:
+        known = self._loop.cluster.batch
+        return stat is not None if known is None else stat is None or stat.mzxid > known.changed

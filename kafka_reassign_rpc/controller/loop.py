@@ -1,0 +1,146 @@
+"""The controller's loop: decide, commit, replay, tell. One task, one queue, the only writer.
+
+A round takes everything that is queued, lets each command decide against one shared view, makes the changes
+durable in as few transactions as there can be, replays them into the cluster, tells the brokers, and only
+then answers. A command costs one round trip at rest and a share of one under load.
+
+What can go wrong with a commit, and what follows:
+
+    fenced, session over       somebody else is controller, or may be: every command answers NOT_CONTROLLER
+    changed under our hands    a znode has another version than ours: read the cluster again, decide again
+    outcome unknown            the connection broke: the same, as soon as it is back
+    does not fit               a topic znode over ZooKeeper's packet limit: its partitions are refused, the
+                               round is decided again without them
+    always the same refusal    a command wants what cannot be in ZooKeeper as it is: each gets a round of its own
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+from kafka_reassign_rpc.controller.command import Command, Round
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
+from kafka_reassign_rpc.core import replay
+from kafka_reassign_rpc.core.changes import View
+from kafka_reassign_rpc.core.errors import KafkaError, NotController, PolicyViolation, UnknownServerError
+from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.model import Cluster, Topic
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 10
+"""How often a round is decided again after foreign writes before its commands are tried one by one, or fail."""
+
+T = TypeVar("T")
+
+
+class Loop:
+    """Works on commands while this process is the controller.
+
+    cluster   what is durable; readers may look at it at any time
+    tell      given what a commit changed, after the replay; works in slices
+    anew      makes the command that puts things right after the cluster was read again; given the topics that are
+              gone since
+    rules     what every new move is held to
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        store: Store,
+        tell: Callable[[replay.Applied], Iterator[None]],
+        anew: Callable[[Sequence[Topic]], Command[None]],
+        rules: Rules = NO_RULES,
+    ) -> None:
+        self.cluster = cluster
+        self._store = store
+        self._tell = tell
+        self._anew = anew
+        self._rules = rules
+        self._queue: list[Command[Any]] = []
+        self._news = asyncio.Event()
+        self._closed: BaseException | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commands are still taken: what the cluster shows is current only as long."""
+        return self._closed is None
+
+    def submit(self, command: Command[T]) -> asyncio.Future[T]:
+        """Queue a command. Its future fails with NotController once this process is no longer the controller."""
+        if self._closed is not None:
+            command.failed(NotController())
+        else:
+            self._queue.append(command)
+            self._news.set()
+        return command.future
+
+    async def run(self) -> None:
+        """Until deposed (returns) or cancelled."""
+        working: Sequence[Command[Any]] = ()
+        try:
+            while True:
+                await self._news.wait()
+                self._news.clear()
+                working, self._queue = self._queue, []
+                await self._round(working)
+        except (Deposed, OutOfDate) as reason:
+            log.warning("the loop ends: %s", reason)
+        finally:
+            self._closed = NotController()
+            for command in (*working, *self._queue):
+                command.failed(NotController())
+            self._queue = []
+
+    async def _round(self, commands: Sequence[Command[Any]]) -> None:
+        refused: dict[str, KafkaError] = {}
+        first: list[Command[Any]] = []
+        gone: list[Topic] = []
+        for _ in range(ATTEMPTS):
+            work = Round(View(self.cluster), refused | self._unreadable(), self._rules)
+            decided = await self._decide([*first, *commands], work)
+            commands = [command for command in commands if command in decided]
+            try:
+                applied = await self._store.commit(self.cluster, work.view)
+            except TopicTooLarge as error:
+                refused[error.topic] = PolicyViolation(str(error))
+            except OutOfDate as reason:
+                log.warning("reading the cluster again: %s", reason)
+                gone += await self._store.reload(self.cluster)
+                first = [self._anew(gone)]
+            else:
+                await Pace().through(self._tell(applied))
+                for command in decided:
+                    command.durable()
+                return
+        if len(commands) > 1:
+            for command in (self._anew(gone), *commands):
+                await self._round([command])
+            return
+        for command in commands:
+            log.error("%s was given up after %d attempts", type(command).__name__, ATTEMPTS)
+            command.failed(UnknownServerError("ZooKeeper is being written by somebody else: try again"))
+
+    def _unreadable(self) -> dict[str, KafkaError]:
+        """Names that are taken by garbage."""
+        known = self.cluster.topics
+        return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
+
+    @staticmethod
+    async def _decide(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:
+        """The commands that could be decided; those that could not have got their answer."""
+        pace = Pace()
+        decided = []
+        for command in commands:
+            try:
+                await pace.through(command.decide(work))
+            except KafkaError as error:
+                command.failed(error)
+            except Exception as error:  # a defect in one decision must not take the others with it
+                log.exception("%s could not be decided", type(command).__name__)
+                command.failed(UnknownServerError(str(error)))
+            else:
+                decided.append(command)
+        return decided

@@ -1,0 +1,201 @@
+"""From the values that should stand to the writes that make them durable, in an order that a crash cannot hurt.
+
+    A  move records          `/admin/reassignments/$topic/$partition` with target and original replicas;
+                             original replicas into `/admin/reassign_partitions`; entries out of it whose partition
+                             a client has given another target (or cancelled)
+    B  new topics' configs, topic znodes, deletion marks
+    C  partition states, and the end of move records
+    D  entries of `/admin/reassign_partitions` that are done, rolled back or refused leave it, with the last one the
+       znode itself; then `/admin/cancel_reassignment_in_progress` goes
+
+A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
+nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
+is a removal) that the next controller carries on. A crash before D leaves entries that are done already: looked at
+again, they leave; and a cancel of the whole batch that the next controller carries out for what is left of it.
+An entry that a client has overruled is gone (A) before anything else, or it would overrule the client in turn.
+What fits into one transaction is one transaction, so small rounds are atomic.
+
+Pure: the caller sends the writes and hands back what ZooKeeper answered.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core import legacy
+from kafka_reassign_rpc.core.batch import Batch, Entry, Name
+from kafka_reassign_rpc.core.changes import (
+    AssignmentWrite,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeletionStarted,
+    View,
+)
+from kafka_reassign_rpc.core.model import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.replay import Assigned, durable_assignment
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.ops import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.reassignments import encode_reassignments
+
+
+class Step(NamedTuple):
+    """One write and what it is for: a partition's record or state, or a topic's znode (partition -1)."""
+
+    op: Op
+    name: TopicPartition | None = None
+    is_record: bool = False
+    with_previous: bool = False
+    """In one transaction with the step before: the end of a record must not be there without the state it ends with."""
+
+
+def phases(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> tuple[Iterator[Step], ...]:
+    """All writes of a round: four phases, each to be durable before the next is begun.
+
+    `parents`: paths without content of their own that exist already.
+    """
+    batch = legacy.contents(cluster, view)
+    return (
+        chain(_records(cluster, view, parents), _batch_first(cluster, batch)),
+        _topics(cluster, view),
+        _states(cluster, view, epoch, parents),
+        _batch_last(cluster, view, batch),
+    )
+
+
+def topic_znode(topic: Topic, view: View) -> bytes:
+    """The whole topic znode with this round's values."""
+    assignments: dict[int, Assigned] = {}
+    for index, value in topic.partitions.items():
+        changed = view.partitions.get((topic.name, index))
+        assignments[index] = durable_assignment(value if changed is None else changed.value)
+    added = view.topics.get(topic.name)
+    if isinstance(added, PartitionsAdded):
+        for index, value in added.partitions.items():
+            assignments[index] = durable_assignment(value)
+    return znodes.encode_topic(topic.id, assignments, topic.extra)
+
+
+def _records(cluster: Cluster, view: View, parents: set[str]) -> Iterator[Step]:
+    made = set(parents)
+    for (topic, index), change in view.partitions.items():
+        move = change.value.move
+        before = _before(cluster, topic, index)
+        if move is None or (before is not None and before.move == move):
+            continue
+        path = paths.reassignment(topic, index)
+        data = znodes.encode_move(move.target, move.original)
+        name = TopicPartition(topic, index)
+        if before is not None and before.move is not None and before.move.id != -1:
+            yield Step(SetData(path, data, -1), name, is_record=True)
+            continue
+        yield from _parent(paths.reassignment_topic(topic), made)
+        yield Step(Create(path, data), name, is_record=True)
+
+
+def _parent(path: str, made: set[str]) -> Iterator[Step]:
+    if path not in made:
+        made.add(path)
+        yield Step(Create(path, b""))
+
+
+def _topics(cluster: Cluster, view: View) -> Iterator[Step]:
+    for name in _rewritten(cluster, view):
+        topic = cluster.topics[name]
+        yield Step(SetData(paths.topic(name), topic_znode(topic, view), topic.version), TopicPartition(name, -1))
+    for name, change in view.topics.items():
+        match change:
+            case TopicCreated():
+                config = znodes.encode_config(change.configs)
+                yield Step(
+                    SetData(paths.config_topic(name), config, -1)
+                    if name in cluster.topic_configs
+                    else Create(paths.config_topic(name), config)
+                )
+                assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
+                data = znodes.encode_topic(change.id, assignments, {})
+                yield Step(Create(paths.topic(name), data), TopicPartition(name, -1))
+            case TopicDeletionStarted():
+                yield Step(Create(paths.delete_topic(name), b""))
+
+
+def _rewritten(cluster: Cluster, view: View) -> dict[str, None]:
+    """Topics whose znode has to be written, in the order of first mention."""
+    found: dict[str, None] = {}
+    for (topic, index), change in view.partitions.items():
+        if topic in found or change.assignment is AssignmentWrite.LATER:
+            continue
+        before = _before(cluster, topic, index)
+        if before is not None and durable_assignment(before) != durable_assignment(change.value):
+            found[topic] = None
+    for name, added in view.topics.items():
+        if isinstance(added, PartitionsAdded):
+            found[name] = None
+    return found
+
+
+def _states(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> Iterator[Step]:
+    made = set(parents)
+    for name, added in view.topics.items():
+        if isinstance(added, TopicCreated | PartitionsAdded):
+            for index, value in added.partitions.items():
+                yield from _new_state(cluster, TopicPartition(name, index), value, epoch, made)
+    for (topic, index), change in view.partitions.items():
+        before = _before(cluster, topic, index)
+        value = change.value
+        name_ = TopicPartition(topic, index)
+        changed = before is None or _state(before) != _state(value)
+        if before is None or before.partition_epoch < 0:
+            yield from _new_state(cluster, name_, value, epoch, made)
+        elif changed:
+            path = paths.partition_state(topic, index)
+            yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name_)
+        if before is not None and before.move is not None and value.move is None:
+            yield Step(Delete(paths.reassignment(topic, index), -1), with_previous=changed)
+
+
+def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
+    known = cluster.topics.get(name.topic)
+    parent = paths.partitions(name.topic)
+    if parent not in made and (known is None or all(other.partition_epoch < 0 for other in known.partitions.values())):
+        yield from _parent(parent, made)
+    yield from _parent(paths.partition(name.topic, name.partition), made)
+    path = paths.partition_state(name.topic, name.partition)
+    yield Step(Create(path, _state_znode(value, epoch)), name)
+
+
+def _state_znode(value: Partition, epoch: int) -> bytes:
+    return znodes.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
+
+
+def _before(cluster: Cluster, topic: str, index: int) -> Partition | None:
+    found = cluster.topics.get(topic)
+    return None if found is None else found.partitions.get(index)
+
+
+def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int]:
+    return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state
+
+
+def _batch_first(cluster: Cluster, contents: legacy.Contents | None) -> Iterator[Step]:
+    batch = cluster.batch
+    if contents is not None and batch is not None and contents.first != batch.entries:
+        yield _batch_znode(batch, contents.first, batch.version)
+
+
+def _batch_last(cluster: Cluster, view: View, contents: legacy.Contents | None) -> Iterator[Step]:
+    batch = cluster.batch
+    if contents is not None and batch is not None:
+        written = contents.first != batch.entries
+        gone = written and not contents.first and not batch.occupied
+        if not gone and (contents.last != contents.first or (view.batch.rewrite and not written)):
+            yield _batch_znode(batch, contents.last, batch.version + written)
+    cancel = view.batch.cancelled
+    if cancel is not None and not cancel.occupied:
+        yield Step(Delete(paths.CANCEL_IN_PROGRESS, -1))
+
+
+def _batch_znode(batch: Batch, entries: Mapping[Name, Entry], version: int) -> Step:
+    """With nothing in it the znode goes; one that somebody has put znodes under can only be emptied."""
+    if entries or batch.occupied:
+        return Step(SetData(paths.REASSIGN_PARTITIONS, encode_reassignments(entries), version))
+    return Step(Delete(paths.REASSIGN_PARTITIONS, version))

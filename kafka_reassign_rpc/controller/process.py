@@ -1,0 +1,186 @@
+"""The server process: a ZooKeeper session, listeners, and a part in the election."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection, Sequence
+from types import TracebackType
+from typing import Self
+from uuid import uuid4
+
+import msgspec
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
+from kafka_reassign_rpc.controller.node import ServerNode
+from kafka_reassign_rpc.controller.service import ControllerService
+from kafka_reassign_rpc.controller.standby import Standby
+from kafka_reassign_rpc.controller.supervisor import Supervisor
+from kafka_reassign_rpc.core.guard import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
+from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.zookeeper.errors import NodeExists, NoNode
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.02
+
+
+class ServerConfig(msgspec.Struct, frozen=True):
+    """How one server runs. `advertised` beside `listeners`, in the same order, where it differs."""
+
+    zookeeper_connect: str
+    listeners: Sequence[Endpoint]
+    advertised: Sequence[Endpoint] | None = None
+    server_id: int = 1000
+    session_timeout_ms: int = 18_000
+    connection_timeout_ms: int = 30_000
+    broker_listener: str | None = None
+    seize: bool = True
+    balance: LeaderBalance = LeaderBalance()
+    limits: Limits = Limits()
+    rules: Rules = NO_RULES
+
+
+async def cluster_id(zk: ZooKeeper) -> str:
+    """As `/cluster/id` has it; made by whoever comes first, as brokers do."""
+    while True:
+        try:
+            data, _ = await zk.get(paths.CLUSTER_ID)
+            return znodes.decode_cluster_id(data)
+        except NoNode:
+            try:
+                await zk.create(paths.CLUSTER_ID, znodes.encode_cluster_id(znodes.encode_topic_id(uuid4())))
+            except NodeExists:
+                continue
+
+
+def _static_configs(config: ServerConfig) -> dict[str, str]:
+    """What DescribeConfigs shows of this server as it was started, by Kafka's names."""
+
+    def listed(endpoints: Sequence[Endpoint]) -> str:
+        return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
+
+    return {
+        "broker.id": str(config.server_id),
+        "zookeeper.connect": config.zookeeper_connect,
+        "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
+        "listeners": listed(config.listeners),
+        **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **({} if config.rules.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
+    }
+
+
+class IdTaken(RuntimeError):
+    """Our id is a broker's: clients could not tell the two apart."""
+
+
+class ControllerProcess:
+    """A server from its start to its end: `async with ControllerProcess(config) as server: await server.ready()`."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+        self._service = ControllerService()
+        self._standby = Standby(self._zk)
+        self._server: Server
+        self._supervisor: Supervisor
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stop()
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port of the first listener, as clients should use it."""
+        first = self._endpoints()[0]
+        return f"{first.host}:{first.port}"
+
+    def live_brokers(self) -> list[int]:
+        """Ids of the registered brokers."""
+        cluster = self._service.cluster
+        return sorted(self._standby.brokers if cluster is None else cluster.brokers)
+
+    async def brokers_seen(self, wanted: Collection[int]) -> None:
+        """Wait until all of these brokers are registered and known here."""
+        while not set(wanted) <= set(self.live_brokers()):  # noqa: ASYNC110 (once, at the start of a demonstration)
+            await asyncio.sleep(POLL_S)
+
+    async def ready(self) -> None:
+        """Wait until this server is the controller, or stands by for one that it knows."""
+        assert self._task is not None
+        settled = asyncio.create_task(self._supervisor.settled())
+        await asyncio.wait([settled, self._task], return_when=asyncio.FIRST_COMPLETED)
+        settled.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def _start(self) -> None:
+        config = self._config
+        await self._zk.start(config.connection_timeout_ms / 1000)
+        for path in (*paths.PERSISTENT, paths.REASSIGNMENTS):
+            await self._zk.ensure_path(path)
+        if await self._zk.exists(paths.broker(config.server_id)) is not None:
+            raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
+        node = ServerNode(
+            config.server_id,
+            await cluster_id(self._zk),
+            SERVER_APIS,
+            self._service,
+            self._standby,
+            ConfigStore(self._zk),
+            self._endpoints,
+            _static_configs(config),
+        )
+        self._server = Server(
+            Dispatcher(node),
+            [Listener(one.host, one.port, one.listener, one.security_protocol) for one in config.listeners],
+            config.limits,
+        )
+        await self._server.start()
+        self._supervisor = Supervisor(
+            self._zk,
+            config.server_id,
+            self._endpoints(),
+            self._service,
+            self._standby,
+            lambda: time.time_ns() // 1_000_000,
+            seize_from_brokers=config.seize,
+            balance=config.balance,
+            broker_listener=config.broker_listener,
+            rules=config.rules,
+        )
+        self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
+
+    async def _stop(self) -> None:
+        """Answer what has arrived, give the controllership up, leave."""
+        if hasattr(self, "_server"):
+            await self._server.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._zk.close()
+
+    def _endpoints(self) -> tuple[Endpoint, ...]:
+        """Where clients reach us, with the ports that the system chose."""
+        advertised = self._config.advertised or self._config.listeners
+        found = []
+        for listening, told in zip(self._config.listeners, advertised, strict=True):
+            host, port = self._server.addresses[listening.listener]
+            found.append(Endpoint(told.listener, told.security_protocol, told.host or host, told.port or port))
+        return tuple(found)

@@ -1,0 +1,49 @@
+"""Blocks of producer ids, handed to brokers (Kafka's ZkProducerIdManager).
+
+`/latest_producer_id_block` holds the last block given out; each allocation is a fenced compare-and-set of it.
+Calls wait for each other: a block is given out once.
+"""
+
+import asyncio
+
+from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
+from kafka_reassign_rpc.core.errors import NotController, UnknownServerError
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.errors import NoNode
+from kafka_reassign_rpc.zookeeper.ops import Create, SetData
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+BLOCK = 1000
+LAST_ID = 2**63 - 1
+
+
+class ProducerIds:
+    """Allocates blocks while this process is the controller."""
+
+    def __init__(self, zk: ZooKeeper, store: Store) -> None:
+        self._zk = zk
+        self._store = store
+        self._one_at_a_time = asyncio.Lock()
+
+    async def allocate(self, broker_id: int) -> tuple[int, int]:
+        """(first id, how many). Raises UnknownServerError when ids have run out."""
+        async with self._one_at_a_time:
+            try:
+                data, stat = await self._zk.get(paths.PRODUCER_ID_BLOCK)
+                last = znodes.decode_producer_id_block(data)
+            except NoNode:
+                last, stat = None, None
+            first = 0 if last is None else last + 1
+            if first > LAST_ID - BLOCK:
+                raise UnknownServerError("all producer ids have been given out")
+            block = znodes.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
+            write = (
+                Create(paths.PRODUCER_ID_BLOCK, block)
+                if stat is None
+                else SetData(paths.PRODUCER_ID_BLOCK, block, stat.version)
+            )
+            try:
+                await self._store.write([write])
+            except (Deposed, OutOfDate) as error:
+                raise NotController(str(error)) from error
+            return first, BLOCK

@@ -1,0 +1,137 @@
+"""The controller as the APIs reach it: each call becomes a command, and waits until it is durable."""
+
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from random import SystemRandom
+from typing import TypeVar
+from uuid import uuid4
+
+from kafka_reassign_rpc.api.node import (
+    AlterPartition,
+    AlterReassignments,
+    CreatedTopic,
+    ItemResult,
+    NewPartitions,
+    NewTopic,
+    RequestContext,
+)
+from kafka_reassign_rpc.controller import commands, topic_commands
+from kafka_reassign_rpc.controller.command import Command
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
+from kafka_reassign_rpc.core.model import Cluster, Partition
+from kafka_reassign_rpc.core.throttles import TopicThrottles
+
+T = TypeVar("T")
+
+
+class ControllerService:
+    """The `ControllerPort`: passes everything to the loop of the present term, if this process has one."""
+
+    def __init__(self) -> None:
+        self._random = SystemRandom()
+        self._loop: Loop | None = None
+        self._producer_ids: ProducerIds | None = None
+        self._lease_left: Callable[[], float] = lambda: 0
+        self._up_to_date: Callable[[], Awaitable[None]]
+
+    def begin(
+        self,
+        loop: Loop,
+        producer_ids: ProducerIds,
+        lease_left: Callable[[], float],
+        up_to_date: Callable[[], Awaitable[None]],
+    ) -> None:
+        """This process is the controller and its loop is running.
+
+        lease_left  seconds for which nobody else can have become the controller: a process that was frozen finds out
+                    by its clock, before anybody tells it
+        up_to_date  waits until what has been written to ZooKeeper before is known to the loop
+        """
+        self._up_to_date = up_to_date
+        self._lease_left = lease_left
+        self._loop = loop
+        self._producer_ids = producer_ids
+
+    def end(self) -> None:
+        """This process is not the controller any more."""
+        self._loop = None
+        self._producer_ids = None
+
+    @property
+    def cluster(self) -> Cluster | None:
+        """What is durable, while this process is the controller."""
+        return self._loop.cluster if self._loop is not None and self.is_active() else None
+
+    def is_active(self) -> bool:
+        return self._loop is not None and self._loop.is_open and self._lease_left() > 0
+
+    async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
+        self._active()
+        if any(target is not None for _, items in request.topics for _, target, _ in items):
+            await self._up_to_date()  # a guard that stands holds it up
+        return await self._submit(lambda: commands.AlterReassignmentsCommand(request))
+
+    def list_reassignments(
+        self, wanted: Mapping[str, Collection[int]] | None
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
+        cluster = self._active().cluster
+        names: Iterable[str] = cluster.moving if wanted is None else (name for name in wanted if name in cluster.moving)
+        for name in names:
+            topic = cluster.topics[name]
+            moving = cluster.moving[name]
+            found = [
+                (index, topic.partitions[index])
+                for index in (moving if wanted is None else sorted(moving.intersection(wanted[name])))
+            ]
+            if found:
+                yield name, found
+
+    def throttles(self, topic: str) -> TopicThrottles:
+        return TopicThrottles(self._active().cluster, topic)
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, CreatedTopic | KafkaError]:
+        return await self._submit(
+            lambda: topic_commands.CreateTopicsCommand(
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random
+            )
+        )
+
+    async def delete_topics(
+        self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, KafkaError | None]:
+        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names))
+
+    async def create_partitions(
+        self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, KafkaError | None]:
+        return await self._submit(lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only))
+
+    async def elect_leaders(
+        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Sequence[ItemResult]:
+        return await self._submit(lambda: commands.ElectLeadersCommand(partitions, unclean=unclean))
+
+    async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
+        return await self._submit(lambda: commands.AlterPartitionCommand(request))
+
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:
+        return await self._submit(lambda: commands.ControlledShutdownCommand(broker_id, broker_epoch))
+
+    async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
+        cluster = self._active().cluster
+        broker = cluster.brokers.get(broker_id)
+        if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
+            raise StaleBrokerEpoch
+        assert self._producer_ids is not None
+        return await self._producer_ids.allocate(broker_id)
+
+    def _active(self) -> Loop:
+        if self._loop is None or not self.is_active():
+            raise NotController
+        return self._loop
+
+    async def _submit(self, command: Callable[[], Command[T]]) -> T:
+        return await self._active().submit(command())

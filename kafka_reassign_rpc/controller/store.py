@@ -1,0 +1,184 @@
+"""What is durable: reading the cluster from ZooKeeper, and committing rounds to it, fenced.
+
+Every transaction begins with a check of `/controller_epoch` at the version that our election gave it, and is
+bound to the session that won it. So a controller that was replaced without noticing can write nothing.
+"""
+
+from collections.abc import Awaitable, Iterable, Iterator
+from typing import TypeVar
+
+from kafka_reassign_rpc.controller import plan
+from kafka_reassign_rpc.controller.election import Leadership
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.reading import Loaded, read_cluster
+from kafka_reassign_rpc.core import legacy, replay
+from kafka_reassign_rpc.core.changes import View
+from kafka_reassign_rpc.core.model import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import BatchesFailed, Fenced, SessionOver, ZkError
+from kafka_reassign_rpc.zookeeper.ops import Check, Create, Delete, Op, Result, Stat
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
+
+T = TypeVar("T")
+
+MAX_STEP_BYTES = 1_048_575 - 512
+"""Of one write: ZooKeeper closes the connection on a packet of 1 MiB; the fence and the headers need some room."""
+MAX_OPERATIONS = 1000
+"""Operations of one transaction: larger ones hold ZooKeeper's single writer for longer than others should wait."""
+
+
+class Deposed(Exception):
+    """Another controller has taken over, or may have: nothing more may be written or answered."""
+
+
+class OutOfDate(Exception):
+    """What ZooKeeper holds is not what we thought (or we cannot know): read it again before going on."""
+
+
+class TopicTooLarge(Exception):
+    """A topic's znode would not fit into one ZooKeeper packet."""
+
+    def __init__(self, topic: str, size: int) -> None:
+        super().__init__(
+            f"The assignment of topic {topic!r} would take {size} bytes, more than the {MAX_STEP_BYTES} that ZooKeeper"
+            " takes in one znode: move fewer of its partitions at a time."
+        )
+        self.topic = topic
+
+
+class Store:
+    """ZooKeeper as one elected controller sees it."""
+
+    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
+        self._zk = zk
+        self._leadership = leadership
+        self._fence = Check(paths.CONTROLLER_EPOCH, leadership.epoch_version)
+        self._parents: set[str] = set()
+
+    async def load(self) -> Loaded:
+        """The whole cluster. Raises Deposed, OutOfDate."""
+        found = await self.reading(read_cluster(self._zk))
+        self._parents = set(found.parents)
+        return found
+
+    async def reload(self, cluster: Cluster) -> list[Topic]:
+        """Make `cluster` what ZooKeeper holds now. Returns the topics that are gone. Raises Deposed, OutOfDate."""
+        fresh = (await self.load()).cluster
+        known = cluster.brokers
+        fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
+        gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
+        for field in cluster.__struct_fields__:
+            setattr(cluster, field, getattr(fresh, field))
+        return gone
+
+    async def reading(self, read: Awaitable[T]) -> T:
+        """What `read` gives, with ZooKeeper's errors turned into ours."""
+        try:
+            return await read
+        except SessionOver as error:
+            raise Deposed("the ZooKeeper session is over") from error
+        except ZkError as error:
+            raise OutOfDate(str(error)) from error
+
+    async def commit(self, cluster: Cluster, view: View) -> replay.Applied:
+        """Make a round's changes durable, then replay them into `cluster`.
+
+        Raises Deposed, OutOfDate, TopicTooLarge. In all three cases `cluster` is as it was.
+        """
+        pace = Pace()
+        phases = [
+            await self._batches(phase, pace)
+            for phase in plan.phases(cluster, view, self._leadership.epoch, self._parents)
+        ]
+        durable: dict[TopicPartition, replay.Durable] = {}
+        batch_stat: Stat | None = None
+        for batches in self._joined(phases):
+            answers = await self._write([[step.op for step in steps] for steps in batches])
+            for steps, results in zip(batches, answers, strict=True):
+                for step, result in zip(steps, results, strict=True):
+                    self._note(durable, step, result)
+                    if step.op.path == paths.REASSIGN_PARTITIONS and isinstance(result, Stat):
+                        batch_stat = result
+                await pace.rest()
+        applied = replay.Applied()
+        await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
+        batch = (-1, -1) if batch_stat is None else (batch_stat.version, batch_stat.mzxid)
+        legacy.put_durable(cluster, view, *batch)
+        return applied
+
+    async def write(self, operations: Iterable[Op]) -> None:
+        """Fenced writes beside the rounds: an orphan record, a block of producer ids, the znodes of a deleted topic."""
+        await self._write(list(split_ops(operations)))
+
+    async def remove_topic(self, name: str) -> None:
+        """Remove the znodes of a topic whose replicas are gone: the topic, its configs, the mark of its deletion.
+
+        Raises Deposed, OutOfDate; the latter also where somebody else has added to them or removed some meanwhile.
+        """
+        found: list[str] = []
+        for root in (
+            paths.reassignment_topic(name),
+            paths.topic(name),
+            paths.config_topic(name),
+            paths.delete_topic(name),
+        ):
+            found += await self.reading(self._zk.tree(root))
+        await self.write(Delete(path) for path in found)
+        self._parents.difference_update(found)
+
+    async def _write(self, batches: list[list[Op]]) -> list[list[Result]]:
+        try:
+            return await self._zk.multi_many(batches, self._leadership.session, fence=self._fence)
+        except BatchesFailed as error:
+            if isinstance(error.first, Fenced | SessionOver):
+                raise Deposed(str(error.first)) from error
+            raise OutOfDate(str(error)) from error
+        except SessionOver as error:
+            raise Deposed("the ZooKeeper session is over") from error
+        except ZkError as error:
+            raise OutOfDate(str(error)) from error
+
+    def _note(self, durable: dict[TopicPartition, replay.Durable], step: plan.Step, result: Result) -> None:
+        if isinstance(step.op, Create) and not step.op.data:
+            self._parents.add(step.op.path)
+        if step.name is None or result is None:
+            return
+        stat = result if isinstance(result, Stat) else result[1]
+        known = durable.get(step.name, replay.Durable())
+        if step.is_record:
+            # One that is written again keeps its identity, also where it was left by a start that was cut off.
+            durable[step.name] = known._replace(move_id=stat.czxid, move_started=stat.ctime)
+        else:
+            durable[step.name] = known._replace(version=stat.version)
+
+    async def _batches(self, steps: Iterator[plan.Step], pace: Pace) -> list[list[plan.Step]]:
+        """The steps, in order, in transactions that ZooKeeper takes. Raises TopicTooLarge."""
+        batches: list[list[plan.Step]] = []
+        room = operations = 0
+        for step in steps:
+            cost = size_of(step.op, self._zk.chroot)
+            if cost > MAX_STEP_BYTES:
+                raise TopicTooLarge(step.name.topic if step.name else step.op.path, cost)
+            if not batches or ((cost > room or operations >= MAX_OPERATIONS) and not step.with_previous):
+                batches.append([])
+                room, operations = MAX_MULTI_BYTES, 0
+            batches[-1].append(step)
+            room -= cost
+            operations += 1
+            await pace.rest()
+        return batches
+
+    def _joined(self, phases: list[list[list[plan.Step]]]) -> list[list[list[plan.Step]]]:
+        """The phases one after the other, or all of them in one transaction where they fit into it."""
+        if sum(len(batch) for phase in phases for batch in phase) <= MAX_OPERATIONS:
+            every = [step for phase in phases for batch in phase for step in batch]
+            if sum(size_of(step.op, self._zk.chroot) for step in every) <= MAX_MULTI_BYTES:
+                return [[every]] if every else []
+        return [phase for phase in phases if phase]
+
+
+def _is_gone(topic: Topic, fresh: Cluster) -> bool:
+    """Whether it is no topic any more, or another one of its name is."""
+    now = fresh.topics.get(topic.name)
+    return topic.name not in fresh.unreadable if now is None else now.id != topic.id

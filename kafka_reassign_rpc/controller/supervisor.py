@@ -1,0 +1,160 @@
+"""From standing by to being the controller and back, for as long as the process runs.
+
+    STANDING BY   watches /controller; answers NOT_CONTROLLER; a vanished owner starts a campaign
+    TAKING OVER   has won: reads the cluster, decides what a new controller has to, connects to the brokers
+    CONTROLLING   the loop runs; a fence, a lost session or another owner ends it
+
+    STANDING BY --won--> TAKING OVER --> CONTROLLING --deposed, session over--> STANDING BY
+
+A connection that was lost and is back with the same session ends a term too: what happened meanwhile is read
+by taking office anew, under a higher epoch, which settles every write whose outcome was unknown.
+
+A process that was deposed does not seize the controllership back: it waits until nobody has it. Only at its
+start, and only from a stock broker, it seizes (unless told not to): that is what it was started for.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+
+from kafka_reassign_rpc.brokers import Sender
+from kafka_reassign_rpc.controller import election
+from kafka_reassign_rpc.controller.election import Leadership
+from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.service import ControllerService
+from kafka_reassign_rpc.controller.standby import Standby
+from kafka_reassign_rpc.controller.store import Store
+from kafka_reassign_rpc.controller.term import Term
+from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import ZkError
+from kafka_reassign_rpc.zookeeper.ops import WatchKind
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.znodes import BadZnode
+
+log = logging.getLogger(__name__)
+
+RETRY_S = 0.5
+"""Pause after ZooKeeper could not be asked, or a term ended before it began."""
+
+
+class Supervisor:
+    """Owns this process's part in the election. `run` is the one task that makes it controller or not."""
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        server_id: int,
+        endpoints: tuple[Endpoint, ...],
+        service: ControllerService,
+        standby: Standby,
+        now_ms: Callable[[], int],
+        *,
+        seize_from_brokers: bool = True,
+        balance: LeaderBalance | None = None,
+        broker_listener: str | None = None,
+        rules: Rules = NO_RULES,
+    ) -> None:
+        self._zk = zk
+        self._id = server_id
+        self._endpoints = endpoints
+        self._service = service
+        self._standby = standby
+        self._now_ms = now_ms
+        self._may_seize = seize_from_brokers
+        self._balance = balance or LeaderBalance()
+        self._broker_listener = broker_listener
+        self._rules = rules
+        self._news = asyncio.Event()
+        self._term: Term | None = None
+        self._first_look = asyncio.Event()
+        zk.on_watch(self._watch_fired)
+        zk.on_session_over(self._session_over)
+        zk.on_connected(self._end_term)
+
+    async def settled(self) -> None:
+        """Wait until this server is the controller, or has seen who is."""
+        await self._first_look.wait()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            self._news.clear()
+            try:
+                settled = await self._take_part()
+            except ZkError as error:
+                log.info("standing by: ZooKeeper cannot be asked (%s)", error)
+                settled = False
+            except BadZnode as error:
+                log.error("standing by: %s", error)
+                settled = False
+            except Exception:
+                # A defect must not leave a process that looks alive and never controls again.
+                log.exception("a defect ended this server's term; taking office anew")
+                settled = False
+            if settled:
+                await self._news.wait()
+            else:
+                self._standby.forget()
+                await asyncio.sleep(RETRY_S)
+
+    async def _take_part(self) -> bool:
+        """Find out who is the controller, become it if nobody is, and be it as long as possible.
+
+        Whether there is nothing to do until something changes; if not, it is to be tried again soon.
+        """
+        while True:
+            owner = await self._standby.refresh()
+            if not self._may_follow(owner):
+                log.info("standing by: %d is the controller", owner.id if owner else election.UNKNOWN)
+                self._may_seize = False
+                self._first_look.set()
+                return True
+            self._may_seize = False
+            leadership = await election.campaign(self._zk, self._id, self._endpoints, self._now_ms, seize=owner)
+            if leadership is None or not await self._serve(leadership):
+                return False
+
+    def _may_follow(self, owner: election.Owner | None) -> bool:
+        """Nobody; ourselves, from before a broken connection (with a new epoch then); at our start, a broker."""
+        if owner is None or owner.session == self._zk.session_id:
+            return True
+        return self._may_seize and owner.id in self._standby.brokers
+
+    async def _serve(self, leadership: Leadership) -> bool:
+        """A term of office; whether it came to the point of serving anybody."""
+        if self._zk.session_id != leadership.session:
+            return False
+        log.info("elected: controller epoch %d", leadership.epoch)
+        sender = Sender(self._id, leadership.epoch, self._endpoints)
+        store = Store(self._zk, leadership)
+        self._term = Term(self._zk, store, sender, self._balance, self._now_ms, self._broker_listener, self._rules)
+        try:
+            return await self._term.serve(self._begin)
+        finally:
+            self._service.end()
+            self._standby.forget()
+            self._standby.brokers = self._term.brokers  # ZooKeeper may be away: clients still need to reach them
+            self._term = None
+
+    def _begin(self, loop: Loop, producer_ids: ProducerIds, up_to_date: Callable[[], Awaitable[None]]) -> None:
+        self._service.begin(loop, producer_ids, self._zk.lease_left, up_to_date)
+        self._first_look.set()
+
+    def _session_over(self, _session: int) -> None:
+        self._end_term()
+
+    def _end_term(self) -> None:
+        self._service.end()
+        if self._term is not None:
+            self._term.deposed()
+        self._news.set()
+
+    def _watch_fired(self, kind: WatchKind, path: str) -> None:
+        if self._term is not None:
+            self._term.watch_fired(kind, path)
+        elif path == paths.CONTROLLER or path.startswith(paths.BROKER_IDS):
+            self._news.set()

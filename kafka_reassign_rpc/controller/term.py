@@ -1,0 +1,213 @@
+"""One term of office: from the won election to its end.
+
+load        the cluster as ZooKeeper holds it; from here on APIs are served
+take over   what `core.takeover` decides about it, made durable, before any other command
+tell        brokers learn who the controller is, and everything else
+watch       from now on what happens in ZooKeeper becomes commands
+control     the loop works, until somebody deposes us
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from kafka_reassign_rpc.brokers import BrokerChannels, Sender
+from kafka_reassign_rpc.brokers.outbox import DELETED_EPOCH, Stop
+from kafka_reassign_rpc.controller import commands, topic_commands
+from kafka_reassign_rpc.controller.deletions import Deletions
+from kafka_reassign_rpc.controller.events import Events
+from kafka_reassign_rpc.controller.housekeeping import LeaderBalance, balance_leaders, purge_config_changes
+from kafka_reassign_rpc.controller.legacy_commands import Settle
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
+from kafka_reassign_rpc.controller.teller import Teller
+from kafka_reassign_rpc.core.errors import NotController
+from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.model import Broker, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.replay import Applied
+from kafka_reassign_rpc.server import pauses
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.zookeeper.errors import ZkError
+from kafka_reassign_rpc.zookeeper.ops import Delete, WatchKind
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""How often the znodes of a deleted topic are read and removed, where others remove or add some meanwhile."""
+
+
+class Term:
+    """`serve` is the whole of it; `deposed` ends it, from wherever that is noticed."""
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        store: Store,
+        sender: Sender,
+        balance: LeaderBalance,
+        now_ms: Callable[[], int],
+        broker_listener: str | None = None,
+        rules: Rules = NO_RULES,
+    ) -> None:
+        self.own_id = sender.id
+        self._zk = zk
+        self._store = store
+        self._sender = sender
+        self._balance = balance
+        self._now_ms = now_ms
+        self._broker_listener = broker_listener
+        self._rules = rules
+        self._over = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._events: Events | None = None
+        self._loop: Loop
+        self._channels: BrokerChannels
+        self._deletions: Deletions
+        self._teller: Teller
+        self._batch_length = 0
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """As last known."""
+        return self._loop.cluster.brokers if hasattr(self, "_loop") else {}
+
+    def deposed(self) -> None:
+        """Somebody else is controller, or may be."""
+        self._over.set()
+
+    def watch_fired(self, kind: WatchKind, path: str) -> None:
+        if self._events is not None:
+            self._events.seen(kind, path)
+
+    async def serve(self, begin: Callable[[Loop, ProducerIds, Callable[[], Awaitable[None]]], None]) -> bool:
+        """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
+        began = False
+        try:
+            loaded = await self._store.load()
+            pauses.settled()
+            self._put_together(loaded.cluster)
+            loop = asyncio.create_task(self._loop.run(), name="controller-loop")
+            self._tasks.add(loop)
+            self._events = Events(self._zk, self, self._loop, loaded.since)
+            await self._remove_orphans(loaded.orphans)
+            taken_over = self._loop.submit(self._take_over())
+            # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
+            begin(self._loop, ProducerIds(self._zk, self._store), self._events.up_to_date)
+            await taken_over
+            await self._events.place()
+            self._background(self._events.run())
+            self._background(balance_leaders(self._loop, self._balance))
+            self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
+            began = True
+            cluster = loaded.cluster
+            log.info("controlling %d topics on %d brokers", len(cluster.topics), len(cluster.brokers))
+            over = asyncio.create_task(self._over.wait())
+            await asyncio.wait([over, loop], return_when=asyncio.FIRST_COMPLETED)
+            over.cancel()
+            if loop.done():
+                loop.result()
+        except (Deposed, OutOfDate, NotController, ZkError) as reason:
+            log.warning("the term of controller epoch %d ends: %s", self._sender.epoch, reason)
+        finally:
+            self._over.set()
+            await self._end()
+        return began
+
+    async def _end(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if hasattr(self, "_channels"):
+            await self._channels.close()
+
+    def _put_together(self, cluster: Cluster) -> None:
+        self._channels = BrokerChannels(
+            lambda: cluster, self._sender, self._stopped, self.deposed, self._broker_listener
+        )
+        self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
+        self._teller = Teller(cluster, self._channels, self._deletions)
+        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules)
+
+    def _tell(self, applied: Applied) -> Iterator[None]:
+        yield from self._teller.tell(applied)
+        batch = self._loop.cluster.batch
+        if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
+            self._loop.submit(Settle())  # there is room for others
+        self._batch_length = 0 if batch is None else len(batch.entries)
+
+    def _take_over(self, gone: Sequence[Topic] = ()) -> commands.TakeOver:
+        def tell() -> None:
+            self._in_slices(chain(self._teller.vanished(gone), self._teller.everything()))
+
+        return commands.TakeOver(self.own_id, tell)
+
+    # What follows from events (see events.Consequences)
+
+    def brokers_changed(self) -> None:
+        self._in_slices(self._teller.brokers_changed())
+
+    def topics_appeared(self, names: Sequence[str]) -> None:
+        self._in_slices(self._teller.topics(names))
+
+    def deletions_begun(self, names: Sequence[str]) -> None:
+        self._in_slices(self._teller.deletions(names))
+
+    def topics_vanished(self, topics: Sequence[Topic]) -> None:
+        self._in_slices(self._teller.vanished(topics))
+
+    def _stopped(self, broker: int, stops: Mapping[TopicPartition, Stop]) -> None:
+        deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
+        if deleted:
+            self._deletions.confirm(broker, deleted)
+        if len(deleted) < len(stops):
+            self._loop.submit(commands.StopsConfirmed(broker, stops))
+
+    async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
+        """Records of partitions that do not exist. One that somebody has put znodes under stays: it is in no way."""
+        try:
+            await self._store.write(Delete(paths.reassignment(*name)) for name in names)
+        except OutOfDate as reason:
+            log.warning("move records of partitions that do not exist could not be removed: %s", reason)
+
+    async def _remove_topic(self, name: str) -> None:
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                await self._store.remove_topic(name)
+                break
+            except OutOfDate:  # somebody else is at the same znodes
+                if not left:
+                    raise
+        self._loop.submit(topic_commands.TopicsVanished([name], self.topics_vanished))
+
+    # Work beside the loop
+
+    def _in_slices(self, steps: Iterator[None]) -> None:
+        self._background(Pace().through(steps))
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before it began, it would never have been awaited
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Deposed as reason:
+            log.warning("%s", reason)
+            self.deposed()
+        except (OutOfDate, ZkError) as reason:
+            # The session decides: with a new connection a new term begins and does this again.
+            log.warning("put off: %s", reason)
+        except Exception:
+            log.exception("a defect ends this term; the next one begins anew")
+            self.deposed()

@@ -1,0 +1,191 @@
+"""AlterPartitionReassignments for one partition: start, change of target, cancel.
+
+Checks come in the order of ZooKeeper mode and carry its texts (KafkaController.validateReplicas,
+maybeBuildReassignment, maybeTriggerPartitionReassignment), with two additions and one difference:
+
+- `expected` (an assignment that has to stand) and the replication factor rule (KIP-860) refuse a target;
+- whatever would leave a partition leaderless that has a live in-sync replica is refused, where Kafka's ZooKeeper
+  mode does it and the partition stays offline. KRaft refuses such a cancel; here a new target is held to the same.
+  Where the topic allows unclean election, it is done if a live replica can lead then.
+
+What a target or a cancel does to a partition:
+
+    what stands              is given         then
+    not moving               what stands      nothing at all
+    not moving               same replicas    the new order, leader epoch +1
+    not moving               other replicas   adding and removing replicas, leader epoch +1, a move record; where the
+                                              move is over at once (a shrink), it is completed in the same step
+    moving                   another target   the same, from the same origin; replicas that only the former target
+                                              needed leave assignment and ISR and are retired; a leader among them
+                                              is replaced by a live in-sync replica
+    moving                   cancel           the original replicas in their original order; adding replicas as above
+"""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.assignment import Reassigned, Replicas, among, cancel, reassign, retire
+from kafka_reassign_rpc.core.changes import AssignmentWrite, Change, PartitionChange, View
+from kafka_reassign_rpc.core.completion import finished
+from kafka_reassign_rpc.core.elections import RECOVERING, allows_unclean, first_electable, first_live
+from kafka_reassign_rpc.core.errors import (
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    KafkaError,
+    NoReassignmentInProgress,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Move, Partition
+
+Decision = tuple[KafkaError | None, list[Change]]
+
+
+def alter(
+    view: View,
+    topic: str,
+    index: int,
+    target: Replicas | None,
+    *,
+    allow_replication_factor_change: bool,
+    expected: Replicas | None = None,
+    adding_must_live: bool = True,
+    even_uncleanly: bool = False,
+) -> Decision:
+    """Give a partition a new target, or cancel its move (`target` None): (why not, or None; what should stand).
+
+    adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
+    even_uncleanly    cancel as for a topic that allows unclean election
+    """
+    standing = _standing(view, topic, index)
+    to: Reassigned | None = None
+    if target is not None:
+        to = None if standing is None else reassign(standing, target)
+        error = _invalid(view.cluster, target, to, adding_must_live=adding_must_live)
+        if error is not None:
+            return error, []
+    elif standing is None or not standing.is_moving:
+        return NoReassignmentInProgress(), []
+    partition = view.get(topic, index)
+    if partition is None:
+        return UnknownTopicOrPartition("The partition does not exist."), []
+    if expected is not None and partition.replicas != expected:
+        return InvalidReplicaAssignment(
+            f"The assignment is not the expected one: expected {list(expected)}, found {list(partition.replicas)}"
+        ), []
+    if target is None or to is None:
+        return _move(
+            view.cluster, topic, index, partition, cancel(partition), to_cancel=True, even_uncleanly=even_uncleanly
+        )
+    if not allow_replication_factor_change and len(target) != len(partition.target):
+        return InvalidReplicationFactor(
+            f"The replication factor is changed from {len(partition.target)} to {len(target)}"
+        ), []
+    if not partition.is_moving and partition.replicas == target:
+        return None, []
+    return _move(view.cluster, topic, index, partition, to, to_cancel=False)
+
+
+def _standing(view: View, topic: str, index: int) -> Partition | None:
+    """What stands for a partition, also while its topic is being deleted: ZooKeeper mode still checks against it."""
+    changed = view.partitions.get((topic, index))
+    if changed is not None:
+        return changed.value
+    known = view.cluster.topics.get(topic)
+    return None if known is None else known.partitions.get(index)
+
+
+def _invalid(cluster: Cluster, target: Replicas, to: Reassigned | None, *, adding_must_live: bool) -> KafkaError | None:
+    """Why a target cannot be; `to` is what it would come to, None where no such partition stands."""
+    if not target:
+        return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
+    if len(set(target)) != len(target):
+        return InvalidReplicaAssignment(
+            f"Duplicate replica ids in partition reassignment replica list: {_sequence(target)}"
+        )
+    if any(replica < 0 for replica in target):
+        return InvalidReplicaAssignment(f"Invalid broker id in replica list: {_sequence(target)}")
+    # Only adding replicas have to be alive: what is there already may be kept, reordered or removed while down (B10).
+    adding = target if to is None else to.adding
+    if adding_must_live and not all(map(cluster.is_live, adding)):
+        live = sorted(filter(cluster.is_live, cluster.brokers))
+        return InvalidReplicaAssignment(
+            "Replica assignment has brokers that are not alive."
+            f" Replica list: {_sequence(adding)}, live broker list: {_set(live)}"
+        )
+    return None
+
+
+def _sequence(replicas: Replicas) -> str:
+    """As Kafka's message shows a list of replicas: scripts compare these texts."""
+    return f"ArrayBuffer({', '.join(map(str, replicas))})"
+
+
+def _set(brokers: list[int]) -> str:
+    return f"{'Set' if len(brokers) <= 4 else 'HashSet'}({', '.join(map(str, brokers))})"
+
+
+def _move(
+    cluster: Cluster,
+    topic: str,
+    index: int,
+    partition: Partition,
+    to: Reassigned,
+    *,
+    to_cancel: bool,
+    even_uncleanly: bool = False,
+) -> Decision:
+    isr = among(partition.isr, to.replicas)
+    leader, recovery = _leader(cluster, partition, to.replicas, isr), partition.leader_recovery_state
+    if _is_unclean(cluster, partition, isr):
+        live = first_live(cluster, to.replicas)
+        may = even_uncleanly or allows_unclean(cluster, topic)
+        if not may or (live is None and any(map(cluster.is_live, partition.isr))):
+            return _refused(topic, index, to_cancel=to_cancel), []
+        leader, isr, recovery = (NO_LEADER, to.replicas[:1], recovery) if live is None else (live, (live,), RECOVERING)
+    value = replace(
+        partition,
+        replicas=to.replicas,
+        adding=to.adding,
+        removing=to.removing,
+        retired=retire(partition, to.dropped, to.replicas),
+        leader=leader,
+        isr=isr or partition.isr,
+        leader_epoch=partition.leader_epoch + 1,
+        leader_recovery_state=recovery,
+        move=_record(partition, to),
+    )
+    done = finished(cluster, value)
+    if done is not None:  # one step for those who watch: the epoch rises once
+        value = replace(done, leader_epoch=value.leader_epoch)
+    return None, [PartitionChange(topic, index, value, AssignmentWrite.NOW)]
+
+
+def _record(partition: Partition, to: Reassigned) -> Move | None:
+    if not to.is_moving:
+        return None
+    target = to.replicas[: len(to.replicas) - len(to.removing)]
+    if partition.move is not None and partition.is_moving:
+        return replace(partition.move, target=target)
+    return Move(target=target, original=partition.origin)
+
+
+def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
+    """The leader stays unless it is dropped: then a live in-sync replica takes over, and it is never nobody
+    while there is one (Kafka's ZooKeeper mode leaves the partition leaderless, D08)."""
+    if partition.leader in replicas:
+        return partition.leader
+    elected = first_electable(cluster, replicas, isr)
+    return NO_LEADER if elected is None else elected
+
+
+def _is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
+    """Whether nobody who stays has all records, or nobody alive among them while somebody alive leaves."""
+    if not isr:
+        return bool(partition.isr)
+    return any(map(cluster.is_live, partition.isr)) and not any(map(cluster.is_live, isr))
+
+
+def _refused(topic: str, index: int, *, to_cancel: bool) -> KafkaError:
+    what = "revert partition assignment" if to_cancel else "change the target of the reassignment"
+    return InvalidReplicaAssignment(
+        f"Unable to {what} for {topic}:{index} because it would require an unclean leader election."
+    )

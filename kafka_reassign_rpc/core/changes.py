@@ -1,0 +1,116 @@
+"""What a decision asks for: the values that should stand after it, to be made durable and then replayed."""
+
+from enum import Enum
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.core.batch import BatchChanges
+from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
+
+
+class AssignmentWrite(Enum):
+    """When the topic znode has to say what the new value says.
+
+    NOW    before the partition's state is written: a start, a cancel, a new target
+    LATER  with the next write of that znode. A completion asks for this: what the znode still says
+           (adding and removing replicas) makes any controller repeat the completion, until the removed
+           replicas are confirmed gone and `NOW` clears them.
+    """
+
+    NOW = "now"
+    LATER = "later"
+
+
+class PartitionChange(NamedTuple):
+    """One partition's next value. What has to be written follows from the value that stands."""
+
+    topic: str
+    partition: int
+    value: Partition
+    assignment: AssignmentWrite = AssignmentWrite.NOW
+
+
+def assignment_write(before: Partition, after: Partition) -> AssignmentWrite:
+    """When the topic znode has to be written for a change that nobody asked for (a completion, a confirmation).
+
+    With the last retired replica gone there is nothing left that a next controller would have to repeat: NOW.
+    """
+    if after.retired or (before.replicas, before.adding, before.removing, before.retired) == (
+        after.replicas,
+        after.adding,
+        after.removing,
+        after.retired,
+    ):
+        return AssignmentWrite.LATER
+    return AssignmentWrite.NOW
+
+
+class TopicCreated(NamedTuple):
+    """A new topic: its znode, its config znode, then its partitions' states."""
+
+    name: str
+    id: UUID
+    partitions: dict[int, Partition]
+    configs: dict[str, str]
+
+
+class PartitionsAdded(NamedTuple):
+    """New partitions of a topic that exists."""
+
+    name: str
+    partitions: dict[int, Partition]
+
+
+class TopicDeletionStarted(NamedTuple):
+    """`/admin/delete_topics/$topic` is written; replicas are stopped; the znodes go when they have confirmed."""
+
+    name: str
+
+
+class TopicDeleted(NamedTuple):
+    """All replicas of a topic in deletion have confirmed (or their brokers are gone for good): remove its znodes."""
+
+    name: str
+
+
+Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
+
+
+class View:
+    """The cluster with the changes of the round on top: what the next decision of the same round is based on.
+
+    Reads like `Cluster` for partitions; `changes` is what the round has to commit, one value per partition
+    (the latest), in the order of first mention.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.partitions: dict[tuple[str, int], PartitionChange] = {}
+        self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
+        self.batch = BatchChanges()
+
+    def get(self, topic: str, partition: int) -> Partition | None:
+        changed = self.partitions.get((topic, partition))
+        if changed is not None:
+            return changed.value
+        pending = self.topics.get(topic)
+        if isinstance(pending, TopicDeletionStarted | TopicDeleted):
+            return None
+        return self.cluster.get(topic, partition)
+
+    def topic(self, name: str) -> Topic | None:
+        """The topic as committed, or None where there is none, or it is (about to be) deleted."""
+        if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):
+            return None
+        found = self.cluster.topics.get(name)
+        return None if found is None or found.deleting else found
+
+    def add(self, change: Change) -> None:
+        if isinstance(change, PartitionChange):
+            key = (change.topic, change.partition)
+            before = self.partitions.get(key)
+            if before is not None and before.assignment is AssignmentWrite.NOW:
+                change = change._replace(assignment=AssignmentWrite.NOW)
+            self.partitions[key] = change
+        else:
+            self.topics[change.name] = change

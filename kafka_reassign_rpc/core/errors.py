@@ -1,0 +1,120 @@
+"""Errors that an operator or a client can meet, each with its Kafka code.
+
+One class per Kafka error that we answer; the message says what is wrong and, where it helps, what to do.
+The wire takes `code` and `str(error)` as they stand, so there is one mapping and it is here.
+Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
+"""
+
+from typing import ClassVar
+
+
+class KafkaError(Exception):
+    """A Kafka error. `code` goes on the wire; `retriable` says whether the same call may succeed later."""
+
+    code: ClassVar[int] = -1
+    retriable: ClassVar[bool] = False
+    default_message: ClassVar[str] = "The server experienced an unexpected error when processing the request."
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(self.default_message if message is None else message)
+
+    @property
+    def message(self) -> str:
+        return str(self)
+
+
+def _error(name: str, code: int, default_message: str, *, retriable: bool = False) -> type[KafkaError]:
+    return type(
+        name,
+        (KafkaError,),
+        {
+            "code": code,
+            "retriable": retriable,
+            "default_message": default_message,
+            "__doc__": f"{default_message} (code {code})",
+            "__module__": __name__,
+        },
+    )
+
+
+UnknownServerError = _error("UnknownServerError", -1, KafkaError.default_message)
+UnknownTopicOrPartition = _error(
+    "UnknownTopicOrPartition", 3, "This server does not host this topic-partition.", retriable=True
+)
+RequestTimedOut = _error("RequestTimedOut", 7, "The request timed out.", retriable=True)
+StaleControllerEpoch = _error("StaleControllerEpoch", 11, "The controller moved to another broker.")
+CoordinatorNotAvailable = _error("CoordinatorNotAvailable", 15, "The coordinator is not available.", retriable=True)
+InvalidTopic = _error("InvalidTopic", 17, "The request attempted to perform an operation on an invalid topic.")
+UnsupportedVersion = _error("UnsupportedVersion", 35, "The version of API is not supported.")
+IllegalSaslState = _error("IllegalSaslState", 34, "Request is not valid given the current SASL state.")
+TopicAlreadyExists = _error("TopicAlreadyExists", 36, "Topic with this name already exists.")
+InvalidPartitions = _error("InvalidPartitions", 37, "Number of partitions is below 1.")
+InvalidReplicationFactor = _error(
+    "InvalidReplicationFactor", 38, "Replication factor is below 1 or larger than the number of available brokers."
+)
+InvalidReplicaAssignment = _error("InvalidReplicaAssignment", 39, "Replica assignment is invalid.")
+InvalidConfig = _error("InvalidConfig", 40, "Configuration is invalid.")
+NotController = _error("NotController", 41, "This is not the correct controller for this cluster.", retriable=True)
+InvalidRequest = _error(
+    "InvalidRequest",
+    42,
+    "This most likely occurs because of a request being malformed by the client library or the message was sent to an"
+    " incompatible broker. See the broker logs for more details.",
+)
+PolicyViolation = _error("PolicyViolation", 44, "Request parameters do not satisfy the configured policy.")
+KafkaStorageError = _error(
+    "KafkaStorageError", 56, "Disk error when trying to access log file on the disk.", retriable=True
+)
+LogDirNotFound = _error("LogDirNotFound", 57, "The user-specified log directory is not found in the broker config.")
+ReassignmentInProgress = _error("ReassignmentInProgress", 60, "A partition reassignment is in progress.")
+ReplicaNotAvailable = _error(
+    "ReplicaNotAvailable",
+    9,
+    "The replica is not available for the requested topic-partition. Produce/Consume requests and other requests "
+    "intended only for the leader or follower return NOT_LEADER_OR_FOLLOWER if the broker is not a replica of the "
+    "topic-partition.",
+    retriable=True,
+)
+TopicDeletionDisabled = _error("TopicDeletionDisabled", 73, "Topic deletion is disabled.")
+FencedLeaderEpoch = _error(
+    "FencedLeaderEpoch",
+    74,
+    "The leader epoch in the request is older than the epoch on the broker.",
+    retriable=True,
+)
+StaleBrokerEpoch = _error("StaleBrokerEpoch", 77, "Broker epoch has changed.")
+PreferredLeaderNotAvailable = _error(
+    "PreferredLeaderNotAvailable", 80, "The preferred leader was not available.", retriable=True
+)
+EligibleLeadersNotAvailable = _error(
+    "EligibleLeadersNotAvailable",
+    83,
+    "Eligible topic partition leaders are not available.",
+    retriable=True,
+)
+ElectionNotNeeded = _error("ElectionNotNeeded", 84, "Leader election not needed for topic partition.", retriable=True)
+NoReassignmentInProgress = _error("NoReassignmentInProgress", 85, "No partition reassignment is in progress.")
+InvalidUpdateVersion = _error(
+    "InvalidUpdateVersion",
+    95,
+    "The given update version was invalid.",
+)
+UnknownTopicId = _error("UnknownTopicId", 100, "This server does not host this topic ID.", retriable=True)
+IneligibleReplica = _error("IneligibleReplica", 107, "The new ISR contains at least one ineligible replica.")
+ClusterAuthorizationFailed = _error("ClusterAuthorizationFailed", 31, "Cluster authorization failed.")
+BrokerNotAvailable = _error("BrokerNotAvailable", 8, "The broker is not available.")
+CoordinatorLoadInProgress = _error(
+    "CoordinatorLoadInProgress",
+    14,
+    "The coordinator is loading and hence can't process requests.",
+    retriable=True,
+)
+NotCoordinator = _error("NotCoordinator", 16, "This is not the correct coordinator.", retriable=True)
+SecurityDisabled = _error("SecurityDisabled", 54, "Security features are disabled.")
+ResourceNotFound = _error("ResourceNotFound", 91, "A request illegally referred to a resource that does not exist.")
+OperationNotAttempted = _error(
+    "OperationNotAttempted",
+    55,
+    "The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations in"
+    " the batch failed, causing the broker to respond without trying the rest.",
+)

@@ -1,0 +1,168 @@
+"""The cluster as the controller sees it: immutable values, held in a few dictionaries.
+
+Every value here is frozen. A decision never changes one: it makes the value that should stand after it,
+and only `core.replay` puts that value into the `Cluster`. So a reader of the cluster (List, Metadata)
+always sees what is durable, also while a large commit is under way.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.batch import Batch, CancelAll
+
+NO_LEADER = -1
+"""Leader id of a partition that no live in-sync replica can lead."""
+
+
+class TopicPartition(NamedTuple):
+    """A partition's name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+class Move(msgspec.Struct, frozen=True, gc=False):
+    """A reassignment in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
+
+    `original` is the replica set, in order, that stood before the first target was given: a cancel
+    brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
+    both are -1 until the record is durable.
+    """
+
+    target: tuple[int, ...]
+    original: tuple[int, ...]
+    id: int = -1
+    started: int = -1
+
+
+class Partition(msgspec.Struct, frozen=True, gc=False):
+    """One partition: its assignment, its leader and ISR, and its move if it has one.
+
+    replicas    the full replica set; while moving: the target, then what is to be removed
+    adding      replicas that the move brings in (KIP-455)
+    removing    replicas that the move takes out when it completes (KIP-455)
+    retired     replicas that are out of the assignment but may still hold a log: the topic znode keeps
+                them as removing until each has confirmed its StopReplica (or died), so that whichever
+                controller comes next deletes them too. Clients are not shown them.
+    """
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+    retired: tuple[int, ...] = ()
+    leader: int = NO_LEADER
+    isr: tuple[int, ...] = ()
+    leader_epoch: int = 0
+    partition_epoch: int = -1
+    """The zkVersion of the state znode; -1 while that znode does not exist."""
+    controller_epoch: int = 0
+    leader_recovery_state: int = 0
+    move: Move | None = None
+
+    @property
+    def is_moving(self) -> bool:
+        return bool(self.adding or self.removing)
+
+    @property
+    def target(self) -> tuple[int, ...]:
+        """The replica set that stands once nothing is moving."""
+        return tuple([r for r in self.replicas if r not in self.removing]) if self.removing else self.replicas
+
+    @property
+    def origin(self) -> tuple[int, ...]:
+        """The replicas that stood before the move, in the order in which they stand now (KIP-455's R - AR)."""
+        return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
+
+
+class Topic(msgspec.Struct):
+    """A topic and its partitions. `partitions` is changed only by `core.replay`."""
+
+    name: str
+    id: UUID | None
+    partitions: dict[int, Partition]
+    version: int = -1
+    """The zkVersion of the topic znode."""
+    extra: dict[str, msgspec.Raw] = {}
+    """Fields of the topic znode that we do not know, kept on every rewrite."""
+    unreadable: frozenset[int] = frozenset()
+    """Partitions whose state znode is garbage: their assignment is kept, no command finds them."""
+    deleting: bool = False
+    """True from the moment its deletion is durable: no command finds the topic any more."""
+
+
+class Endpoint(msgspec.Struct, frozen=True):
+    """Where a broker listens: `security_protocol` is Kafka's name (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)."""
+
+    listener: str
+    security_protocol: str
+    host: str
+    port: int
+
+
+class Broker(msgspec.Struct, frozen=True):
+    """A live broker, as `/brokers/ids/$id` shows it. `epoch` is that znode's czxid: a bounce changes it."""
+
+    id: int
+    epoch: int
+    endpoints: tuple[Endpoint, ...]
+    rack: str | None = None
+
+    def endpoint(self, listener: str | None = None) -> Endpoint:
+        """The endpoint of that listener name, or the first one."""
+        for endpoint in self.endpoints:
+            if endpoint.listener == listener:
+                return endpoint
+        return self.endpoints[0]
+
+
+class Cluster(msgspec.Struct):
+    """All that ZooKeeper says about the cluster, as of the last commit. Changed only by `core.replay`."""
+
+    brokers: dict[int, Broker] = {}
+    shutting_down: set[int] = set()
+    topics: dict[str, Topic] = {}
+    topic_names: dict[UUID, str] = {}
+    moving: dict[str, set[int]] = {}
+    """Partitions with a move in flight, by topic: List never scans."""
+    unreadable: dict[str, str] = {}
+    """Topics whose znode is garbage, with the reason: they are no topics, but their names are taken."""
+    topic_configs: dict[str, Mapping[str, str]] = {}
+    broker_configs: dict[str, Mapping[str, str]] = {}
+    """Dynamic configs by broker id as text; `<default>` holds the cluster-wide ones."""
+    guarded: bool = False
+    """`/admin/reassign_cancel` exists: see `core.guard`."""
+    batch: Batch | None = None
+    """`/admin/reassign_partitions`, where it exists: see `core.legacy`."""
+    cancel_all: CancelAll | None = None
+    """`/admin/cancel_reassignment_in_progress`, where it exists and has not been carried out."""
+    cancelled: int = -1
+    """The id of the last one that was carried out."""
+
+    def get(self, topic: str, partition: int) -> Partition | None:
+        """The partition, or None where there is none (or its topic is being deleted, or its state is garbage)."""
+        found = self.topics.get(topic)
+        if found is None or found.deleting or partition in found.unreadable:
+            return None
+        return found.partitions.get(partition)
+
+    def is_live(self, broker: int) -> bool:
+        """Registered, and not in controlled shutdown (Kafka's liveBrokerIds)."""
+        return broker in self.brokers and broker not in self.shutting_down
+
+    def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
+        for topic in self.topics.values():
+            for index, partition in topic.partitions.items():
+                yield topic.name, index, partition
+
+    def topic_config(self, topic: str, key: str, default: str) -> str:
+        """The topic's own value, else the cluster's dynamic default, else `default`."""
+        own = self.topic_configs.get(topic, {}).get(key)
+        if own is not None:
+            return own
+        return self.broker_configs.get("<default>", {}).get(key, default)

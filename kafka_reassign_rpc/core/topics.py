@@ -1,0 +1,270 @@
+"""Topics: what may be created, grown and deleted, and with what a new partition starts.
+
+Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The
+functions raise the `KafkaError` that answers the topic; what they return is the change to make.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.assignment import without
+from kafka_reassign_rpc.core.brokers import first_state
+from kafka_reassign_rpc.core.changes import (
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeletionStarted,
+    View,
+)
+from kafka_reassign_rpc.core.errors import (
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    InvalidTopic,
+    ReassignmentInProgress,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Partition, Topic
+from kafka_reassign_rpc.core.placement import place
+
+BROKER_DEFAULT = -1
+"""A count that is left to the broker: num.partitions, default.replication.factor."""
+
+MAX_NAME_LENGTH = 249
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def is_valid_name(name: str) -> bool:
+    """Kafka's rule for topic names (org.apache.kafka.common.internals.Topic)."""
+    return len(name) <= MAX_NAME_LENGTH and name not in {".", ".."} and _LEGAL_NAME.fullmatch(name) is not None
+
+
+def validate_name(name: str) -> None:
+    """Raises InvalidTopic where Kafka would not have a topic of this name."""
+    if is_valid_name(name):
+        return
+    if name == "":
+        reason = "the empty string is not allowed"
+    elif name in {".", ".."}:
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    else:
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    raise InvalidTopic(f"Topic name is invalid: {reason}")
+
+
+def create_topic(
+    view: View,
+    name: str,
+    *,
+    topic_id: UUID,
+    start: int,
+    shift: int,
+    num_partitions: int = BROKER_DEFAULT,
+    replication_factor: int = BROKER_DEFAULT,
+    assignments: Mapping[int, Sequence[int]] | None = None,
+    configs: Mapping[str, str] | None = None,
+    default_partitions: int = 1,
+    default_replication_factor: int = 1,
+) -> TopicCreated:
+    """A new topic with its partitions' first states. `start` and `shift`: two random numbers (see `placement`).
+
+    For a request that only validates, drop what is returned.
+    """
+    cluster = view.cluster
+    standing = cluster.topics.get(name)
+    if isinstance(view.topics.get(name), TopicCreated) or (standing is not None and view.topic(name) is not None):
+        raise TopicAlreadyExists(f"Topic '{name}' already exists.")
+    if assignments and (num_partitions != BROKER_DEFAULT or replication_factor != BROKER_DEFAULT):
+        raise InvalidRequest(
+            "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the"
+            " same time."
+        )
+    if assignments:
+        placed = {index: tuple(replicas) for index, replicas in assignments.items()}
+    else:
+        placed = place(
+            cluster.brokers.values(),
+            default_partitions if num_partitions == BROKER_DEFAULT else num_partitions,
+            default_replication_factor if replication_factor == BROKER_DEFAULT else replication_factor,
+            start=start,
+            shift=shift,
+        )
+    validate_name(name)
+    if standing is not None:
+        raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
+    _refuse_collision(view, name)
+    _validate_assignment(placed)
+    return TopicCreated(name, topic_id, _first_states(cluster, placed), dict(configs or {}))
+
+
+def _refuse_collision(view: View, name: str) -> None:
+    """Metric names take '.' and '_' for the same: topics that differ only there cannot both be."""
+    if "." not in name and "_" not in name:
+        return
+    unified = name.replace(".", "_")
+    created = (other for other, change in view.topics.items() if isinstance(change, TopicCreated))
+    colliding = sorted(
+        other
+        for names in (view.cluster.topics, created)
+        for other in names
+        if len(other) == len(name) and other.replace(".", "_") == unified
+    )
+    if colliding:
+        raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
+
+
+def _validate_assignment(placed: Mapping[int, tuple[int, ...]]) -> None:
+    if len({len(replicas) for replicas in placed.values()}) != 1:
+        raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
+    if not next(iter(placed.values())):
+        raise InvalidReplicaAssignment("The replica lists of the partitions are empty")
+    for index, replicas in placed.items():
+        if len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignment(
+                f"Duplicate replica assignment found: partition {index} has {', '.join(map(str, replicas))}"
+            )
+        if any(replica < 0 for replica in replicas):
+            raise InvalidReplicaAssignment(
+                f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
+            )
+    if sorted(placed) != list(range(len(placed))):
+        raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def create_partitions(
+    view: View, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
+) -> PartitionsAdded:
+    """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one."""
+    cluster = view.cluster
+    topic = view.topic(name)
+    if topic is None:
+        if name in cluster.topics:
+            raise InvalidTopic("The topic is queued for deletion.")
+        raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
+    if _has_moving(view, topic):
+        raise ReassignmentInProgress(f"A partition reassignment is in progress for the topic '{name}'.")
+    added = view.topics.get(name)
+    pending = added.partitions if isinstance(added, PartitionsAdded) else {}
+    existing = len(topic.partitions) + len(pending)
+    if count < existing:
+        raise InvalidPartitions(
+            f"Topic currently has {existing} partitions, which is higher than the requested {count}."
+        )
+    if count == existing:
+        raise InvalidPartitions(f"Topic already has {existing} partitions.")
+    first = topic.partitions.get(0)
+    replicas = () if first is None else first.replicas
+    if assignments is None:
+        ids = sorted(cluster.brokers)
+        start = next((at for at, broker in enumerate(ids) if replicas and broker >= replicas[0]), 0)
+        placed = place(
+            cluster.brokers.values(),
+            count - existing,
+            len(replicas),
+            start=start,
+            shift=start,
+            first_partition=existing,
+        )
+    else:
+        placed = _manual(cluster, existing, count, assignments, len(replicas))
+    return PartitionsAdded(name, {**pending, **_first_states(cluster, placed)})
+
+
+def _has_moving(view: View, topic: Topic) -> bool:
+    indexes = set(view.cluster.moving.get(topic.name, ()))
+    indexes.update(index for name, index in view.partitions if name == topic.name)
+    return any(found.is_moving for index in indexes if (found := view.get(topic.name, index)) is not None)
+
+
+def _manual(
+    cluster: Cluster, existing: int, count: int, assignments: Sequence[Sequence[int]], replication_factor: int
+) -> dict[int, tuple[int, ...]]:
+    unknown = sorted({replica for replicas in assignments for replica in replicas} - set(cluster.brokers))
+    if unknown:
+        raise InvalidReplicaAssignment(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+    if len(assignments) != count - existing:
+        raise InvalidReplicaAssignment(
+            f"Increasing the number of partitions by {count - existing} but {len(assignments)} assignments provided."
+        )
+    placed = {existing + at: tuple(replicas) for at, replicas in enumerate(assignments)}
+    for index, replicas in placed.items():
+        if not replicas:
+            raise InvalidReplicaAssignment(f"Cannot have replication factor of 0 for partition id {index}.")
+        if len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignment(
+                "Duplicate brokers not allowed in replica assignment:"
+                f" {', '.join(map(str, replicas))} for partition id {index}."
+            )
+    odd = {index: len(replicas) for index, replicas in placed.items() if len(replicas) != replication_factor}
+    if odd:
+        raise InvalidReplicaAssignment(
+            f"Inconsistent replication factor between partitions, partition 0 has {replication_factor} while"
+            f" partitions [{', '.join(map(str, odd))}] have replication factors"
+            f" [{', '.join(map(str, odd.values()))}], respectively."
+        )
+    return placed
+
+
+def _first_states(cluster: Cluster, placed: Mapping[int, tuple[int, ...]]) -> dict[int, Partition]:
+    return {index: first_state(cluster, Partition(replicas=placed[index])) for index in sorted(placed)}
+
+
+def delete_topic(view: View, name: str) -> TopicDeletionStarted:
+    """Begin a deletion. One that runs already has taken the topic out of everybody's sight."""
+    if view.topic(name) is None:
+        raise UnknownTopicOrPartition()
+    return TopicDeletionStarted(name)
+
+
+def left_to_delete(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(partition, broker) of the replicas of a topic in deletion that have not confirmed their StopReplica.
+
+    When there are none, `TopicDeleted` is due. A replica whose broker is down is waited for, as Kafka does: its log
+    would come back with the broker, and a new topic of this name would find it. Retired ones are not waited for.
+    """
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return
+    for index, partition in topic.partitions.items():
+        for replica in partition.replicas:
+            if (index, replica) not in confirmed:
+                yield index, replica
+        for replica in partition.retired:
+            if replica in cluster.brokers and (index, replica) not in confirmed:
+                yield index, replica
+
+
+def adopted(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
+    """The partition with another broker in the place of `own_id`, or with a replica less where there is no other.
+
+    A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node it knows for
+    a broker, the server's own id, `own_id`, too. The topic znode has to get the other assignment.
+    A partition that has had a leader keeps its other replicas and ISR; the new replica has to catch up like any.
+    """
+    substitute = _substitute(cluster, partition, own_id, index)
+    named = tuple(substitute if replica == own_id else replica for replica in partition.replicas)
+    value = replace(
+        partition,
+        replicas=without(named, (own_id,)) or partition.replicas,
+        adding=without(partition.adding, (own_id,)),
+        removing=without(partition.removing, (own_id,)),
+    )
+    isr = without(partition.isr, (own_id,))
+    if not isr:
+        return replace(first_state(cluster, value), leader_epoch=partition.leader_epoch + bool(partition.isr))
+    leader = NO_LEADER if partition.leader == own_id else partition.leader
+    return replace(value, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
+
+
+def _substitute(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int:
+    """A live broker without a replica, in a rack without one where there is such; `own_id` where there is none."""
+    free = [broker for _, broker in sorted(cluster.brokers.items()) if broker.id not in partition.replicas]
+    free = [broker for broker in free if cluster.is_live(broker.id) and broker.id != own_id]
+    used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}
+    best = [broker for broker in free if broker.rack not in used] or free
+    return best[index % len(best)].id if best else own_id

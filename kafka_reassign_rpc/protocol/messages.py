@@ -1,0 +1,317 @@
+"""Every message class that the product uses, in one place.
+
+Ours come from the schemas in `kafka_reassign_rpc.schemas`, through kafka-python's protocol module; the others are
+kafka-python's own. All are kafka-python `ApiMessage` classes: attributes in snake_case, the class of a nested
+structure as an attribute (`UpdateMetadataRequest.UpdateMetadataBroker`), `API_KEY`, `max_version`.
+
+Two habits of these classes to know. An array field that nobody set reads as one list shared by all instances: set
+it, never append to it. And a list of structures may also be given as a list of tuples (all of the version's fields
+in order), which are several times cheaper to build.
+"""
+
+from typing import Any, ClassVar
+
+from kafka.protocol.admin import (
+    AlterClientQuotasRequest,
+    AlterClientQuotasResponse,
+    AlterConfigsRequest,
+    AlterConfigsResponse,
+    AlterReplicaLogDirsRequest,
+    AlterReplicaLogDirsResponse,
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+    CreateAclsRequest,
+    CreateAclsResponse,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+    DeleteAclsRequest,
+    DeleteAclsResponse,
+    DeleteGroupsRequest,
+    DeleteGroupsResponse,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DescribeAclsRequest,
+    DescribeAclsResponse,
+    DescribeClientQuotasRequest,
+    DescribeClientQuotasResponse,
+    DescribeClusterRequest,
+    DescribeClusterResponse,
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    DescribeGroupsRequest,
+    DescribeGroupsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    DescribeQuorumRequest,
+    DescribeQuorumResponse,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTransactionsRequest,
+    DescribeTransactionsResponse,
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+    ElectLeadersRequest,
+    ElectLeadersResponse,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResponse,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+    ListGroupsRequest,
+    ListGroupsResponse,
+    ListTransactionsRequest,
+    ListTransactionsResponse,
+    UpdateFeaturesRequest,
+    UpdateFeaturesResponse,
+)
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.consumer import (
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    OffsetDeleteRequest,
+    OffsetDeleteResponse,
+    OffsetFetchRequest,
+    OffsetFetchResponse,
+)
+from kafka.protocol.metadata import (
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FindCoordinatorRequest,
+    FindCoordinatorResponse,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka.protocol.producer import (
+    InitProducerIdRequest,
+    InitProducerIdResponse,
+)
+from kafka.protocol.sasl import (
+    SaslAuthenticateRequest,
+    SaslAuthenticateResponse,
+    SaslHandshakeRequest,
+    SaslHandshakeResponse,
+)
+from kafka.protocol.schemas import BaseField
+
+SCHEMAS = "kafka_reassign_rpc.schemas"
+
+
+class Message(ApiMessage, init=False):  # type: ignore[misc, call-arg]
+    """Base of our own message classes.
+
+    They are set up as kafka-python sets up its own, but not entered in its registry of answers: that one is keyed by
+    API alone, and ours would take the place of kafka-python's classes in every client of the process.
+    """
+
+    # kafka-python looks at these of every subclass, this base included: a request is not registered.
+    _json: ClassVar[dict[str, Any]] = {"type": "request", "validVersions": "none", "flexibleVersions": "none"}
+
+    def __init_subclass__(cls, **_: Any) -> None:
+        super(ApiMessage, cls).__init_subclass__()  # past the one that registers
+        cls._valid_versions = BaseField.parse_versions(cls._json["validVersions"])
+        cls._flexible_versions = BaseField.parse_versions(cls._json["flexibleVersions"])
+
+
+class AlterPartitionReassignmentsRequest(Message, load_json=SCHEMAS):
+    """API 45: start, replace or cancel moves."""
+
+
+class AlterPartitionReassignmentsResponse(Message, load_json=SCHEMAS):
+    """Answer to AlterPartitionReassignmentsRequest."""
+
+
+class ListPartitionReassignmentsRequest(Message, load_json=SCHEMAS):
+    """API 46: which partitions move."""
+
+
+class ListPartitionReassignmentsResponse(Message, load_json=SCHEMAS):
+    """Answer to ListPartitionReassignmentsRequest."""
+
+
+class ListReassignmentsRequest(Message, load_json=SCHEMAS):
+    """API 32240: the identities of moves (KIP-240)."""
+
+
+class ListReassignmentsResponse(Message, load_json=SCHEMAS):
+    """Answer to ListReassignmentsRequest."""
+
+
+class DescribeReassignmentsRequest(Message, load_json=SCHEMAS):
+    """API 32241: how moves get on (KIP-240)."""
+
+
+class DescribeReassignmentsResponse(Message, load_json=SCHEMAS):
+    """Answer to DescribeReassignmentsRequest."""
+
+
+class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
+    """API 4: controller to broker: what to lead and what to follow."""
+
+
+class LeaderAndIsrResponse(Message, load_json=SCHEMAS):
+    """Answer to LeaderAndIsrRequest."""
+
+
+class StopReplicaRequest(Message, load_json=SCHEMAS):
+    """API 5: controller to broker: which replicas to stop and to delete."""
+
+
+class StopReplicaResponse(Message, load_json=SCHEMAS):
+    """Answer to StopReplicaRequest."""
+
+
+class UpdateMetadataRequest(Message, load_json=SCHEMAS):
+    """API 6: controller to broker: what to tell clients."""
+
+
+class UpdateMetadataResponse(Message, load_json=SCHEMAS):
+    """Answer to UpdateMetadataRequest."""
+
+
+class ControlledShutdownRequest(Message, load_json=SCHEMAS):
+    """API 7: broker to controller: about to stop."""
+
+
+class ControlledShutdownResponse(Message, load_json=SCHEMAS):
+    """Answer to ControlledShutdownRequest."""
+
+
+class AlterPartitionRequest(Message, load_json=SCHEMAS):
+    """API 56: broker to controller: another ISR."""
+
+
+class AlterPartitionResponse(Message, load_json=SCHEMAS):
+    """Answer to AlterPartitionRequest."""
+
+
+class AllocateProducerIdsRequest(Message, load_json=SCHEMAS):
+    """API 67: broker to controller: a block of producer ids."""
+
+
+class AllocateProducerIdsResponse(Message, load_json=SCHEMAS):
+    """Answer to AllocateProducerIdsRequest."""
+
+
+class SimulatedFetchRequest(Message, load_json=SCHEMAS):
+    """API 32250: simulated follower to simulated leader: bytes."""
+
+
+class SimulatedFetchResponse(Message, load_json=SCHEMAS):
+    """Answer to SimulatedFetchRequest."""
+
+
+__all__ = [
+    "AllocateProducerIdsRequest",
+    "AllocateProducerIdsResponse",
+    "AlterClientQuotasRequest",
+    "AlterClientQuotasResponse",
+    "AlterConfigsRequest",
+    "AlterConfigsResponse",
+    "AlterPartitionReassignmentsRequest",
+    "AlterPartitionReassignmentsResponse",
+    "AlterPartitionRequest",
+    "AlterPartitionResponse",
+    "AlterReplicaLogDirsRequest",
+    "AlterReplicaLogDirsResponse",
+    "AlterUserScramCredentialsRequest",
+    "AlterUserScramCredentialsResponse",
+    "ApiVersionsRequest",
+    "ApiVersionsResponse",
+    "ControlledShutdownRequest",
+    "ControlledShutdownResponse",
+    "CreateAclsRequest",
+    "CreateAclsResponse",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
+    "DeleteAclsRequest",
+    "DeleteAclsResponse",
+    "DeleteGroupsRequest",
+    "DeleteGroupsResponse",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+    "DescribeAclsRequest",
+    "DescribeAclsResponse",
+    "DescribeClientQuotasRequest",
+    "DescribeClientQuotasResponse",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResponse",
+    "DescribeGroupsRequest",
+    "DescribeGroupsResponse",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "DescribeProducersRequest",
+    "DescribeProducersResponse",
+    "DescribeQuorumRequest",
+    "DescribeQuorumResponse",
+    "DescribeReassignmentsRequest",
+    "DescribeReassignmentsResponse",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "DescribeTransactionsRequest",
+    "DescribeTransactionsResponse",
+    "DescribeUserScramCredentialsRequest",
+    "DescribeUserScramCredentialsResponse",
+    "ElectLeadersRequest",
+    "ElectLeadersResponse",
+    "FindCoordinatorRequest",
+    "FindCoordinatorResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResponse",
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
+    "LeaderAndIsrRequest",
+    "LeaderAndIsrResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
+    "ListGroupsRequest",
+    "ListGroupsResponse",
+    "ListOffsetsRequest",
+    "ListOffsetsResponse",
+    "ListPartitionReassignmentsRequest",
+    "ListPartitionReassignmentsResponse",
+    "ListReassignmentsRequest",
+    "ListReassignmentsResponse",
+    "ListTransactionsRequest",
+    "ListTransactionsResponse",
+    "Message",
+    "MetadataRequest",
+    "MetadataResponse",
+    "OffsetDeleteRequest",
+    "OffsetDeleteResponse",
+    "OffsetFetchRequest",
+    "OffsetFetchResponse",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
+    "SimulatedFetchRequest",
+    "SimulatedFetchResponse",
+    "StopReplicaRequest",
+    "StopReplicaResponse",
+    "UpdateFeaturesRequest",
+    "UpdateFeaturesResponse",
+    "UpdateMetadataRequest",
+    "UpdateMetadataResponse",
+]
+
+REQUESTS: dict[int, Any] = {}
+"""API key -> class of the request."""
+RESPONSES: dict[int, Any] = {}
+"""API key -> class of the answer."""
+
+for _name in __all__:
+    if _name.endswith("Request"):
+        REQUESTS[globals()[_name].API_KEY] = globals()[_name]
+    elif _name.endswith("Response"):
+        RESPONSES[globals()[_name].API_KEY] = globals()[_name]

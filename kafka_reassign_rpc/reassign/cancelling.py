@@ -1,0 +1,69 @@
+"""--cancel: take moves back, those of a file or all of them; then the throttles."""
+
+from kafka_reassign_rpc.client import KafkaError, TopicPartition
+from kafka_reassign_rpc.client.moves import Results
+from kafka_reassign_rpc.reassign import listing, logdirs, throttling
+from kafka_reassign_rpc.reassign.errors import Terse
+from kafka_reassign_rpc.reassign.java import joined
+from kafka_reassign_rpc.reassign.output import named, plural
+from kafka_reassign_rpc.reassign.plan import Plan, parse_plan, read_file
+from kafka_reassign_rpc.reassign.session import Session
+
+
+def run(session: Session) -> None:
+    path = session.given.value("reassignment-json-file")
+    timeout_ms = session.given.number("timeout")
+    if path is None:
+        _cancel_everything(session)
+    else:
+        _cancel_planned(session, parse_plan(read_file(path)), timeout_ms)
+
+
+def _cancel_planned(session: Session, plan: Plan, timeout_ms: int) -> None:
+    output = session.output
+    partitions = list(plan.targets)
+    # Asked for no partition, the server would list none.
+    active = list(session.client.list_partition_reassignments(partitions)) if partitions else []
+    if active:
+        _cancel(session, active)
+    else:
+        output.line("None of the specified partition reassignments are active.")
+        output.note(cancelled=[])
+    moving = {
+        replica: state.found.current
+        for replica, state in logdirs.states(session, plan.log_dirs).items()
+        if state.is_moving and state.found.current is not None
+    }
+    if moving:
+        logdirs.start(session, moving, timeout_ms)
+    else:
+        output.write("None of the specified partition moves are active.")  # the stock tool ends no line here
+    if not session.given.has("preserve-throttles"):
+        throttling.clear(session, (broker for _, replicas in plan.entries for broker in replicas), plan.topics)
+
+
+def _cancel_everything(session: Session) -> None:
+    in_flight = session.client.list_partition_reassignments()
+    if not in_flight:
+        session.output.line(listing.NOTHING)
+        session.output.note(cancelled=[])
+        return
+    _cancel(session, list(in_flight))
+    if not session.given.has("preserve-throttles"):
+        brokers = (broker for move in in_flight.values() for broker in move.replicas)
+        throttling.clear(session, brokers, (partition.topic for partition in in_flight))
+
+
+def _cancel(session: Session, partitions: list[TopicPartition]) -> None:
+    try:
+        results: Results = session.client.cancel_partition_reassignments(partitions)
+    except KafkaError as error:
+        results = dict.fromkeys(partitions, error)
+    failed = {partition: error for partition, error in results.items() if error is not None}
+    session.output.note(cancelled=[named(partition) for partition in sorted(partitions) if partition not in failed])
+    if failed:
+        lines = [f"{partition}: {failed[partition].message}" for partition in sorted(failed)]
+        raise Terse("\n".join([f"Error cancelling partition reassignment{plural(len(failed))} for:", *lines]))
+    session.output.line(
+        f"Successfully cancelled partition reassignment{plural(len(partitions))} for: {joined(sorted(partitions))}"
+    )

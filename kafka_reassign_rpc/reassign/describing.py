@@ -1,0 +1,63 @@
+"""--describe: each move with its identity, as KIP-240 describes it, and the bytes that its new replicas hold."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentDescription, Tracker, UnsupportedHere
+from kafka_reassign_rpc.client.progress import concerned
+from kafka_reassign_rpc.reassign import listing, rendering
+from kafka_reassign_rpc.reassign.errors import Terse, from_server
+from kafka_reassign_rpc.reassign.output import named
+from kafka_reassign_rpc.reassign.session import Session
+
+_HEADING = ("PARTITION", "ID", "STARTED (UTC)", "LEADER", "LEADER THROTTLE", "COPIED", "NEW REPLICAS (THROTTLE)")
+
+
+def run(session: Session) -> None:
+    client, output = session.client, session.output
+    try:
+        found = [one for one in client.describe_reassignments().values() if one is not None]
+    except UnsupportedHere as error:
+        raise Terse(f"{error.message} --list and --watch work here.") from None
+    except KafkaError as error:
+        raise from_server(error) from None
+    found.sort(key=lambda one: one.reassignment.topic_partition)
+    in_flight = client.list_partition_reassignments([one.reassignment.topic_partition for one in found])
+    sizes = Tracker().update(0.0, in_flight, client.describe_log_dirs(concerned(in_flight))).moves
+    if not found:
+        output.line(listing.NOTHING)
+    else:
+        rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
+        output.line("\n".join(rendering.table(rows)))
+    output.note(reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found])
+
+
+def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(one.start_time / 1000, UTC)
+    copied = "-"
+    if progress is not None and progress.total is not None:
+        copied = f"{rendering.size(progress.done)} of {rendering.size(progress.total)}"
+    return (
+        str(one.reassignment.topic_partition),
+        str(one.reassignment.id),
+        f"{started:%Y-%m-%d %H:%M:%S}",
+        str(one.current_leader) if one.current_leader >= 0 else "none",
+        rendering.throttle(one.leader_throttle),
+        copied,
+        ", ".join(f"{broker} ({rendering.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items()),
+    )
+
+
+def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
+    return {
+        **named(one.reassignment.topic_partition),
+        "id": one.reassignment.id,
+        "start_time_ms": one.start_time,
+        "leader": one.current_leader,
+        "leader_throttle": one.leader_throttle,
+        "new_assigned": [
+            {"broker": broker, "throttle": rate, "copied_bytes": progress.copied.get(broker) if progress else None}
+            for broker, rate in one.new_assigned_throttles.items()
+        ],
+        "total_bytes": progress.total if progress else None,
+    }

@@ -1,0 +1,101 @@
+"""--execute: start moves."""
+
+from collections.abc import Mapping, Sequence
+
+from kafka_reassign_rpc.client import KafkaError, TopicPartition, throttles
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, Results
+from kafka_reassign_rpc.reassign import logdirs, throttling, watching
+from kafka_reassign_rpc.reassign.errors import Failed, Terse
+from kafka_reassign_rpc.reassign.java import joined, set_order
+from kafka_reassign_rpc.reassign.output import named, plural
+from kafka_reassign_rpc.reassign.plan import (
+    Assignment,
+    Plan,
+    assignment_document,
+    format_assignment,
+    parse_executable,
+    parse_plan,
+    read_file,
+)
+from kafka_reassign_rpc.reassign.session import Session
+
+ALREADY_MOVING = (
+    "Cannot execute because there is an existing partition assignment.  Use --additional to override this and create a "
+    "new partition assignment in addition to the existing one. The --additional flag can also be used to change the "
+    "throttle by resubmitting the current reassignment."
+)
+
+
+def run(session: Session) -> None:
+    given, output = session.given, session.output
+    plan = parse_executable(read_file(given.value("reassignment-json-file") or ""))
+    rate, log_dir_rate = given.number("throttle"), given.number("replica-alter-log-dirs-throttle")
+    timeout_ms = given.number("timeout")
+    expected = expectations(plan, given.value("expect-current")) if given.has("expect-current") else {}
+    client = session.client
+    in_flight = client.list_partition_reassignments()
+    if in_flight and not given.has("additional"):
+        raise Terse(ALREADY_MOVING)
+    targets = plan.targets
+    known = set(session.brokers())
+    for broker in set_order(broker for replicas in targets.values() for broker in replicas):
+        if broker not in known:
+            raise Failed(f"Unknown broker id {broker}")
+    current = session.assignment_of(list(targets))
+    output.line(
+        f"Current partition replica assignment\n\n{format_assignment(current)}\n\n"
+        "Save this to use as the --reassignment-json-file option during rollback"
+    )
+    output.note(current=assignment_document(current))
+    may_change = not given.has("disallow-replication-factor-change")
+    # Before any throttle is set: what cannot be done must leave nothing behind.
+    if not may_change and not client.can_forbid_replication_factor_change():
+        raise _refused(dict.fromkeys(targets, NO_GUARD))
+    if expected and not client.can_compare_replicas():
+        raise _refused(dict.fromkeys(targets, NO_EXPECTATIONS))
+    if rate >= 0 or log_dir_rate >= 0:
+        output.line(throttling.VERIFY_LATER)
+        if rate >= 0:
+            throttling.throttle_replication(session, throttles.moves(in_flight, targets, current), rate)
+            output.note(throttle=rate)
+        if log_dir_rate >= 0:
+            throttling.throttle_log_dirs(session, (replica.broker for replica in plan.log_dirs), log_dir_rate)
+            output.note(replica_alter_log_dirs_throttle=log_dir_rate)
+    refused = _refusals(start(session, targets, may_change=may_change, expected=expected))
+    output.note(started=[named(partition) for partition in sorted(targets) if partition not in refused])
+    if refused:
+        raise _refused(refused)
+    output.line(f"Successfully started partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
+    if plan.log_dirs:
+        logdirs.start(session, plan.log_dirs, timeout_ms)
+    if given.has("watch"):
+        watching.follow(session, list(targets))
+
+
+def start(session: Session, targets: Assignment, *, may_change: bool, expected: Assignment) -> Results:
+    """What became of each partition; an error of the whole request is one of every partition, as in Java."""
+    try:
+        return session.client.alter_partition_reassignments(
+            targets, allow_replication_factor_change=may_change, expected_replicas=expected
+        )
+    except KafkaError as error:
+        return dict.fromkeys(targets, error)
+
+
+def expectations(plan: Plan, path: str | None) -> Assignment:
+    """What is to stand there now, for every partition of the plan. Raises Failed where something is missing."""
+    source = f"the entries of {path}" if path else '"expected_replicas"'
+    found = parse_plan(read_file(path)).targets if path else dict(plan.expected)
+    missing = [partition for partition, _ in plan.entries if partition not in found]
+    if missing:
+        raise Failed(f"--expect-current: {source} do not say what to expect of {joined(sorted(missing), ', ')}")
+    return {partition: found[partition] for partition, _ in plan.entries}
+
+
+def _refusals(results: Results) -> dict[TopicPartition, str]:
+    return {partition: error.message for partition, error in results.items() if error is not None}
+
+
+def _refused(reasons: Mapping[TopicPartition, str]) -> Terse:
+    lines: Sequence[str] = [f"{partition}: {reasons[partition]}" for partition in sorted(reasons)]
+    return Terse("\n".join(["Error reassigning partition(s):", *lines]))

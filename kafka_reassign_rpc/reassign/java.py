@@ -1,0 +1,38 @@
+"""Where the stock tool prints a Java hash set, its order: part of its text, and so of ours."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+T = TypeVar("T", bound=int | str | tuple[str, int])
+
+_LOAD_FACTOR = 0.75
+
+
+def set_order(values: Iterable[T]) -> list[T]:
+    """Numbers, strings or partitions, each once, as java.util.HashSet gives them after adding one by one."""
+    distinct = list(dict.fromkeys(values))
+    buckets = 16
+    while len(distinct) > _LOAD_FACTOR * buckets:
+        buckets *= 2
+    return sorted(distinct, key=lambda value: _spread(_hash_code(value)) & (buckets - 1))
+
+
+def joined(values: Iterable[object], separator: str = ",") -> str:
+    return separator.join(map(str, values))
+
+
+def _hash_code(value: int | str | tuple[str, int]) -> int:
+    if isinstance(value, int):
+        return value & 0xFFFFFFFF
+    if isinstance(value, tuple):  # org.apache.kafka.common.TopicPartition
+        topic, partition = value
+        return (31 * (31 + partition) + _hash_code(topic)) & 0xFFFFFFFF
+    code = 0
+    units = value.encode("utf-16-be")
+    for index in range(0, len(units), 2):
+        code = (31 * code + int.from_bytes(units[index : index + 2])) & 0xFFFFFFFF
+    return code
+
+
+def _spread(code: int) -> int:
+    return code ^ (code >> 16)

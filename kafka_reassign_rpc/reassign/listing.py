@@ -1,0 +1,41 @@
+"""--list: what moves."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.reassign.java import joined
+from kafka_reassign_rpc.reassign.output import named
+from kafka_reassign_rpc.reassign.session import Session
+
+NOTHING = "No partition reassignments found."
+
+
+def run(session: Session) -> None:
+    in_flight = session.client.list_partition_reassignments()
+    session.output.line(text(in_flight))
+    session.output.note(reassignments=documents(in_flight))
+
+
+def text(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> str:
+    if not in_flight:
+        return NOTHING
+    return "\n".join(["Current partition reassignments:", *(_line(p, in_flight[p]) for p in sorted(in_flight))])
+
+
+def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list[dict[str, Any]]:
+    return [
+        {
+            **named(partition),
+            "replicas": move.replicas,
+            "adding_replicas": move.adding_replicas,
+            "removing_replicas": move.removing_replicas,
+        }
+        for partition, move in sorted(in_flight.items(), key=lambda item: item[0])
+    ]
+
+
+def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
+    adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
+    removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
+    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}"

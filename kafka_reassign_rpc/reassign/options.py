@@ -1,0 +1,192 @@
+"""The options: what each is called, what it says of itself, and how a command line is taken apart.
+
+Reads a command line as jopt-simple does for the stock tool: no abbreviations, `--name value` and `--name=value`,
+words that are no option ignored, an option with a value needs one.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kafka_reassign_rpc.reassign.errors import Failed, OptionError
+
+_THROTTLE_HELP = (
+    "will be throttled to this value (bytes/sec). This option can be included with --execute when a reassignment is "
+    "started, and it can be altered by resubmitting the current reassignment along with the --additional flag. The "
+    "throttle rate should be at least 1 KB/s."
+)
+
+
+@dataclass(frozen=True)
+class Option:
+    """`value` describes the value it takes; None: it takes none. `ours`: the stock tool has no such option."""
+
+    name: str
+    help: str
+    value: str | None = None
+    type: str = "String"
+    default: str | None = None
+    optional_value: bool = False
+    ours: bool = False
+
+
+OPTIONS: tuple[Option, ...] = (
+    Option(
+        "verify",
+        "Verify if the reassignment completed as specified by the --reassignment-json-file option. If there is a "
+        "throttle engaged for the replicas specified, and the rebalance has completed, the throttle will be removed",
+    ),
+    Option(
+        "generate",
+        "Generate a candidate partition reassignment configuration. Note that this only generates a candidate "
+        "assignment, it does not execute it.",
+    ),
+    Option("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
+    Option("cancel", "Cancel an active reassignment. Without --reassignment-json-file: all that are active."),
+    Option("list", "List all active partition reassignments."),
+    Option(
+        "describe",
+        "Show when each active reassignment started, its leader, its throttles and what its new replicas hold. "
+        "Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "watch",
+        "Follow the active reassignments, or those of --reassignment-json-file, until they are done: bytes, rate and "
+        "time left. After --execute as well.",
+        ours=True,
+    ),
+    Option("completion", "Print a script that completes the options of this command.", "bash|zsh", ours=True),
+    Option(
+        "bootstrap-server", "REQUIRED: the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"
+    ),
+    Option(
+        "command-config",
+        "Property file containing configs to be passed to Admin Client.",
+        "Admin client property file",
+    ),
+    Option(
+        "reassignment-json-file",
+        "The JSON file with the partition reassignment configurationThe format to use is - \n"
+        '{"partitions":\n\t[{"topic": "foo",\n\t  "partition": 1,\n\t  "replicas": [1,2,3],\n'
+        '\t  "log_dirs": ["dir1","dir2","dir3"] }],\n"version":1\n}\n'
+        'Note that "log_dirs" is optional. When it is specified, its length must equal the length of the replicas '
+        'list. The value in this list can be either "any" or the absolution path of the log directory on the broker. '
+        "If absolute log directory path is specified, the replica will be moved to the specified log directory on "
+        "the broker.",
+        "manual assignment json file path",
+    ),
+    Option(
+        "topics-to-move-json-file",
+        "Generate a reassignment configuration to move the partitions of the specified topics to the list of brokers "
+        "specified by the --broker-list option. The format to use is - \n"
+        '{"topics":\n\t[{"topic": "foo"},{"topic": "foo1"}],\n"version":1\n}',
+        "topics to reassign json file path",
+    ),
+    Option(
+        "broker-list",
+        'The list of brokers to which the partitions need to be reassigned in the form "0,1,2". This is required if '
+        "--topics-to-move-json-file is used to generate reassignment configuration",
+        "brokerlist",
+    ),
+    Option("disable-rack-aware", "Disable rack aware replica assignment"),
+    Option(
+        "throttle", f"The movement of partitions between brokers {_THROTTLE_HELP}", "throttle", "Long", default="-1"
+    ),
+    Option(
+        "replica-alter-log-dirs-throttle",
+        f"The movement of replicas between log directories on the same broker {_THROTTLE_HELP}",
+        "replicaAlterLogDirsThrottle",
+        "Long",
+        default="-1",
+    ),
+    Option(
+        "timeout",
+        "The maximum time in ms to wait for log directory replica assignment to begin.",
+        "timeout",
+        "Long",
+        default="10000",
+    ),
+    Option(
+        "additional",
+        "Execute this reassignment in addition to any other ongoing ones. This option can also be used to change the "
+        "throttle of an ongoing reassignment.",
+    ),
+    Option("preserve-throttles", "Do not modify broker or topic throttles."),
+    Option(
+        "disallow-replication-factor-change",
+        "Denies the ability to change a partition's replication factor as part of this reassignment through adding "
+        "validation against it.",
+    ),
+    Option(
+        "expect-current",
+        "Refuse each partition whose replicas are not, in this order, the expected ones: those of the given file (what "
+        '--execute printed to be used during rollback, for one), or else the "expected_replicas" of each entry of '
+        "--reassignment-json-file. Needs a kafka-reassign-rpc server as the controller.",
+        "json file path with the current assignment",
+        optional_value=True,
+        ours=True,
+    ),
+    Option("json", "Print JSON instead of text.", ours=True),
+    Option("help", "Print usage information."),
+    Option("version", "Display the version of this command."),
+)
+
+BY_NAME = {option.name: option for option in OPTIONS}
+
+
+@dataclass
+class Given:
+    """The options that were given, in order, with their values."""
+
+    values: dict[str, list[str]] = field(default_factory=dict)
+
+    def has(self, name: str) -> bool:
+        return name in self.values
+
+    def value(self, name: str) -> str | None:
+        """The value, or the default. Raises Failed where it was given twice."""
+        found = self.values.get(name)
+        if not found:
+            return BY_NAME[name].default
+        if len(found) > 1:
+            raise Failed(f"Found multiple arguments for option {name}, but you asked for only one")
+        return found[0]
+
+    def number(self, name: str) -> int:
+        """A whole number of 64 bits. Raises Failed."""
+        text = self.value(name) or ""
+        digits = text[1:] if text[:1] in ("-", "+") else text
+        if not (digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63):
+            raise Failed(f"Cannot parse argument '{text}' of option {name}")
+        return int(text)
+
+
+def parse(arguments: Sequence[str]) -> Given:
+    """Raises OptionError for what cannot be read."""
+    given = Given()
+    words = list(arguments)
+    while words:
+        word = words.pop(0)
+        if word == "--":
+            break
+        if word == "-" or not word.startswith("-"):
+            continue
+        name, _, value = word.lstrip("-").partition("=")
+        option = BY_NAME.get(name)
+        if option is None:
+            unknown = name if word.startswith("--") else name[:1]
+            raise OptionError(f"{unknown} is not a recognized option")
+        values = given.values.setdefault(name, [])
+        if option.value is None:
+            continue
+        if value:
+            values.append(value)
+        elif words and not (option.optional_value and words[0].startswith("-")):
+            values.append(words.pop(0))
+        elif not option.optional_value:
+            raise OptionError(f"Option {name} requires an argument")
+    return given
+
+
+def names(options: Iterable[Option]) -> str:
+    return ", ".join(f"--{option.name}" for option in options)

@@ -1,0 +1,44 @@
+"""Throttles as the command sets them and takes them away."""
+
+from collections.abc import Iterable
+
+from kafka_reassign_rpc.client import throttles
+from kafka_reassign_rpc.reassign.errors import Failed
+from kafka_reassign_rpc.reassign.java import joined, set_order
+from kafka_reassign_rpc.reassign.output import plural
+from kafka_reassign_rpc.reassign.session import Session
+
+VERIFY_LATER = (
+    "Warning: You must run --verify periodically, until the reassignment completes, to ensure the throttle is removed."
+)
+
+
+def throttle_replication(session: Session, moves: throttles.Moves, bytes_per_second: int) -> None:
+    session.configure(throttles.topic_lists(moves))
+    session.configure(throttles.rates(throttles.brokers(moves), bytes_per_second))
+    session.output.line(f"The inter-broker throttle limit was set to {bytes_per_second} B/s")
+
+
+def throttle_log_dirs(session: Session, brokers: Iterable[int], bytes_per_second: int) -> None:
+    session.configure(throttles.log_dir_rates(dict.fromkeys(brokers), bytes_per_second))
+    session.output.line(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
+
+
+def clear(session: Session, target_brokers: Iterable[int], topics: Iterable[str]) -> None:
+    """Take away all throttles of all brokers, those of the target included, and of these topics.
+
+    What is left on one broker does not keep the rest: everything is tried, then the first failure is raised.
+    """
+    brokers = set_order([*session.brokers(), *target_brokers])
+    session.output.line(f"Clearing broker-level throttles on broker{plural(len(brokers))} {joined(brokers)}")
+    failed: Failed | None = None
+    try:
+        session.configure(throttles.no_broker_throttles(brokers))
+    except Failed as error:
+        failed = error
+    names = set_order(topics)
+    session.output.line(f"Clearing topic-level throttles on topic{plural(len(names))} {joined(names)}")
+    session.configure(throttles.no_topic_throttles(names))
+    if failed is not None:
+        raise failed
+    session.output.note(throttles_cleared={"brokers": brokers, "topics": names})

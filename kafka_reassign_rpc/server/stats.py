@@ -1,0 +1,27 @@
+"""Plain counters of a server, for metrics: who reads them makes them into whatever is shown."""
+
+from collections import defaultdict
+
+import msgspec
+
+
+class ServerStats(msgspec.Struct):
+    """Since start, but for those that say `now`."""
+
+    connections_now: int = 0
+    connections_accepted: int = 0
+    connections_refused: int = 0
+    connections_delayed: int = 0
+    connections_idle_closed: int = 0
+    connections_malformed: int = 0
+    """Closed for what they sent."""
+    connections_slow_closed: int = 0
+    """Closed in the middle of a frame, to get below queued.max.request.bytes."""
+    bytes_received: int = 0
+    bytes_sent: int = 0
+    requests_in_work_now: int = 0
+    requests_waiting_now: int = 0
+    request_bytes_now: int = 0
+    requests: defaultdict[int, int] = msgspec.field(default_factory=lambda: defaultdict(int))
+    """Answered, by API key."""
+    handler_failures: int = 0

@@ -1,0 +1,47 @@
+"""Kafka's `zookeeper.connect`: `host:port,host:port/chroot`, IPv6 addresses in brackets."""
+
+from typing import NamedTuple
+
+DEFAULT_PORT = 2181
+
+
+class ConnectString(NamedTuple):
+    """The servers in the order given, and the chroot ("" where there is none, else "/a/b" without a trailing slash)."""
+
+    hosts: tuple[tuple[str, int], ...]
+    chroot: str
+
+
+def parse_connect_string(text: str) -> ConnectString:
+    """Raises ValueError with one clear line."""
+    servers, slash, rest = text.strip().partition("/")
+    names = [name for name in rest.split("/") if name]
+    if slash and ("," in rest or any(name in (".", "..") for name in names)):
+        raise ValueError(f"zookeeper.connect: the chroot of {text!r} must be one path after the last host")
+    hosts = tuple(_host(part.strip(), text) for part in servers.split(",") if part.strip())
+    if not hosts:
+        raise ValueError(f"zookeeper.connect: {text!r} names no host")
+    return ConnectString(hosts, "".join(f"/{name}" for name in names))
+
+
+def _host(part: str, text: str) -> tuple[str, int]:
+    if part.startswith("["):
+        host, bracket, port = part[1:].partition("]")
+        if not bracket or (port and not port.startswith(":")):
+            raise ValueError(f"zookeeper.connect: {part!r} in {text!r} is not [address]:port")
+        port = port[1:]
+    elif part.count(":") > 1:  # an IPv6 address without brackets can only be an address without a port
+        host, port = part, ""
+    else:
+        host, _, port = part.partition(":")
+    if not host:
+        raise ValueError(f"zookeeper.connect: {part!r} in {text!r} has no host")
+    if not port:
+        return host, DEFAULT_PORT
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise ValueError(f"zookeeper.connect: {port!r} in {text!r} is not a port")
+    return host, int(port)
+
+
+def show_host(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

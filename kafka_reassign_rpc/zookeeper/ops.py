@@ -1,0 +1,71 @@
+"""The values that calls to ZooKeeper take and give: operations of a transaction, Stat, kinds of watch events."""
+
+from enum import IntEnum
+from typing import NamedTuple
+
+import msgspec
+
+ANY_VERSION = -1
+
+
+class Stat(NamedTuple):
+    """A znode's statistics. Times in ms since the epoch; `czxid` names the znode's creation for ever."""
+
+    czxid: int
+    mzxid: int
+    ctime: int
+    mtime: int
+    version: int
+    cversion: int
+    aversion: int
+    ephemeral_owner: int
+    """The session id that owns it, 0 where it is not ephemeral."""
+    data_length: int
+    num_children: int
+    pzxid: int
+
+
+class WatchKind(IntEnum):
+    """What a one-shot watch reports."""
+
+    CREATED = 1
+    DELETED = 2
+    CHANGED = 3
+    CHILDREN = 4
+
+
+class Check(msgspec.Struct, frozen=True, gc=False):
+    """The znode has this version, or the transaction fails."""
+
+    path: str
+    version: int
+
+
+class Create(msgspec.Struct, frozen=True, gc=False):
+    """Make a znode. `sequence` appends ten digits to the path."""
+
+    path: str
+    data: bytes = b""
+    ephemeral: bool = False
+    sequence: bool = False
+
+
+class SetData(msgspec.Struct, frozen=True, gc=False):
+    """Write a znode's data if it has this version (-1: whatever it has)."""
+
+    path: str
+    data: bytes
+    version: int = ANY_VERSION
+
+
+class Delete(msgspec.Struct, frozen=True, gc=False):
+    """Remove a znode that has no children, if it has this version (-1: whatever it has)."""
+
+    path: str
+    version: int = ANY_VERSION
+
+
+Op = Check | Create | SetData | Delete
+
+Result = Stat | tuple[str, Stat] | None
+"""Of one operation: Stat for SetData, (path, Stat) for Create, None for Check and Delete."""

@@ -1,0 +1,113 @@
+"""Where everything lives: the znodes of a Kafka cluster in ZooKeeper mode, seen from its chroot."""
+
+import re
+
+BROKERS = "/brokers"
+BROKER_IDS = "/brokers/ids"
+TOPICS = "/brokers/topics"
+BROKER_SEQID = "/brokers/seqid"
+CONTROLLER = "/controller"
+CONTROLLER_EPOCH = "/controller_epoch"
+CLUSTER_ID = "/cluster/id"
+PRODUCER_ID_BLOCK = "/latest_producer_id_block"
+ADMIN = "/admin"
+DELETE_TOPICS = "/admin/delete_topics"
+REASSIGNMENTS = "/admin/reassignments"
+"""Per moving partition, a record of the move (KIP-236)."""
+REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
+"""Cancels all that is pending in REASSIGN_PARTITIONS (KIP-236)."""
+REASSIGN_CANCEL = "/admin/reassign_cancel"
+"""While it exists no new move starts (KIP-236)."""
+CONFIG = "/config"
+CONFIG_CHANGES = "/config/changes"
+CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
+CONFIG_TYPES = ("topics", "brokers", "users", "clients", "ips")
+ISR_CHANGES = "/isr_change_notification"
+LOG_DIR_EVENTS = "/log_dir_event_notification"
+CONSUMERS = "/consumers"
+
+PERSISTENT = (
+    CONSUMERS,
+    BROKER_IDS,
+    TOPICS,
+    CONFIG_CHANGES,
+    DELETE_TOPICS,
+    BROKER_SEQID,
+    ISR_CHANGES,
+    PRODUCER_ID_BLOCK,
+    LOG_DIR_EVENTS,
+    *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
+    "/cluster",
+)
+"""What a broker makes at its start if it is not there (ZkData.PersistentZkPaths)."""
+
+_STATE = re.compile(rf"{TOPICS}/([^/]+)/partitions/(\d+)/state")
+_SEQUENCE = re.compile(r".*?(\d{10})")
+
+
+def broker(broker_id: int) -> str:
+    return f"{BROKER_IDS}/{broker_id}"
+
+
+def topic(name: str) -> str:
+    return f"{TOPICS}/{name}"
+
+
+def partitions(name: str) -> str:
+    return f"{TOPICS}/{name}/partitions"
+
+
+def partition(name: str, index: int) -> str:
+    return f"{TOPICS}/{name}/partitions/{index}"
+
+
+def partition_state(name: str, index: int) -> str:
+    return f"{TOPICS}/{name}/partitions/{index}/state"
+
+
+def delete_topic(name: str) -> str:
+    return f"{DELETE_TOPICS}/{name}"
+
+
+def reassignment_topic(name: str) -> str:
+    return f"{REASSIGNMENTS}/{name}"
+
+
+def reassignment(name: str, index: int) -> str:
+    return f"{REASSIGNMENTS}/{name}/{index}"
+
+
+def config_type(kind: str) -> str:
+    return f"{CONFIG}/{kind}"
+
+
+def config(entity_path: str) -> str:
+    """Of an entity path as it stands in a config change: `topics/x`, `users/<default>`."""
+    return f"{CONFIG}/{entity_path}"
+
+
+def config_topic(name: str) -> str:
+    return f"{CONFIG}/topics/{name}"
+
+
+def config_broker(name: str) -> str:
+    """`name`: the broker id as text, or `<default>`."""
+    return f"{CONFIG}/brokers/{name}"
+
+
+def parse_partition_state(path: str) -> tuple[str, int] | None:
+    """The topic and partition of a state znode's path, None where it is not one."""
+    match = _STATE.fullmatch(path)
+    return None if match is None else (match.group(1), int(match.group(2)))
+
+
+def parse_index(name: str) -> int | None:
+    """A broker id or partition number out of a znode's name, None where it is not one (`07`, `x`, `-1`)."""
+    return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
+
+
+def sequence_number(name: str) -> int | None:
+    """The number at the end of a sequential znode's name, None where there is none."""
+    match = _SEQUENCE.fullmatch(name)
+    return None if match is None else int(match.group(1))

@@ -1,0 +1,117 @@
+"""Transactions beyond a single multi: split by size, fenced by the controller epoch, pipelined in order."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.zookeeper.codec import MULTI_OVERHEAD, size_of
+from kafka_reassign_rpc.zookeeper.connection import MAX_FRAME
+from kafka_reassign_rpc.zookeeper.errors import (
+    BatchesFailed,
+    Fenced,
+    NotSent,
+    SessionOver,
+    TooBig,
+    TransactionFailed,
+    Unknown,
+    ZkError,
+)
+from kafka_reassign_rpc.zookeeper.ops import Check, Create, Delete, Op, Result, SetData
+
+if TYPE_CHECKING:
+    pass
+
+__all__ = [
+    "MAX_FRAME",
+    "MAX_MULTI_BYTES",
+    "Check",
+    "Create",
+    "Delete",
+    "Op",
+    "SetData",
+    "pipeline",
+    "size_of",
+    "split_ops",
+]
+
+MAX_MULTI_BYTES = 512 << 10
+"""What a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its servers."""
+
+Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
+
+
+def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = 1000) -> Iterator[list[Op]]:
+    """The operations, in order, in batches below both limits; one above `max_bytes` gets a batch of its own."""
+    batch: list[Op] = []
+    size = MULTI_OVERHEAD
+    for op in ops:
+        cost = size_of(op)
+        if batch and (size + cost > max_bytes or len(batch) >= max_ops):
+            yield batch
+            batch, size = [], MULTI_OVERHEAD
+        batch.append(op)
+        size += cost
+    if batch:
+        yield batch
+
+
+def _without_fence(failure: TransactionFailed, epoch: Check) -> ZkError:
+    if failure.index == 0:
+        return Fenced(f"{epoch.path} is not at version {epoch.version} any more: {failure.error}")
+    return TransactionFailed(failure.index - 1, failure.error)
+
+
+async def pipeline(
+    submit: Submit, batches: Iterable[Sequence[Op]], session: int | None, in_flight: int, fence: Check | None
+) -> list[list[Result]]:
+    """See `ZooKeeper.multi_many`."""
+    source = enumerate(batches)
+    done: dict[int, list[Result]] = {}
+    refused: dict[int, ZkError] = {}
+    unknown: list[int] = []
+    unsent: list[int] = []
+    first: ZkError | None = None
+    flying: deque[tuple[int, asyncio.Future[list[Result]]]] = deque()
+
+    def failed(index: int, error: ZkError) -> None:
+        nonlocal first
+        if isinstance(error, TransactionFailed) and fence is not None:
+            error = _without_fence(error, fence)
+        if isinstance(error, Unknown):
+            unknown.append(index)
+        elif isinstance(error, NotSent | SessionOver):
+            unsent.append(index)
+        else:
+            refused[index] = error
+        first = first or error
+
+    async def land() -> None:
+        index, future = flying.popleft()
+        try:
+            results = await future
+        except ZkError as error:
+            failed(index, error)
+        else:
+            done[index] = results if fence is None else results[1:]
+
+    try:
+        for index, batch in source:
+            try:
+                flying.append((index, submit(batch if fence is None else [fence, *batch], session)))
+            except (NotSent, SessionOver, TooBig) as error:
+                failed(index, error)
+            await asyncio.sleep(0)  # encoding a batch takes milliseconds: let others run in between
+            while flying and (len(flying) >= in_flight or flying[0][1].done()):
+                await land()
+            if first is not None:
+                break
+        while flying:
+            await land()
+    finally:
+        for _, future in flying:
+            future.cancel()
+    if first is not None:
+        unsent += [index for index, _ in source]
+        raise BatchesFailed(done, refused, unknown, sorted(unsent), first)
+    return [done[index] for index in sorted(done)]

@@ -1,0 +1,35 @@
+"""Asks a node as a client would, without a socket: every request and answer goes through the codec."""
+
+from inspect import isawaitable
+from types import SimpleNamespace
+from typing import Any
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.protocol.codec import (
+    decode_request,
+    decode_response,
+    encode_request,
+    encode_response,
+    response_prefix,
+)
+from kafka_reassign_rpc.protocol.messages import RESPONSES
+
+PEER = SimpleNamespace(host="127.0.0.1", listener="PLAINTEXT", principal="User:ANONYMOUS")
+
+
+async def ask(node: Any, body: Any, version: int) -> Any:
+    """The node's answer to `body` in `version`."""
+    key = body.API_KEY
+    request = decode_request(encode_request(body, version=version, correlation_id=7, client_id="test")[4:])
+    dispatcher = Dispatcher(node)
+    assert dispatcher.served[key][0] <= version <= dispatcher.served[key][1]
+    result = dispatcher.handle(request, PEER)
+    if isawaitable(result):
+        result = await result
+    if isinstance(result, bytes):
+        frame = response_prefix(key, version, 7, len(result)) + result
+    else:
+        frame = encode_response(result, version=version, correlation_id=7)
+    correlation_id, answer = decode_response(RESPONSES[key], frame[4:], version=version)
+    assert correlation_id == 7
+    return answer

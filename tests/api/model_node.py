@@ -1,0 +1,226 @@
+"""A node over plain `core.model` values, to test handlers and the server against their ports."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from types import SimpleNamespace
+from typing import Any
+from uuid import UUID, uuid5
+
+from kafka_reassign_rpc.api.node import (
+    AlterPartition,
+    AlterReassignments,
+    Api,
+    ConfigChange,
+    CreatedTopic,
+    ItemResult,
+    LogDir,
+    NewPartitions,
+    NewTopic,
+    NodeEndpoint,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.core.errors import (
+    ElectionNotNeeded,
+    KafkaError,
+    NoReassignmentInProgress,
+    NotController,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.model import Cluster, Move, Partition, Topic
+from kafka_reassign_rpc.core.throttles import TopicThrottles
+
+NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
+
+
+def topic(name: str, partitions: Mapping[int, Partition] | int = 1, **changes: Any) -> Topic:
+    """A topic; a number of partitions means so many on brokers 1, 2 and 3, led by 1."""
+    if isinstance(partitions, int):
+        partitions = {i: Partition(replicas=(1, 2, 3), leader=1, isr=(1, 2, 3)) for i in range(partitions)}
+    return Topic(name=name, id=uuid5(NAMESPACE, name), partitions=dict(partitions), **changes)
+
+
+def moving(index: int = 0) -> Partition:
+    """A partition on its way from 1, 2, 3 to 1, 2, 4."""
+    return Partition(
+        replicas=(1, 2, 4, 3),
+        adding=(4,),
+        removing=(3,),
+        leader=1,
+        isr=(1, 2, 3),
+        move=Move(target=(1, 2, 4), original=(1, 2, 3), id=1000 + index, started=1),
+    )
+
+
+class DictConfigs:
+    """Dynamic configs in a dictionary."""
+
+    def __init__(self) -> None:
+        self.entities: dict[tuple[str, str], dict[str, str]] = {}
+        self.writes = 0
+
+    async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
+        return self.entities.get((entity_type, name), {})
+
+    async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
+        current = self.entities.get((entity_type, name), {})
+        wanted = dict(change(current))
+        await asyncio.sleep(0)
+        if wanted != current:
+            self.writes += 1
+            self.entities[entity_type, name] = wanted
+
+
+class ModelController:
+    """Remembers what it is asked, and answers from the node's topics. `hold` makes Alter wait."""
+
+    def __init__(self, node: "ModelNode") -> None:
+        self._node = node
+        self.active = True
+        self.calls: list[Any] = []
+        self.hold: asyncio.Event | None = None
+        self.raises: Exception | None = None
+        self.elections: dict[tuple[str, int], KafkaError | None] = {}
+
+    def is_active(self) -> bool:
+        return self.active
+
+    async def _enter(self, *call: Any) -> None:
+        self.calls.append(call)
+        if self.hold is not None:
+            await self.hold.wait()
+        if self.raises is not None:
+            raise self.raises
+        if not self.active:
+            raise NotController
+
+    async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
+        await self._enter("alter", request)
+        return [(t, i, self._judge(t, i, target)) for t, items in request.topics for i, target, _ in items]
+
+    def _judge(self, name: str, index: int, target: tuple[int, ...] | None) -> KafkaError | None:
+        found = self._node.known.get(name)
+        if found is None or index not in found.partitions:
+            return UnknownTopicOrPartition("The partition does not exist.")
+        if target is None and not found.partitions[index].is_moving:
+            return NoReassignmentInProgress()
+        return None
+
+    def list_reassignments(
+        self, wanted: Mapping[str, Collection[int]] | None
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
+        for name, found in self._node.known.items():
+            if wanted is None or name in wanted:
+                chosen = found.partitions if wanted is None else wanted[name]
+                yield name, [(i, p) for i, p in found.partitions.items() if p.is_moving and i in chosen]
+
+    def throttles(self, topic: str) -> TopicThrottles:
+        return TopicThrottles(
+            Cluster(topic_configs=self._node.topic_configs, broker_configs=self._node.broker_configs), topic
+        )
+
+    async def create_topics(
+        self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, CreatedTopic | KafkaError]:
+        await self._enter("create_topics", topics, validate_only)
+        return {t.name: CreatedTopic(uuid5(NAMESPACE, t.name), t.num_partitions, t.replication_factor) for t in topics}
+
+    async def delete_topics(
+        self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, KafkaError | None]:
+        await self._enter("delete_topics", names)
+        return dict.fromkeys(names)
+
+    async def create_partitions(
+        self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Mapping[str, KafkaError | None]:
+        await self._enter("create_partitions", topics, validate_only)
+        return {t.topic: None for t in topics}
+
+    async def elect_leaders(
+        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+    ) -> Sequence[ItemResult]:
+        await self._enter("elect", partitions, unclean)
+        if partitions is None:
+            partitions = [(t.name, i) for t in self._node.known.values() for i in t.partitions]
+        return [(t, i, self.elections.get((t, i), ElectionNotNeeded())) for t, i in partitions]
+
+    async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
+        await self._enter("alter_partition", request)
+        return [UnknownTopicOrPartition() if c.partition else moving() for c in request.changes]
+
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:
+        await self._enter("controlled_shutdown", broker_id, broker_epoch)
+        return [("t", 0)]
+
+    async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
+        await self._enter("allocate_producer_ids", broker_id, broker_epoch)
+        return 5000, 1000
+
+
+class ModelLogDirs:
+    """Log dirs as given; moves are remembered."""
+
+    def __init__(self, dirs: Sequence[LogDir]) -> None:
+        self.dirs = dirs
+        self.moves: list[tuple[str, str, int]] = []
+
+    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> Sequence[LogDir]:
+        if wanted is None:
+            return self.dirs
+        return [
+            LogDir(
+                path=d.path,
+                replicas=[r for r in d.replicas if r.partition in wanted.get(r.topic, ())],
+                error=d.error,
+                total_bytes=d.total_bytes,
+                usable_bytes=d.usable_bytes,
+            )
+            for d in self.dirs
+        ]
+
+    async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> Sequence[KafkaError | None]:
+        self.moves += moves
+        return [None] * len(moves)
+
+
+class ModelNode:
+    """Broker 1000 beside brokers 1, 2, 3 and 4, all alive."""
+
+    node_id = 1000
+    cluster_id = "model-cluster"
+
+    def __init__(self, *topics: Topic, knows: bool = True) -> None:
+        self.known = {t.name: t for t in topics}
+        self.knows = knows
+        self.apis: Mapping[int, Api] = SERVER_APIS
+        self.endpoints = [NodeEndpoint(i, f"b{i}", 9092, f"r{i}") for i in (1, 2, 3, 4)]
+        self.endpoints.append(NodeEndpoint(1000, "server", 9093))
+        self.configs = DictConfigs()
+        self.topic_configs: dict[str, Mapping[str, str]] = {}
+        self.broker_configs: dict[str, Mapping[str, str]] = {}
+        self.static_configs: dict[str, str] = {"broker.id": "1000"}
+        self.controller: ModelController | None = ModelController(self)
+        self.log_dirs: ModelLogDirs | None = None
+
+    def controller_id(self) -> int:
+        return 1000
+
+    def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
+        return self.endpoints
+
+    def topics_now(self) -> Mapping[str, Topic] | None:
+        return self.known if self.knows else None
+
+    async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
+        await asyncio.sleep(0)
+        return {n: t for n, t in self.known.items() if names is None or n in names}
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return next((t.name for t in self.known.values() if t.id == topic_id), None) if self.knows else None
+
+
+def handler_service(handle: Callable[[Any], Any | Awaitable[Any]], *keys: int) -> Any:
+    """A service that answers what `handle(request)` gives, for these API keys (all of the server's by default)."""
+    served = {k: (a.min_version, a.max_version) for k, a in SERVER_APIS.items() if not keys or k in keys}
+    return SimpleNamespace(served=served, handle=lambda request, _peer: handle(request))

@@ -1,0 +1,328 @@
+"""AlterPartitionReassignments, ListPartitionReassignments, and what brokers ask: translation to and from the port."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
+from kafka_reassign_rpc.api.node import AlterReassignments
+from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError
+from kafka_reassign_rpc.core.model import Move, Partition
+from kafka_reassign_rpc.protocol.codec import encode_body
+from kafka_reassign_rpc.protocol.messages import (
+    AllocateProducerIdsRequest,
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionRequest,
+    ControlledShutdownRequest,
+    ElectLeadersRequest,
+    ListPartitionReassignmentsRequest,
+    ListPartitionReassignmentsResponse,
+)
+from tests.api.ask import ask
+from tests.api.model_node import ModelNode, moving, topic
+
+
+def alter(version: int, *topics: tuple[str, list[Any]], **fields: Any) -> AlterPartitionReassignmentsRequest:
+    kind = AlterPartitionReassignmentsRequest
+    one = kind.ReassignableTopic
+    return kind(
+        version=version,
+        timeout_ms=1234,
+        topics=[
+            one(
+                version=version,
+                name=name,
+                partitions=[one.ReassignablePartition(version=version, **p) for p in partitions],
+            )
+            for name, partitions in topics
+        ],
+        **fields,
+    )
+
+
+def results(answer: Any) -> dict[tuple[str, int], tuple[int, str | None]]:
+    found = {}
+    for t in answer.responses:
+        for p in t.partitions:
+            assert (t.name, p.partition_index) not in found, "each partition exactly once"
+            found[t.name, p.partition_index] = (p.error_code, p.error_message)
+    return found
+
+
+@pytest.mark.parametrize("version", [0, 1])
+async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error(version: int) -> None:
+    node = ModelNode(topic("t", 2))
+    request = alter(
+        version,
+        ("t", [{"partition_index": 0, "replicas": [1, 2]}, {"partition_index": 9, "replicas": [1]}]),
+        ("nope", [{"partition_index": -1, "replicas": [1]}]),
+        ("t", [{"partition_index": 1, "replicas": None}, {"partition_index": 0, "replicas": [3]}]),
+    )
+    answer = await ask(node, request, version)
+    assert (answer.error_code, answer.error_message, answer.throttle_time_ms) == (0, "", 0)
+    assert results(answer) == {
+        ("t", 0): (0, None),
+        ("t", 9): (3, "The partition does not exist."),
+        ("t", 1): (85, "No partition reassignment is in progress."),
+        ("nope", -1): (3, "The partition does not exist."),
+    }
+    [(_, asked)] = node.controller.calls
+    assert asked == AlterReassignments(
+        topics=[("t", [(0, (3,), None), (9, (1,), None), (1, None, None)]), ("nope", [(-1, (1,), None)])],
+        allow_replication_factor_change=True,
+        timeout_ms=1234,
+    )
+
+
+async def test_a05_an_alter_of_nothing_is_answered_with_nothing() -> None:
+    answer = await ask(ModelNode(), alter(0), 0)
+    assert (answer.error_code, list(answer.responses)) == (0, [])
+    answer = await ask(ModelNode(), alter(0, ("t", [])), 0)
+    assert (answer.error_code, list(answer.responses)) == (0, [])
+
+
+@pytest.mark.parametrize("allow", [True, False])
+async def test_860_1_version_1_carries_the_flag_and_echoes_it(*, allow: bool) -> None:
+    node = ModelNode(topic("t"))
+    request = alter(1, ("t", [{"partition_index": 0, "replicas": [1]}]), allow_replication_factor_change=allow)
+    answer = await ask(node, request, 1)
+    assert answer.allow_replication_factor_change is allow
+    assert node.controller.calls[0][1].allow_replication_factor_change is allow
+
+
+async def test_860_5_the_expected_replicas_reach_the_controller() -> None:
+    node = ModelNode(topic("t"))
+    request = alter(0, ("t", [{"partition_index": 0, "replicas": [1], "expected_replicas": [3, 2]}]))
+    await ask(node, request, 0)
+    assert node.controller.calls[0][1].topics == [("t", [(0, (1,), (3, 2))])]
+
+
+@pytest.mark.parametrize("reason", ["no controller", "inactive", "resigned meanwhile"])
+async def test_a01_a02_another_node_answers_not_controller_at_the_top_alone(reason: str) -> None:
+    node = ModelNode(topic("t", {0: moving()}))
+    request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
+    if reason == "no controller":
+        node.controller = None
+    elif reason == "inactive":
+        node.controller.active = False
+    else:
+        node.controller.is_active = lambda: True
+        node.controller.active = False
+    answer = await ask(node, request, 0)
+    text = "This is not the correct controller for this cluster."
+    assert (answer.error_code, answer.error_message, list(answer.responses)) == (41, text, [])
+    if reason != "resigned meanwhile":
+        listed = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+        assert (listed.error_code, listed.error_message, list(listed.topics)) == (41, text, [])
+
+
+async def test_m03_an_error_of_the_whole_request_stands_at_the_top_and_at_each_partition() -> None:
+    node = ModelNode(topic("t"))
+    node.controller.raises = InvalidReplicationFactor("no")
+    answer = await ask(node, alter(0, ("t", [{"partition_index": 0, "replicas": [1]}])), 0)
+    assert (answer.error_code, results(answer)) == (38, {("t", 0): (38, "no")})
+
+
+# ------------------------------------------------------------------------------------------------ list
+
+
+def listed(answer: Any) -> dict[tuple[str, int], tuple[Any, ...]]:
+    return {
+        (t.name, p.partition_index): (
+            list(p.replicas),
+            list(p.adding_replicas),
+            list(p.removing_replicas),
+            p.reassignment_id,
+        )
+        for t in answer.topics
+        for p in t.partitions
+    }
+
+
+def list_of(**topics: list[int]) -> ListPartitionReassignmentsRequest:
+    kind = ListPartitionReassignmentsRequest
+    one = kind.ListPartitionReassignmentsTopics
+    return kind(version=0, topics=[one(version=0, name=n, partition_indexes=i) for n, i in topics.items()])
+
+
+SHOWN = ([1, 2, 4, 3], [4], [3], 1000)
+
+
+async def test_455_1_f06_all_moving_partitions_are_listed() -> None:
+    still = topic("still", 3)
+    node = ModelNode(topic("t", {0: moving(), 1: still.partitions[0], 2: moving(2)}), still, topic("u", {5: moving()}))
+    answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+    assert (answer.error_code, answer.error_message) == (0, "")
+    assert listed(answer) == {("t", 0): SHOWN, ("t", 2): (*SHOWN[:3], 1002), ("u", 5): SHOWN}
+
+
+async def test_f01_nothing_moving_is_an_empty_list() -> None:
+    answer = await ask(ModelNode(topic("t", 3)), ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+    assert (answer.error_code, list(answer.topics)) == (0, [])
+
+
+async def test_f04_only_what_was_asked_for_and_moves_is_listed() -> None:
+    node = ModelNode(topic("t", {0: moving(), 1: moving(1)}), topic("still", 1), topic("u", {0: moving()}))
+    answer = await ask(node, list_of(t=[0, 7], still=[0], nope=[0]), 0)
+    assert listed(answer) == {("t", 0): SHOWN}
+    assert listed(await ask(node, list_of(), 0)) == {}
+
+
+async def test_240_4_the_id_of_a_move_is_a_tagged_field_once_it_is_durable() -> None:
+    undurable = Partition(replicas=(1, 2), adding=(2,), leader=1, isr=(1,), move=Move(target=(2,), original=(1,)))
+    node = ModelNode(topic("t", {0: undurable, 1: moving(1)}))
+    answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+    assert [p.reassignment_id for p in answer.topics[0].partitions] == [-1, 1001]
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 125, 126, 127, 200])
+def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> None:
+    partition = Partition(
+        replicas=tuple(range(size)),
+        adding=tuple(range(size // 2)),
+        removing=(2**31 - 1,),
+        move=Move((1,), (2,), id=2**40),
+    )
+    one = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    body = ListPartitionReassignmentsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message="",
+        topics=[
+            one(
+                version=0,
+                name="t" * (size + 1),
+                partitions=[
+                    one.OngoingPartitionReassignment(
+                        version=0,
+                        partition_index=7,
+                        replicas=partition.replicas,
+                        adding_replicas=partition.adding,
+                        removing_replicas=partition.removing,
+                        reassignment_id=2**40,
+                    )
+                ],
+            )
+        ],
+    )
+    expected = encode_body(body, version=0)
+    assert Fragments().encode([("t" * (size + 1), [(7, partition)])], complete=True).body == expected
+    assert encode_partition(7, partition) in expected
+
+
+def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
+    fragments = Fragments()
+    first, second = moving(1), moving(2)
+    before = fragments.encode([("t", [(0, first), (1, first)])], complete=True)
+    assert fragments.encode([("t", [(0, first), (1, first)])], complete=True) == before
+    after = fragments.encode([("t", [(0, second)])], complete=True)
+    assert after == Fragments().encode([("t", [(0, second)])], complete=True)
+    assert fragments.encode([], complete=False) == Fragments().encode([], complete=True)
+    assert fragments.encode([("t", [(0, second)])], complete=True) == after
+
+
+async def test_455_1_a_list_of_many_is_complete() -> None:
+    node = ModelNode(topic("t", {i: moving(i) for i in range(12_000)}))
+    answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+    assert [p.reassignment_id for p in answer.topics[0].partitions] == list(range(1000, 13_000))
+
+
+# ------------------------------------------------------------------------------------------------ elections
+
+
+def elect(version: int, kind: int, **topics: list[int]) -> ElectLeadersRequest:
+    wanted = [ElectLeadersRequest.TopicPartitions(version=version, topic=t, partitions=p) for t, p in topics.items()]
+    return ElectLeadersRequest(
+        version=version, election_type=kind, topic_partitions=wanted if topics else None, timeout_ms=1
+    )
+
+
+def elected(answer: Any) -> dict[tuple[str, int], int]:
+    return {
+        (t.topic, p.partition_id): p.error_code for t in answer.replica_election_results for p in t.partition_result
+    }
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+async def test_g08_an_election_that_is_not_needed_is_an_error_of_what_was_named(version: int) -> None:
+    node = ModelNode(topic("t", 2))
+    node.controller.elections = {("t", 1): None}
+    assert elected(await ask(node, elect(version, 0, t=[0, 1]), version)) == {("t", 0): 84, ("t", 1): 0}
+    assert node.controller.calls == [("elect", [("t", 0), ("t", 1)], False)]
+
+
+async def test_g08_and_is_left_out_where_all_partitions_were_asked_for() -> None:
+    node = ModelNode(topic("t", 2))
+    node.controller.elections = {("t", 1): None}
+    assert elected(await ask(node, elect(2, 1), 2)) == {("t", 1): 0}
+    assert node.controller.calls == [("elect", None, True)]
+
+
+async def test_elections_elsewhere_are_not_controller_per_partition_and_at_the_top_for_all() -> None:
+    node = ModelNode(topic("t"))
+    node.controller = None
+    answer = await ask(node, elect(2, 0, t=[0]), 2)
+    assert (answer.error_code, elected(answer)) == (0, {("t", 0): 41})
+    assert (await ask(node, elect(2, 0), 2)).error_code == 41
+
+
+async def test_an_unknown_election_type_is_an_invalid_request() -> None:
+    assert (await ask(ModelNode(topic("t")), elect(2, 5, t=[0]), 2)).error_code == 42
+
+
+# ------------------------------------------------------------------------------------------------ from brokers
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_sv_4_alter_partition_reaches_the_controller_in_every_version(version: int) -> None:
+    node = ModelNode(topic("t"))
+    kind = AlterPartitionRequest
+    name = {"topic_id": node.known["t"].id} if version >= 2 else {"topic_name": "t"}
+    partitions = []
+    for index in (0, 1):
+        state = kind.TopicData.PartitionData.BrokerState
+        isr = (
+            {"new_isr_with_epochs": [state(version=version, broker_id=b, broker_epoch=b * 10) for b in (1, 2)]}
+            if version >= 3
+            else {"new_isr": [1, 2]}
+        )
+        partitions.append(
+            kind.TopicData.PartitionData(
+                version=version, partition_index=index, leader_epoch=5, partition_epoch=6, **isr
+            )
+        )
+    topics = [kind.TopicData(version=version, partitions=partitions, **name)]
+    request = kind(version=version, broker_id=1, broker_epoch=77, topics=topics)
+    answer = await ask(node, request, version)
+    [(_, asked)] = node.controller.calls
+    assert (asked.broker_id, asked.broker_epoch, asked.api_version) == (1, 77, version)
+    assert [(c.partition, c.isr, c.leader_epoch, c.partition_epoch) for c in asked.changes] == [
+        (0, (1, 2), 5, 6),
+        (1, (1, 2), 5, 6),
+    ]
+    assert asked.changes[0].isr_broker_epochs == ((10, 20) if version >= 3 else None)
+    good, bad = answer.topics[0].partitions
+    assert (good.error_code, good.leader_id, list(good.isr), good.partition_epoch) == (0, 1, [1, 2, 3], -1)
+    assert bad.error_code == 3
+    node.controller = None
+    assert (await ask(node, request, version)).error_code == 41
+
+
+@pytest.mark.parametrize("version", range(4))
+async def test_sv_4_controlled_shutdown_names_what_is_left(version: int) -> None:
+    node = ModelNode()
+    request = ControlledShutdownRequest(version=version, broker_id=3, broker_epoch=9)
+    answer = await ask(node, request, version)
+    assert [(p.topic_name, p.partition_index) for p in answer.remaining_partitions] == [("t", 0)]
+    assert node.controller.calls == [("controlled_shutdown", 3, 9 if version >= 2 else -1)]
+    node.controller.active = False
+    assert (await ask(node, request, version)).error_code == 41
+
+
+async def test_sv_4_producer_ids_are_given_in_blocks() -> None:
+    node = ModelNode()
+    answer = await ask(node, AllocateProducerIdsRequest(version=0, broker_id=1, broker_epoch=2), 0)
+    assert (answer.producer_id_start, answer.producer_id_len) == (5000, 1000)
+    node.controller.raises = KafkaError("x")
+    assert (await ask(node, AllocateProducerIdsRequest(version=0, broker_id=1, broker_epoch=2), 0)).error_code == -1

@@ -1,0 +1,141 @@
+"""What a broker is told, and in which order."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.brokers.outbox import (
+    Brokers,
+    LeaderAndIsr,
+    Outbox,
+    Stop,
+    StopReplica,
+    UpdateMetadata,
+)
+from kafka_reassign_rpc.core.model import TopicPartition
+
+
+def drain(outbox: Outbox, limit: int = 1000) -> list[object]:
+    told = []
+    while (task := outbox.take(limit)) is not None:
+        told.append(task)
+    return told
+
+
+def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -> None:
+    outbox = Outbox()
+    outbox.stop("t", 1, Stop(4, delete=True))
+    outbox.metadata("t", [0, 1])
+    outbox.leader_and_isr("t", 0, is_new=True)
+    outbox.live_brokers_changed()
+
+    assert drain(outbox) == [
+        Brokers(),
+        LeaderAndIsr({"t": {0: True}}),
+        UpdateMetadata({"t": {0, 1}}, {}),
+        StopReplica({TopicPartition("t", 1): Stop(4, delete=True)}),
+    ]
+    assert not outbox
+
+
+def test_455_5_a_stop_drops_the_start_that_it_overtakes() -> None:
+    outbox = Outbox()
+    outbox.leader_and_isr("t", 0, is_new=True)
+    outbox.stop("t", 0, Stop(3, delete=True))
+
+    assert drain(outbox) == [StopReplica({TopicPartition("t", 0): Stop(3, delete=True)})]
+
+
+def test_455_5_a_replica_given_back_is_stopped_before_it_is_started_again() -> None:
+    outbox = Outbox()
+    outbox.stop("t", 0, Stop(3, delete=True))
+    outbox.leader_and_isr("t", 0, is_new=True)
+
+    assert drain(outbox) == [
+        StopReplica({TopicPartition("t", 0): Stop(3, delete=True)}),
+        LeaderAndIsr({"t": {0: True}}),
+    ]
+
+
+def test_455_5_a_stop_without_answer_is_repeated_before_the_start_that_came_after_it() -> None:
+    outbox = Outbox()
+    outbox.stop("t", 0, Stop(3, delete=True))
+    lost = outbox.take(10)
+    assert lost is not None
+    outbox.leader_and_isr("t", 0, is_new=True)
+    outbox.restore(lost)
+
+    assert [type(task) for task in drain(outbox)] == [StopReplica, LeaderAndIsr]
+
+
+def test_455_5_a_start_without_answer_does_not_undo_a_later_stop() -> None:
+    outbox = Outbox()
+    outbox.leader_and_isr("t", 0, is_new=False)
+    lost = outbox.take(10)
+    assert lost is not None
+    outbox.stop("t", 0, Stop(5, delete=True))
+    outbox.restore(lost)
+
+    assert drain(outbox) == [StopReplica({TopicPartition("t", 0): Stop(5, delete=True)})]
+
+
+def test_455_4_a_deleted_topic_is_forgotten_and_nothing_else_is_told_of_it() -> None:
+    outbox = Outbox()
+    outbox.metadata("gone", [0, 1])
+    outbox.leader_and_isr("gone", 0, is_new=True)
+    outbox.topic_deleted("gone", [0, 1])
+
+    assert drain(outbox) == [UpdateMetadata({}, {"gone": {0, 1}})]
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30)), max_size=80), st.integers(1, 7))
+def test_236_14_every_mark_is_told_once_whatever_the_size_of_a_request(
+    marks: list[tuple[str, int]], limit: int
+) -> None:
+    outbox = Outbox()
+    for topic, index in marks:
+        outbox.leader_and_isr(topic, index, is_new=False)
+        outbox.metadata(topic, [index])
+
+    told = drain(outbox, limit)
+
+    assert all(sum(map(len, task.partitions.values())) <= limit for task in told)
+    for kind in (LeaderAndIsr, UpdateMetadata):
+        names = [
+            (topic, index)
+            for task in told
+            if isinstance(task, kind)
+            for topic, indexes in task.partitions.items()
+            for index in indexes
+        ]
+        assert sorted(names) == sorted(set(marks))
+
+
+def test_sv_4_a_topic_that_is_made_again_is_not_forgotten_by_a_broker_that_was_slow() -> None:
+    outbox = Outbox()
+    outbox.topic_deleted("t", [0, 1, 2])
+    outbox.metadata("t", [0, 1])
+
+    assert drain(outbox) == [UpdateMetadata({"t": {0, 1}}, {"t": {2}})]
+
+
+def test_sv_4_an_end_without_answer_does_not_undo_a_topic_that_was_made_again_since() -> None:
+    outbox = Outbox()
+    outbox.topic_deleted("t", [0, 1])
+    lost = outbox.take(10)
+    assert lost is not None
+    outbox.metadata("t", [0])
+    outbox.leader_and_isr("t", 0, is_new=True)
+    outbox.restore(lost)
+
+    assert drain(outbox) == [LeaderAndIsr({"t": {0: True}}), UpdateMetadata({"t": {0}}, {"t": {1}})]
+
+
+def test_sv_4_news_without_answer_do_not_undo_the_end_of_a_topic() -> None:
+    outbox = Outbox()
+    outbox.metadata("t", [0, 1])
+    lost = outbox.take(10)
+    assert lost is not None
+    outbox.topic_deleted("t", [0, 1])
+    outbox.restore(lost)
+
+    assert drain(outbox) == [UpdateMetadata({}, {"t": {0, 1}})]

@@ -1,0 +1,207 @@
+"""Commands as a user has them: the ready line, port 0, Ctrl-C, what is left afterwards and what is kept."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.znodes import encode_broker
+from tests.faults.cluster import address_of, alter, listed, metadata
+from tests.processes import Processes, children_of, exists
+from tests.waiting import eventually
+
+PORT_0 = ("--listeners", "PLAINTEXT://127.0.0.1:0")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_sv_1_zookeeper_says_where_it_is_ends_on_a_signal_and_keeps_its_data(
+    commands: Processes, tmp_data: Path, number: int
+) -> None:
+    arguments = ("zookeeper", "--port", "0", "--data-dir", str(tmp_data))
+    command = await commands.start("zookeeper", *arguments)
+    assert command.ready_line == f"ready zookeeper={command.told('zookeeper')}"
+    async with ZooKeeper(command.told("zookeeper")) as zk:
+        await zk.create("/kept", b"data")
+    children = children_of(command.pid)
+    assert children
+
+    assert await command.stop(number) == 0
+
+    assert await command.rest_of_output() == b""
+    assert "Traceback" not in command.log
+    assert not [child for child in children if exists(child)]
+    again = await commands.start("zookeeper", *arguments)
+    async with ZooKeeper(again.told("zookeeper")) as zk:
+        assert (await zk.get("/kept"))[0] == b"data"
+
+
+async def test_sv_1_a_killed_zookeeper_command_leaves_no_server_behind(commands: Processes, tmp_data: Path) -> None:
+    command = await commands.start("zookeeper", "zookeeper", "--port", "0", "--data-dir", str(tmp_data))
+    children = children_of(command.pid)
+    assert children
+
+    await command.kill()
+
+    await eventually(lambda: not any(map(exists, children)))
+
+
+async def test_sv_1_serve_says_where_it_is_and_which_brokers_there_are(
+    commands: Processes, zk_connect: str, tmp_data: Path
+) -> None:
+    alone = await commands.start("alone", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
+    assert alone.told("brokers") == "none"
+    assert alone.told("zookeeper") == zk_connect
+    assert (await listed(address_of(alone.told("bootstrap")))).error_code == 0
+    fleet = await commands.start(
+        "fleet", "fleet", "--zookeeper-connect", zk_connect, "--broker-ids", "4,5", "--data-dir", str(tmp_data)
+    )
+    assert fleet.ready_line == "ready brokers=4,5"
+    second = await commands.start("two", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--broker-id", "1001")
+    assert second.told("brokers") == "4,5"
+
+    for process in (second, fleet, alone):
+        assert await process.stop(signal.SIGINT) == 0
+        assert await process.rest_of_output() == b""
+        assert "Traceback" not in process.log
+
+
+async def test_sv_1_serve_reads_its_file_and_listens_where_it_says(
+    commands: Processes, zk_connect: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(f'"zookeeper.connect" = "{zk_connect}"\nlisteners = "PLAINTEXT://127.0.0.1:0"\n[broker]\nid = 77\n')
+
+    command = await commands.start("serve", "serve", "--config", str(file))
+
+    seen = await metadata(address_of(command.told("bootstrap")))
+    assert seen.controller_id == 77
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
+async def test_sv_1_serve_runs_on_either_event_loop(commands: Processes, zk_connect: str, loop: str) -> None:
+    command = await commands.start("serve", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--loop", loop)
+
+    assert (await listed(address_of(command.told("bootstrap")))).error_code == 0
+    assert await command.stop() == 0
+    assert "Traceback" not in command.log
+
+
+@pytest.mark.timeout(150)
+async def test_sv_1_serve_alone_is_a_whole_cluster_that_leaves_nothing_behind_and_keeps_its_topics(
+    commands: Processes, tmp_data: Path
+) -> None:
+    arguments = ("serve", *PORT_0, "--data-dir", str(tmp_data))
+    command = await commands.start("serve", *arguments)
+    assert command.told("brokers") == "1,2,3,4,5,6"
+    bootstrap = address_of(command.told("bootstrap"))
+    topics = {topic.name: len(topic.partitions) for topic in (await metadata(bootstrap, "orders", "clicks")).topics}
+    assert topics == {"orders": 12, "clicks": 24}
+    (shown,) = (await metadata(bootstrap, "orders")).topics
+    standing = next(p.replica_nodes for p in shown.partitions if p.partition_index == 0)
+    target = [broker for broker in (1, 2, 3, 4, 5, 6) if broker not in standing]
+    assert await alter(bootstrap, {("orders", 0): target}) == {("orders", 0): 0}
+    await eventually(lambda: nothing_moves(command.told("bootstrap")), within=40)
+    children = children_of(command.pid)
+    assert len(children) >= 2, "a ZooKeeper and a fleet"
+
+    assert await command.stop(signal.SIGINT) == 0
+
+    assert await command.rest_of_output() == b""
+    assert "Traceback" not in command.log
+    assert not [child for child in children if exists(child)]
+
+    again = await commands.start("again", *arguments)
+    async with ZooKeeper(again.told("zookeeper")) as zk:
+        data, _ = await zk.get(paths.topic("orders"))
+        assert json.loads(data)["partitions"]["0"] == target
+
+    async def in_sync() -> bool:
+        (found,) = (await metadata(address_of(again.told("bootstrap")), "orders")).topics
+        return all(len(p.isr_nodes) == 3 and p.leader_id > 0 for p in found.partitions)
+
+    await eventually(in_sync)
+    children = children_of(again.pid)
+    await again.kill()
+    await eventually(lambda: not any(map(exists, children)))
+
+
+async def nothing_moves(bootstrap: str) -> bool:
+    return not (await listed(address_of(bootstrap))).topics
+
+
+async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: Processes, zk_connect: str) -> None:
+    first = await commands.start("first", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
+    taken = f"PLAINTEXT://{first.told('bootstrap')}"
+
+    ended = await end_of("serve", "--zookeeper-connect", zk_connect, "--listeners", taken, "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert "address already in use" in ended[1]
+    assert len(ended[1].strip().splitlines()) == 1
+
+
+async def test_sv_1_an_id_that_is_a_brokers_is_one_line_and_exit_code_1(zk: ZooKeeper, zk_connect: str) -> None:
+    await zk.ensure_path("/brokers/ids")
+    here = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+    await zk.create("/brokers/ids/1000", encode_broker([here], 0), ephemeral=True)
+
+    ended = await end_of("serve", "--zookeeper-connect", zk_connect, *PORT_0, "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert "choose another --broker-id" in ended[1]
+    assert len(ended[1].strip().splitlines()) == 1
+
+
+async def test_sv_1_a_zookeeper_that_cannot_be_reached_is_one_line_and_exit_code_1() -> None:
+    arguments = ("serve", *PORT_0, "--zookeeper-connection-timeout-ms", "300", "--zookeeper-connect", "127.0.0.1:1")
+
+    ended = await end_of(*arguments, "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert "127.0.0.1:1" in ended[1]
+    assert len(ended[1].strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("zookeeper", "--port", "0"), ("fleet", "--zookeeper-connect", "127.0.0.1:1", "--broker-ids", "1")],
+    ids=lambda value: value[0],
+)
+async def test_sv_1_a_data_directory_that_cannot_be_used_is_one_line_and_exit_code_1(
+    arguments: tuple[str, ...], tmp_path: Path, zk_connect: str
+) -> None:
+    in_the_way = tmp_path / "file"
+    in_the_way.write_text("no directory")
+    given = [zk_connect if one == "127.0.0.1:1" else one for one in arguments]
+
+    ended = await end_of(*given, "--data-dir", str(in_the_way), "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert len(ended[1].strip().splitlines()) == 1
+    assert str(in_the_way) in ended[1]
+
+
+async def end_of(*arguments: str) -> tuple[int | None, str]:
+    """Exit code and standard error of a command that ends by itself without a word on standard output."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "kafka_reassign_rpc.cli.main",
+        *arguments,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, errors = await asyncio.wait_for(process.communicate(), 40)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+    assert out == b""
+    return process.returncode, errors.decode()

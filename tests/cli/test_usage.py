@@ -1,0 +1,164 @@
+"""Wrong flags and configuration: one clear line that names what is wrong, exit code 2. And help that helps."""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.cli import fleet, serve, zookeeper
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.cli.process import check_level
+
+Refused = Callable[..., None]
+
+
+def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+        cwd=cwd,
+    )
+
+
+@pytest.fixture
+def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
+    """Checks that arguments give exit code 2 and one line that says why; nothing is started."""
+
+    def started(*_: object, **__: object) -> int:
+        pytest.fail("it was not refused")
+
+    for module in (serve, fleet, zookeeper):
+        monkeypatch.setattr(module, "run_until_signalled", started)
+        monkeypatch.setattr(module, "set_up_logging", check_level)
+
+    def check(*arguments: str, saying: str) -> None:
+        try:
+            code: object = main(arguments)
+        except SystemExit as end:  # argparse
+            code = end.code
+        said = capsys.readouterr()
+        assert code == 2
+        assert said.out == ""
+        lines = [line for line in said.err.strip().splitlines() if not line.startswith(("usage:", " "))]
+        assert len(lines) == 1, said.err
+        assert lines[0].startswith("kafka-reassign-rpc")
+        assert saying in lines[0]
+
+    return check
+
+
+ANY = ("--zookeeper-connect", "127.0.0.1:1")
+FLEET = ("fleet", *ANY, "--broker-ids", "1")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saying"),
+    [
+        ((), "COMMAND"),
+        (("fly",), "fly"),
+        (("serve", "--fly"), "--fly"),
+        (("serve", "--listeners", "nowhere"), "--listeners: expected NAME://HOST:PORT"),
+        (("serve", "--listeners", "PLAINTEXT://127.0.0.1:70000"), "--listeners"),
+        (("serve", "--listeners", "PLAINTEXT://127.0.0.1:x"), "--listeners"),
+        (("serve", "--listeners", "NOISE://127.0.0.1:0"), "--listeners: listener 'NOISE'"),
+        (("serve", "--listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--listeners: a listener's name stands twice"),
+        (("serve", "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
+        (("serve", "--broker-id", "-2"), "--broker-id"),
+        (("serve", "--broker-id", "one"), "--broker-id: expected a whole number, got 'one'"),
+        (("serve", "--broker-id", "2147483648"), "--broker-id"),
+        (("serve", "--broker-id", "3"), "--broker-id: 3 is one of the simulated brokers"),
+        (("serve", "--zookeeper-session-timeout-ms", "1"), "--zookeeper-session-timeout-ms: expected a whole number"),
+        (("serve", "--zookeeper-connect", ""), "--zookeeper-connect"),
+        (("serve", "--zookeeper-connect", "127.0.0.1:notaport"), "--zookeeper-connect"),
+        (("serve", "--zookeeper-connect", "127.0.0.1:99999"), "--zookeeper-connect"),
+        (("serve", "--zookeeper-connect", "a:1/x,b:1/x"), "--zookeeper-connect"),
+        (("serve", "--controller-seize", "maybe"), "--controller-seize: expected true or false"),
+        (("serve", "--socket-request-max-bytes", "1"), "--socket-request-max-bytes"),
+        (("serve", "--log-level", "LOUD"), "--log-level: expected one of DEBUG, INFO, WARNING, ERROR"),
+        (("serve", "--loop", "infinite"), "--loop: expected one of auto, uvloop, asyncio"),
+        (("serve", "--config", "/nowhere.toml"), "--config: cannot read /nowhere.toml"),
+        (("fleet",), "--zookeeper-connect"),
+        (("fleet", *ANY), "--broker-ids"),
+        (("fleet", *ANY, "--broker-ids", "1,x"), "--broker-ids: expected a whole number, got 'x'"),
+        (("fleet", *ANY, "--broker-ids", "-1"), "--broker-ids"),
+        (("fleet", *ANY, "--broker-ids", ""), "--broker-ids"),
+        (("fleet", *ANY, "--broker-ids", "1,1"), "--broker-ids: 1,1 names a broker twice"),
+        (("fleet", *ANY, "--broker-ids", "2147483648"), "--broker-ids"),
+        (("fleet", "--zookeeper-connect", "h:p", "--broker-ids", "1"), "--zookeeper-connect"),
+        ((*FLEET, "--bandwidth", "0"), "--bandwidth"),
+        ((*FLEET, "--bandwidth", "fast"), "--bandwidth"),
+        ((*FLEET, "--rack", "2:a"), "--rack: broker 2 is not one of 1"),
+        ((*FLEET, "--topic", "t:1:1"), "--topic: 't:1:1' is not NAME:PARTITIONS:RF:BYTES"),
+        ((*FLEET, "--topic", "t:0:1:5"), "--topic"),
+        ((*FLEET, "--topic", "bad name:1:1:5"), "--topic"),
+        ((*FLEET, "--log-dirs", "0"), "--log-dirs"),
+        ((*FLEET, "--replica-lag-time-max-ms", "0"), "--replica-lag-time-max-ms"),
+        ((*FLEET, "--session-timeout-ms", "-5"), "--session-timeout-ms"),
+        ((*FLEET, "--log-level", "LOUD"), "--log-level"),
+        (("zookeeper", "--port", "70000"), "--port: expected 0 to 65535, got 70000"),
+        (("zookeeper", "--port", "x"), "--port"),
+        (("zookeeper", "--log-level", "LOUD"), "--log-level"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_sv_1_a_wrong_flag_is_one_clear_line_and_exit_code_2(
+    refused: Refused, arguments: tuple[str, ...], saying: str
+) -> None:
+    refused(*arguments, saying=saying)
+
+
+@pytest.mark.parametrize(
+    ("text", "saying"),
+    [
+        ("no toml at all [", "is not TOML"),
+        ('"broker.identity" = 1', "unknown setting 'broker.identity'"),
+        ('"broker.id" = "x"', "broker.id: expected a whole number, got 'x'"),
+        ("[broker]\nid = true", "broker.id: expected a whole number"),
+        ('listeners = ["PLAINTEXT://h:1"]', "listeners: expected text"),
+        ('"controller.seize" = 1', "controller.seize: expected true or false"),
+    ],
+)
+def test_sv_1_a_wrong_configuration_file_is_one_clear_line_and_exit_code_2(
+    refused: Refused, tmp_path: Path, text: str, saying: str
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(text)
+
+    refused("serve", "--config", str(file), saying=saying)
+
+
+def test_sv_1_a_configuration_file_that_is_no_text_is_refused(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_bytes(bytes(range(256)))
+
+    refused("serve", "--config", str(file), saying="is not TOML")
+
+
+def test_sv_1_a_flag_wins_over_the_file_and_the_file_over_the_default(refused: Refused, tmp_path: Path) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text('"broker.id" = "x"\n"log.level" = "LOUD"\n')
+
+    refused("serve", "--config", str(file), "--broker-id", "7", saying="log.level: expected one of")
+
+
+@pytest.mark.parametrize("command", ["serve", "fleet", "zookeeper"])
+def test_sv_1_every_command_explains_itself(command: str) -> None:
+    ended = run(command, "--help")
+
+    assert ended.returncode == 0
+    assert "ready " in ended.stdout, "what it prints when it can be used"
+    assert "(default: " in ended.stdout
+    assert ended.stderr == ""
+
+
+def test_sv_1_the_help_names_every_command() -> None:
+    ended = run("--help")  # by the process, as a user does it
+
+    assert ended.returncode == 0
+    for command in ("serve", "fleet", "zookeeper"):
+        assert command in ended.stdout

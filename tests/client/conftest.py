@@ -1,0 +1,38 @@
+"""A whole cluster of ours, as one command starts it: six simulated brokers in three racks, a ZooKeeper, the server."""
+
+import os
+import re
+import signal
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_reassign_rpc.client import ReassignmentClient
+from tests.conftest import run
+from tests.stock.process import LoggedProcess
+
+
+@pytest.fixture(scope="package")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    directory = tmp_path_factory.mktemp("client")
+    process = LoggedProcess(directory / "log")
+    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", "--listeners", "PLAINTEXT://127.0.0.1:0"]
+    process.launch([*command, "--data-dir", str(directory / "data")])
+    try:
+        ready = run(process.wait_for_line(re.compile(rb"^ready bootstrap=(\S+)", re.MULTILINE), 90))
+        yield os.fsdecode(ready[1])
+    finally:
+        process.send(signal.SIGTERM)
+        run(process.ended())
+
+
+@pytest.fixture
+def client(bootstrap: str) -> Iterator[ReassignmentClient]:
+    """With no move in flight and no throttle, before and after."""
+    with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+        yield client
+        client.cancel_partition_reassignments(client.list_partition_reassignments())
+        brokers = [node.id for node in client.describe_cluster()]
+        throttles = dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"))
+        client.change_configs({(4, str(broker)): throttles for broker in brokers})

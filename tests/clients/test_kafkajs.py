@@ -1,0 +1,60 @@
+"""kafkajs (Node): listing and reassigning. Installed from its lock file at test time."""
+
+import asyncio
+import fcntl
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.interop.comparing import Difference
+from tests.interop.worlds import World
+
+from .conftest import Worlds
+from .plays import Transcript, the_same_on_both
+
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+
+_HOME = Path(__file__).parent / "kafkajs"
+
+
+async def test_sv_2_kafkajs(worlds: Worlds) -> None:
+    _install()
+    node = "our server stands in Metadata as node 1000"
+    await the_same_on_both(
+        _play, worlds, "kafkajs", Difference("", "cluster", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node)
+    )
+
+
+async def _play(bootstrap: str, topic: str, world: World) -> Transcript:
+    await world.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
+    command = ["node", "play.mjs", bootstrap, topic]
+    process = await asyncio.create_subprocess_exec(*command, cwd=_HOME, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(90):
+        out, _ = await process.communicate()
+    assert process.returncode == 0
+    return [(label, result) for label, result in json.loads(out)]
+
+
+def _install() -> None:
+    """npm ci, once; skipped loudly where there is no npm or it cannot fetch, a failure with CI=true."""
+    lock = _HOME / "package-lock.json"
+    done = _HOME / "node_modules" / ".package-lock.json"
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        if done.exists() and done.stat().st_mtime >= lock.stat().st_mtime:
+            return
+        if shutil.which("npm") is None:
+            problem = "npm is not installed"
+        else:
+            command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
+            result = subprocess.run(command, cwd=_HOME, capture_output=True, text=True, check=False, timeout=120)
+            if result.returncode == 0:
+                return
+            problem = result.stderr[-500:]
+    if os.environ.get("CI") == "true":
+        pytest.fail(problem)
+    pytest.skip(f"kafkajs cannot be installed: {problem}")

@@ -1,0 +1,99 @@
+"""Fixtures for everybody: one real ZooKeeper for the whole run, a chroot of its own for every test.
+
+    zookeeper       the running EmbeddedZooKeeper (do not stop it: tests of failures start their own)
+    zk_connect      "host:port/chroot" of a chroot that exists, is empty and is this test's alone
+    zk              a connected ZooKeeper client on that chroot
+    tmp_data        an empty directory for a process that keeps data
+
+Async tests run on asyncio. Those marked `both_loops` run twice, on asyncio and on uvloop.
+"""
+
+import asyncio
+import itertools
+import os
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import pytest_asyncio
+import uvloop
+
+from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
+hypothesis.settings.register_profile(
+    "ci", max_examples=300, deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("default")
+
+LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
+    "asyncio": asyncio.SelectorEventLoop,
+    "uvloop": uvloop.new_event_loop,
+}
+_chroots = itertools.count(1)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")
+
+
+def pytest_asyncio_loop_factories(
+    config: pytest.Config, item: pytest.Item
+) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    names = LOOPS if item.get_closest_marker("both_loops") else ("asyncio",)
+    return {name: LOOPS[name] for name in names}
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Where nothing may be missing (CI=true), a skipped test is a failure: what was not run was not shown."""
+    reporter = session.config.pluginmanager.get_plugin("terminalreporter")
+    skipped = [] if reporter is None else reporter.stats.get("skipped", [])
+    if skipped and os.environ.get("CI") == "true":
+        reporter.write_line(f"{len(skipped)} tests were skipped, and CI=true: that is a failure", red=True)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    """Run a coroutine in a loop of its own, leaving alone whatever loop the tests use."""
+    loop = asyncio.SelectorEventLoop()
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+@pytest.fixture(scope="session")
+def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedZooKeeper]:
+    server = EmbeddedZooKeeper(tmp_path_factory.mktemp("zookeeper"))
+    run(server.start())
+    yield server
+    run(server.stop())
+
+
+@pytest.fixture
+def zk_connect(zookeeper: EmbeddedZooKeeper) -> str:
+    chroot = f"/test-{next(_chroots)}"
+
+    async def make() -> None:
+        async with ZooKeeper(zookeeper.address) as client:
+            await client.ensure_path(chroot)
+
+    run(make())
+    return zookeeper.address + chroot
+
+
+@pytest_asyncio.fixture
+async def zk(zk_connect: str) -> AsyncIterator[ZooKeeper]:
+    async with ZooKeeper(zk_connect) as client:
+        yield client
+
+
+@pytest.fixture
+def tmp_data(tmp_path: Path) -> Path:
+    data = tmp_path / "data"
+    data.mkdir()
+    return data

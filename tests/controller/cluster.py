@@ -1,0 +1,266 @@
+"""The real server over a real ZooKeeper with simulated brokers, in one process; and the znodes as operators use them.
+
+Moves of a topic made with `held=True` get nowhere until the topic is released: its newcomers are throttled to a byte
+a second.
+"""
+
+import json
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+from kafka_reassign_rpc.brokers.rpc import RpcClient
+from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.fleet import Fleet, FleetConfig
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    CreateTopicsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeLogDirsRequest,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+)
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.rig import Name, Replicas, batch, batch_json, state_json, topic_json
+from tests.waiting import eventually
+
+BROKERS = (1, 2, 3, 4, 5)
+SIZE = 2_000_000
+BANDWIDTH = 40_000_000
+THROTTLED = "follower.replication.throttled.replicas"
+RATE = "follower.replication.throttled.rate"
+LISTENERS = (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),)
+
+Answer = tuple[int, str | None]
+
+
+class Cluster:
+    """`server` may be stopped and started; `zk` is a plain client that is nobody's controller."""
+
+    def __init__(self, connect: str, zk: ZooKeeper, rules: Rules) -> None:
+        self.connect = connect
+        self.zk = zk
+        self.fleets: dict[int, Fleet] = {}
+        self._configs = ConfigStore(zk)
+        self._rules = rules
+        self._server: AsyncExitStack | None = None
+        self._brokers: dict[int, AsyncExitStack] = {}
+        self._wire: RpcClient
+
+    # ---------------------------------------------------------------------------------------- processes
+
+    async def start_server(self) -> None:
+        self._server = AsyncExitStack()
+        server = await self._server.enter_async_context(
+            ControllerProcess(ServerConfig(zookeeper_connect=self.connect, listeners=LISTENERS, rules=self._rules))
+        )
+        await server.ready()
+        host, _, port = server.bootstrap.rpartition(":")
+        self._wire = await RpcClient.open(host, int(port), "test", 20.0)
+        self._server.callback(self._wire.close)
+
+    async def stop_server(self) -> None:
+        if self._server is not None:
+            await self._server.aclose()
+        self._server = None
+
+    async def start_broker(self, broker: int) -> None:
+        stack = self._brokers[broker] = AsyncExitStack()
+        config = FleetConfig(
+            zookeeper_connect=self.connect, broker_ids=(broker,), bandwidth=BANDWIDTH, replica_lag_time_max_ms=3_000
+        )
+        self.fleets[broker] = await stack.enter_async_context(Fleet(config))
+
+    async def kill_broker(self, broker: int) -> None:
+        """It goes without a controlled shutdown."""
+        await self.fleets[broker].close(controlled=False)
+        await self._brokers.pop(broker).aclose()
+        await eventually(lambda: self._is_gone(broker))
+
+    async def _is_gone(self, broker: int) -> bool:
+        return await self.zk.exists(paths.broker(broker)) is None
+
+    async def end(self) -> None:
+        await self.stop_server()  # first: otherwise brokers are sent to one another while they close
+        for broker in list(self._brokers):
+            await self.fleets[broker].close(controlled=False)
+            await self._brokers.pop(broker).aclose()
+
+    # ------------------------------------------------------------------------------------------ clients
+
+    async def ask(self, request: Any, version: int) -> Any:
+        return await self._wire.call(type(request), request, version)
+
+    async def create_topic(self, name: str, assignment: Mapping[int, Sequence[int]], *, held: bool = False) -> None:
+        topic = CreateTopicsRequest.CreatableTopic
+        wanted = topic(
+            name=name,
+            num_partitions=-1,
+            replication_factor=-1,
+            assignments=[
+                topic.CreatableReplicaAssignment(partition_index=index, broker_ids=list(replicas))
+                for index, replicas in assignment.items()
+            ],
+            configs=[],
+        )
+        if held:
+            await self.zk.ensure_path("/simulated_fleet")
+            await self.zk.create(f"/simulated_fleet/{name}", b"%d" % SIZE)
+        answer = await self.ask(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False), 5)
+        assert [one.error_code for one in answer.topics] == [0], answer
+        if held:
+            newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
+            await self.configure("topics", name, {THROTTLED: ",".join(newcomers)})
+
+    async def delete_topic(self, name: str) -> None:
+        answer = await self.ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000), 4)
+        assert [one.error_code for one in answer.responses] == [0], answer
+
+    async def release(self, name: str) -> None:
+        await self.configure("topics", name, {})
+
+    async def configure(self, kind: str, name: str, values: Mapping[str, str]) -> None:
+        await self._configs.alter(kind, name, lambda _: values)
+
+    async def incremental(self, name: str, value: str | None) -> int:
+        """Set (or delete) a config of all brokers as kafka-configs.sh --entity-default does; the error code."""
+        cls = IncrementalAlterConfigsRequest
+        change = cls.AlterConfigsResource.AlterableConfig(name=name, config_operation=int(value is None), value=value)
+        resource = cls.AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
+        answer = await self.ask(cls(resources=[resource], validate_only=False), 1)
+        (result,) = answer.responses
+        code: int = result.error_code
+        return code
+
+    async def described(self, name: str) -> str | None:
+        """A config of all brokers as kafka-configs.sh --describe shows it, None where it is not set."""
+        cls = DescribeConfigsRequest
+        resource = cls.DescribeConfigsResource(resource_type=4, resource_name="", configuration_keys=None)
+        answer = await self.ask(cls(resources=[resource], include_synonyms=True, include_documentation=False), 3)
+        (result,) = answer.results
+        assert result.error_code == 0
+        return next((one.value for one in result.configs if one.name == name), None)
+
+    async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, Answer]:
+        cls = AlterPartitionReassignmentsRequest
+        topics: dict[str, list[Any]] = {}
+        for (topic, index), target in targets.items():
+            part = cls.ReassignableTopic.ReassignablePartition(
+                partition_index=index, replicas=None if target is None else list(target)
+            )
+            topics.setdefault(topic, []).append(part)
+        request = cls(
+            timeout_ms=10_000,
+            topics=[cls.ReassignableTopic(name=name, partitions=parts) for name, parts in topics.items()],
+        )
+        answer = await self.ask(request, 0)
+        assert answer.error_code == 0
+        return {
+            (topic.name, one.partition_index): (one.error_code, one.error_message)
+            for topic in answer.responses
+            for one in topic.partitions
+        }
+
+    async def moving(self) -> set[Name]:
+        """What ListPartitionReassignments shows."""
+        answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
+        return {(topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions}
+
+    async def led_by(self, name: Name, broker: int) -> bool:
+        return bool((await state_json(self.zk, name))["leader"] == broker)
+
+    async def in_sync(self, name: Name, broker: int) -> bool:
+        return broker in (await state_json(self.zk, name))["isr"]
+
+    async def replicas_on(self, broker: int) -> set[Name]:
+        """What DescribeLogDirs shows."""
+        connection = await RpcClient.open(*self.fleets[broker].addresses[broker], "test", 10.0)
+        try:
+            answer = await connection.call(DescribeLogDirsRequest, DescribeLogDirsRequest(version=4, topics=None), 4)
+        finally:
+            connection.close()
+        return {
+            (topic.name, one.partition_index)
+            for directory in answer.results
+            for topic in directory.topics
+            for one in topic.partitions
+        }
+
+    async def has_all(self, name: Name, *brokers: int) -> bool:
+        """Whether each of these brokers has a log of the partition."""
+        return all([name in await self.replicas_on(broker) for broker in brokers])
+
+    async def has_no(self, name: Name, *brokers: int) -> bool:
+        """Whether none of these brokers has a log of the partition."""
+        return not any([name in await self.replicas_on(broker) for broker in brokers])
+
+    # ------------------------------------------------------------------------------------------- znodes
+
+    async def submit(self, targets: Mapping[Name, Replicas]) -> None:
+        """As Kafka 2.x's tool does."""
+        await self.zk.create(paths.REASSIGN_PARTITIONS, batch(targets))
+
+    async def batch(self) -> dict[Name, dict[str, Any]] | None:
+        return await batch_json(self.zk)
+
+    async def has_only(self, entries: Mapping[Name, Mapping[str, Any]]) -> bool:
+        return await self.batch() == entries
+
+    async def batch_gone(self) -> bool:
+        return await self.zk.exists(paths.REASSIGN_PARTITIONS) is None
+
+    async def cancel_all(self) -> None:
+        """Until it has been carried out."""
+        await self.zk.create(paths.CANCEL_IN_PROGRESS, b"")
+        await eventually(self.cancel_gone)
+
+    async def cancel_gone(self) -> bool:
+        return await self.zk.exists(paths.CANCEL_IN_PROGRESS) is None
+
+    async def assignment(self, topic: str, index: int = 0) -> list[int]:
+        found: list[int] = (await topic_json(self.zk, topic))["partitions"][str(index)]
+        return found
+
+    async def has(self, *wanted: tuple[str, int, Sequence[int]]) -> bool:
+        """Whether these partitions have these replicas, and nothing moves or is left to be deleted."""
+        for topic, index, replicas in wanted:
+            found = await topic_json(self.zk, topic)
+            assert found["partitions"][str(index)] == list(replicas), found
+            assert (found["adding_replicas"], found["removing_replicas"]) == ({}, {}), found
+        return True
+
+    async def started(self, *names: Name) -> bool:
+        """Whether these entries have got their original replicas, and their partitions move."""
+        found = await self.batch() or {}
+        assert all("original_replicas" in found[name] for name in names), found
+        return set(names) <= await self.moving()
+
+
+@asynccontextmanager
+async def cluster(
+    connect: str, *, brokers: Collection[int] = BROKERS, rules: Rules = NO_RULES
+) -> AsyncIterator[Cluster]:
+    """The server is controller and all brokers are registered."""
+    async with ZooKeeper(connect) as zk:
+        made = Cluster(connect, zk, rules)
+        try:
+            await made.start_server()
+            await made.configure("brokers", "<default>", {RATE: "1"})
+            for broker in brokers:
+                await made.start_broker(broker)
+            await eventually(lambda: made.fleets[max(brokers)].brokers)
+            for broker in brokers:
+                await made.fleets[broker].ready()
+            yield made
+        finally:
+            await made.end()
+
+
+def dumped(*entries: object, **fields: object) -> bytes:
+    """A batch made by hand."""
+    return json.dumps({"version": 1, "partitions": entries, **fields}).encode()

@@ -1,0 +1,220 @@
+"""A controller's loop on a real ZooKeeper, without connections to brokers: a test says what those would say."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+from uuid import UUID
+
+from kafka_reassign_rpc.api.node import AlterPartition, AlterReassignments, IsrChange, ItemResult
+from kafka_reassign_rpc.brokers.outbox import Stop
+from kafka_reassign_rpc.controller import commands, election
+from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.reading import read_admin, read_cluster
+from kafka_reassign_rpc.controller.store import Store
+from kafka_reassign_rpc.core.batch import Batch
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.replay import Applied
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.errors import NoNode, SessionOver
+from kafka_reassign_rpc.zookeeper.ops import Op, Result
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+SERVER = 1000
+TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
+
+Replicas = tuple[int, ...]
+Name = tuple[str, int]
+
+
+class MortalZooKeeper(ZooKeeper):
+    """Its owner dies before the transaction that it has no life left for.
+
+    transactions    all that were sent, without the fence
+    lives           how many more may be sent; None for any number
+    """
+
+    def __init__(self, connect: str) -> None:
+        super().__init__(connect)
+        self.transactions: list[Sequence[Op]] = []
+        self.lives: int | None = None
+
+    def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
+        if self.lives is not None:
+            if self.lives == 0:
+                raise SessionOver("the process has died")
+            self.lives -= 1
+        self.transactions.append(ops[1:])
+        return super().submit_multi(ops, session)
+
+
+async def register(zk: ZooKeeper, *brokers: int) -> None:
+    """Live brokers, as long as this session lives."""
+    await zk.ensure_path(paths.BROKER_IDS)
+    for broker in brokers:
+        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + broker)
+        await zk.create(paths.broker(broker), znodes.encode_broker([endpoint], 0), ephemeral=True)
+
+
+async def put_topic(
+    zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
+) -> None:
+    """A topic as a stock controller leaves it: everybody in sync, the first replica leads under epoch 3."""
+    for path in (paths.DELETE_TOPICS, paths.REASSIGNMENTS, f"{paths.CONFIG}/topics"):
+        await zk.ensure_path(path)
+    assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
+    data = json.loads(znodes.encode_topic(topic_id, assignments))
+    await zk.ensure_path(paths.partitions(name))
+    await zk.set(paths.topic(name), json.dumps(data | extra).encode())
+    for index, replicas in partitions.items():
+        await zk.ensure_path(paths.partition(name, index))
+        await zk.create(paths.partition_state(name, index), znodes.encode_state(replicas[0], 3, replicas, 1))
+
+
+class Rig:
+    """One elected controller. `alter`, `isr`, `stopped` are what clients and brokers would ask of it."""
+
+    def __init__(self, zk: MortalZooKeeper, leadership: election.Leadership, store: Store, cluster: Cluster) -> None:
+        self.zk = zk
+        self.epoch = leadership.epoch
+        self.store = store
+        self.cluster = cluster
+        self.applied: list[Applied] = []
+        self.loop = Loop(cluster, store, self._tell, lambda _: commands.TakeOver(SERVER, lambda: None))
+
+    def _tell(self, applied: Applied) -> Iterator[None]:
+        self.applied.append(applied)
+        return iter(())
+
+    def partition(self, topic: str, index: int = 0) -> Partition:
+        found = self.cluster.get(topic, index)
+        assert found is not None
+        return found
+
+    async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, KafkaError | None]:
+        topics: dict[str, list[Any]] = {}
+        for (topic, index), target in targets.items():
+            topics.setdefault(topic, []).append((index, target, None))
+        request = AlterReassignments(topics=list(topics.items()))
+        results: Sequence[ItemResult] = await self.loop.submit(commands.AlterReassignmentsCommand(request))
+        return {(topic, index): error for topic, index, error in results}
+
+    async def isr(self, name: Name, isr: Replicas) -> Partition | KafkaError:
+        """The leader asks for an ISR."""
+        standing = self.partition(*name)
+        change = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
+        epoch = self.cluster.brokers[standing.leader].epoch
+        request = AlterPartition(standing.leader, epoch, [change], 1)
+        (answer,) = await self.loop.submit(commands.AlterPartitionCommand(request))
+        return answer
+
+    async def caught_up(self, name: Name) -> Partition | KafkaError:
+        """Every live replica of the partition gets in sync."""
+        standing = self.partition(*name)
+        live = tuple(replica for replica in standing.replicas if self.cluster.is_live(replica))
+        return await self.isr(name, live)
+
+    async def stopped(self, name: Name) -> None:
+        """Whoever has left the partition has deleted its log."""
+        for broker in self.partition(*name).retired:
+            stop = {TopicPartition(*name): Stop(0, delete=True)}
+            await self.loop.submit(commands.StopsConfirmed(broker, stop))
+
+    async def look(self) -> None:
+        """KIP-236's znodes have changed: what their watches would bring about."""
+        found = await read_admin(self.zk)
+        await self.loop.submit(AdminZnodesSeen(found, batch_read=True))
+
+    async def settle(self) -> None:
+        """Until nothing is left to do for brokers that obey."""
+        for topic, index, _ in list(self.cluster.all_partitions()):
+            if self.partition(topic, index).is_moving:
+                await self.caught_up((topic, index))
+            await self.stopped((topic, index))
+
+    async def check(self) -> None:
+        """The invariants: sound assignments, nobody leaderless without need, and ZooKeeper holds what memory holds."""
+        for topic, index, value in self.cluster.all_partitions():
+            name = f"{topic}-{index}: {value}"
+            assert not set(value.adding) & set(value.removing), name
+            assert value.replicas == value.target + value.removing, name
+            assert set(value.isr) <= set(value.replicas), name
+            assert value.leader == NO_LEADER or value.leader in value.isr, name
+            live = [replica for replica in value.isr if self.cluster.is_live(replica)]
+            assert value.leader in live or not live, name
+            assert (value.move is not None) == value.is_moving, name
+        loaded = (await read_cluster(self.zk)).cluster
+        retired = any(value.retired for _, _, value in self.cluster.all_partitions())
+        assert retired or loaded.moving == self.cluster.moving
+        for topic, index, value in self.cluster.all_partitions():
+            if not value.retired:
+                assert loaded.get(topic, index) == value
+        assert _known(loaded.batch) == _known(self.cluster.batch)
+
+
+def _known(batch: Batch | None) -> object:
+    """What a batch in memory and one just read have in common."""
+    return None if batch is None else (batch.entries, batch.version, batch.changed)
+
+
+async def batch_json(zk: ZooKeeper) -> dict[Name, dict[str, Any]] | None:
+    """The entries of `/admin/reassign_partitions` by partition, None where it does not exist."""
+    try:
+        found = json.loads((await zk.get(paths.REASSIGN_PARTITIONS))[0])
+    except NoNode:
+        return None
+    assert found["version"] == 1
+    return {(one.pop("topic"), one.pop("partition")): one for one in found["partitions"]}
+
+
+def batch(targets: Mapping[Name, Replicas]) -> bytes:
+    """What Kafka 2.x's tool writes there."""
+    entries = [{"topic": topic, "partition": index, "replicas": to} for (topic, index), to in targets.items()]
+    return json.dumps({"version": 1, "partitions": entries}).encode()
+
+
+@asynccontextmanager
+async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig]:
+    """A controller from its election, over what it decides about what it finds, to its end.
+
+    `lives`: transactions that it makes after its election before it dies.
+    """
+    async with MortalZooKeeper(connect) as zk:
+        standing = await election.owner(zk)
+        leadership = await election.campaign(zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=standing)
+        assert leadership is not None
+        store = Store(zk, leadership)
+        loaded = await store.load()
+        zk.lives = lives
+        rig = Rig(zk, leadership, store, loaded.cluster)
+        task = asyncio.create_task(rig.loop.run())
+        try:
+            await rig.loop.submit(commands.TakeOver(SERVER, lambda: None))
+            zk.transactions.clear()
+            yield rig
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def topic_json(zk: ZooKeeper, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((await zk.get(paths.topic(name)))[0])
+    return found
+
+
+async def state_json(zk: ZooKeeper, name: Name) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((await zk.get(paths.partition_state(*name)))[0])
+    return found
+
+
+async def records(zk: ZooKeeper) -> set[Name]:
+    """Partitions with a move record."""
+    found = set()
+    for topic in await zk.children(paths.REASSIGNMENTS):
+        found |= {(topic, int(name)) for name in await zk.children(paths.reassignment_topic(topic)) if name.isdigit()}
+    return found

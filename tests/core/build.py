@@ -1,0 +1,83 @@
+"""Short ways to say what stands, for tests of decisions."""
+
+from collections.abc import Iterable, Mapping
+from uuid import UUID
+
+from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
+from kafka_reassign_rpc.core.model import Broker, Cluster, Endpoint, Move, Partition
+from kafka_reassign_rpc.core.replay import put_topic
+
+TOPIC = "t"
+TOPIC_ID = UUID(int=7)
+
+
+def broker(broker_id: int, *, epoch: int | None = None, rack: str | None = None) -> Broker:
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "localhost", 9000 + broker_id)
+    return Broker(broker_id, 100 + broker_id if epoch is None else epoch, (endpoint,), rack)
+
+
+def cluster(
+    *partitions: Partition,
+    live: Iterable[int] = range(1, 7),
+    configs: Mapping[str, str] | None = None,
+    topic: str = TOPIC,
+) -> Cluster:
+    """A cluster of one topic. `live`: the brokers that are registered."""
+    made = Cluster(brokers={id_: broker(id_) for id_ in live})
+    put_topic(made, topic, TOPIC_ID, dict(enumerate(partitions)), version=3)
+    if configs is not None:
+        made.topic_configs[topic] = dict(configs)
+    return made
+
+
+def view(*partitions: Partition, live: Iterable[int] = range(1, 7), configs: Mapping[str, str] | None = None) -> View:
+    return View(cluster(*partitions, live=live, configs=configs))
+
+
+def standing(*replicas: int, isr: Iterable[int] | None = None, leader: int | None = None, epoch: int = 5) -> Partition:
+    """A partition that is not moving, led by the first of its ISR unless said otherwise."""
+    members = replicas if isr is None else tuple(isr)
+    return Partition(
+        replicas=replicas,
+        isr=members,
+        leader=members[0] if leader is None else leader,
+        leader_epoch=epoch,
+        partition_epoch=11,
+        controller_epoch=1,
+    )
+
+
+def moving(
+    origin: Iterable[int],
+    target: Iterable[int],
+    *,
+    isr: Iterable[int] | None = None,
+    leader: int | None = None,
+    recorded: bool = True,
+) -> Partition:
+    """A partition on its way from `origin` to `target`, by default with nothing copied yet."""
+    before, after = tuple(origin), tuple(target)
+    members = before if isr is None else tuple(isr)
+    return Partition(
+        replicas=(*after, *(r for r in before if r not in after)),
+        adding=tuple(r for r in after if r not in before),
+        removing=tuple(r for r in before if r not in after),
+        isr=members,
+        leader=members[0] if leader is None else leader,
+        leader_epoch=6,
+        partition_epoch=12,
+        controller_epoch=1,
+        move=Move(after, before, id=400, started=1_700_000_000_000) if recorded else None,
+    )
+
+
+def made(changes: Iterable[Change]) -> Partition:
+    """The value that the only change makes stand."""
+    (change,) = changes
+    assert isinstance(change, PartitionChange)
+    return change.value
+
+
+def sets(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Replicas, adding, removing: as List shows them."""
+    return partition.replicas, partition.adding, partition.removing

@@ -1,0 +1,143 @@
+"""The one place where the cluster changes."""
+
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import replay
+from kafka_reassign_rpc.core.changes import (
+    PartitionChange,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    TopicDeletionStarted,
+    View,
+)
+from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.replay import Applied, Assigned, Durable, State, partition_of
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, standing
+
+
+def replayed(here: Cluster, view: View, durable: dict[TopicPartition, Durable] | None = None) -> Applied:
+    applied = Applied()
+    for _ in replay.replay(here, view, durable or {}, 9, applied):
+        pass
+    return applied
+
+
+def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
+    here = cluster(standing(1, 2))
+    view = View(here)
+    view.add(PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=Move((1, 3), (1, 2)), partition_epoch=11)))
+    written = {TopicPartition(TOPIC, 0): Durable(12, 400, 77), TopicPartition(TOPIC, -1): Durable(4)}
+    applied = replayed(here, view, written)
+    value = here.topics[TOPIC].partitions[0]
+    assert value.move == Move((1, 3), (1, 2), 400, 77)
+    assert (value.partition_epoch, value.controller_epoch, here.topics[TOPIC].version) == (12, 9, 4)
+    assert here.moving == {TOPIC: {0}}
+    assert applied.partitions == [(TOPIC, 0, standing(1, 2), value)]
+
+
+def test_455_4_a_move_that_is_over_leaves_the_index() -> None:
+    here = cluster(moving((1, 2), (1, 3)), moving((1, 2), (1, 3)))
+    view = View(here)
+    view.add(PartitionChange(TOPIC, 0, standing(1, 3)))
+    replayed(here, view)
+    assert here.moving == {TOPIC: {1}}
+    view = View(here)
+    view.add(PartitionChange(TOPIC, 1, standing(1, 3)))
+    replayed(here, view)
+    assert here.moving == {}
+
+
+def test_sv_4_a_topics_life() -> None:
+    here = cluster()
+    view = View(here)
+    view.add(TopicCreated("new", UUID(int=2), {0: standing(1)}, {"a": "b"}))
+    applied = replayed(here, view, {TopicPartition("new", 0): Durable(0), TopicPartition("new", -1): Durable(0)})
+    assert applied.created == ["new"]
+    assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
+    assert here.topics["new"].partitions[0].partition_epoch == 0
+    assert here.topic_config("new", "a", "") == "b"
+
+    view = View(here)
+    view.add(PartitionsAdded("new", {1: moving((1,), (2,))}))
+    replayed(here, view, {TopicPartition("new", -1): Durable(1)})
+    assert (here.topics["new"].version, sorted(here.topics["new"].partitions)) == (1, [0, 1])
+
+    view = View(here)
+    view.add(TopicDeletionStarted("new"))
+    assert replayed(here, view).deleting == ["new"]
+    assert here.get("new", 0) is None
+
+    view = View(here)
+    view.add(TopicDeleted("new"))
+    assert replayed(here, view).deleted == ["new"]
+    assert (list(here.topics), here.topic_names, here.moving, here.topic_configs) == (
+        [TOPIC],
+        {TOPIC_ID: TOPIC},
+        {},
+        {},
+    )
+
+
+def test_a_change_to_a_topic_that_is_gone_changes_nothing() -> None:
+    here = Cluster()
+    view = View(here)
+    view.add(PartitionChange("gone", 0, standing(1)))
+    assert replayed(here, view).partitions == []
+
+
+def test_a_large_round_is_replayed_in_slices() -> None:
+    here = cluster(*[standing(1, 2)] * 500)
+    view = View(here)
+    for index in range(500):
+        view.add(PartitionChange(TOPIC, index, standing(2, 1)))
+    assert sum(1 for _ in replay.replay(here, view, {}, 1, Applied())) == 2
+
+
+def test_455_9_retired_replicas_are_told_from_removing_ones_by_the_record() -> None:
+    assigned = Assigned((1, 6, 2, 3, 4, 5), (6,), (2, 3, 4, 5))
+    value = partition_of(assigned, State(1, 6, (1, 2, 3), 1, 12), Move((1, 6), (1, 2, 3), 400, 9))
+    assert (value.replicas, value.adding, value.removing, value.retired) == ((1, 6, 2, 3), (6,), (2, 3), (4, 5))
+    assert replay.durable_assignment(value) == assigned
+    unknown = partition_of(assigned, None, None)
+    assert (unknown.removing, unknown.retired, unknown.partition_epoch) == ((2, 3, 4, 5), (), -1)
+
+
+def test_sv_4_a_topic_read_again_takes_the_place_of_what_was_known() -> None:
+    here = cluster(moving((1,), (2,)))
+    replay.put_topic(here, TOPIC, UUID(int=3), {0: standing(2)}, version=9)
+    assert (here.moving, here.topic_names) == ({}, {UUID(int=3): TOPIC})
+    replay.remove_topic(here, TOPIC)
+    replay.remove_topic(here, TOPIC)
+    assert (here.topics, here.topic_names) == ({}, {})
+
+
+def test_sv_4_brokers_that_join_go_bounce_and_move_are_told_apart() -> None:
+    here = cluster(live=(1, 2, 3, 4))
+    here.shutting_down.update((1, 2, 3))
+    moved = replace(broker(3), rack="r")
+    changed = replay.brokers_seen(here, {5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)})
+    assert changed == ((5,), (1,), (2,), (3,))
+    assert changed
+    assert list(here.brokers) == [2, 3, 4, 5]
+    assert here.shutting_down == {3}
+    assert not replay.brokers_seen(here, dict(here.brokers))
+
+
+def test_sv_4_only_a_registered_broker_shuts_down() -> None:
+    here = cluster(live=(1,))
+    replay.set_shutting_down(here, 1)
+    replay.set_shutting_down(here, 2)
+    assert here.shutting_down == {1}
+    assert not here.is_live(1)
+
+
+def test_configs_come_and_go() -> None:
+    here = cluster(Partition((1,)))
+    replay.configs_seen(here, "topics", {TOPIC: {"a": "1"}})
+    replay.configs_seen(here, "brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}})
+    assert (here.topic_config(TOPIC, "a", ""), here.topic_config(TOPIC, "b", "")) == ("1", "3")
+    replay.configs_seen(here, "topics", {TOPIC: {}})
+    assert here.topic_config(TOPIC, "a", "") == "2"

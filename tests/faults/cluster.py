@@ -1,0 +1,206 @@
+"""A cluster of real processes: what can be done to it, what a client asks of it, and what has to hold in the end."""
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+)
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import NoNode
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.processes import Process, Processes
+from tests.raw_client import connected
+from tests.waiting import eventually
+
+SESSION_MS = 2_000
+NOT_CONTROLLER = 41
+
+Name = tuple[str, int]
+Replicas = Sequence[int]
+Address = tuple[str, int]
+
+
+def address_of(text: str) -> Address:
+    host, _, port = text.rpartition(":")
+    return host, int(port)
+
+
+async def ask(address: Address, body: Any, version: int) -> Any:
+    """One request on a connection of its own."""
+    async with connected(address) as client:
+        return await client.call(body, version)
+
+
+async def alter(address: Address, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
+    """AlterPartitionReassignments at one server: error codes by partition; raises AssertionError on a top-level one."""
+    request = AlterPartitionReassignmentsRequest
+    topics: dict[str, list[Any]] = {}
+    for (topic, index), target in targets.items():
+        partition = request.ReassignableTopic.ReassignablePartition(
+            partition_index=index, replicas=None if target is None else list(target)
+        )
+        topics.setdefault(topic, []).append(partition)
+    answer = await ask(
+        address,
+        request(
+            timeout_ms=10_000,
+            topics=[request.ReassignableTopic(name=topic, partitions=found) for topic, found in topics.items()],
+        ),
+        0,
+    )
+    assert not answer.error_code, f"error {answer.error_code}: {answer.error_message}"
+    return {
+        (topic.name, found.partition_index): found.error_code
+        for topic in answer.responses
+        for found in topic.partitions
+    }
+
+
+async def listed(address: Address) -> Any:
+    """ListPartitionReassignments of everything."""
+    return await ask(address, ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
+
+
+async def metadata(address: Address, *topics: str) -> Any:
+    request = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics])
+    return await ask(address, request, 8)
+
+
+class Cluster:
+    """ZooKeeper is the test's; servers and fleets are processes started here.
+
+    connect     the chroot as the test sees it; servers may be given another way there (a proxy)
+    """
+
+    def __init__(self, group: Processes, zk: ZooKeeper, connect: str, data: Path) -> None:
+        self._group = group
+        self.zk = zk
+        self.connect = connect
+        self._data = data
+        self.servers: dict[str, Process] = {}
+        self.fleets: dict[str, Process] = {}
+
+    async def fleet(self, brokers: str, *topics: str, bandwidth: int = 100_000_000) -> Process:
+        arguments = ["--zookeeper-connect", self.connect, "--broker-ids", brokers, "--bandwidth", str(bandwidth)]
+        arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(SESSION_MS)]
+        for topic in topics:
+            arguments += ["--topic", topic]
+        process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments)
+        self.fleets[brokers] = process
+        return process
+
+    async def server(self, name: str, *, connect: str | None = None, broker_id: int = 1000) -> Process:
+        arguments = ["--zookeeper-connect", connect or self.connect, "--listeners", "PLAINTEXT://127.0.0.1:0"]
+        arguments += ["--zookeeper-session-timeout-ms", str(SESSION_MS), "--broker-id", str(broker_id)]
+        process = await self._group.start(f"server-{name}", "serve", *arguments)
+        self.servers[name] = process
+        return process
+
+    def address(self, server: str) -> Address:
+        return address_of(self.servers[server].told("bootstrap"))
+
+    # What is asked
+
+    async def alter(self, server: str, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
+        return await alter(self.address(server), targets)
+
+    async def is_controller(self, server: str) -> bool:
+        return bool((await listed(self.address(server))).error_code == 0)
+
+    async def controlled_by(self, server: str, *, within: float = 20) -> None:
+        await eventually(lambda: self.is_controller(server), within=within)
+
+    async def moving(self, server: str) -> set[Name]:
+        answer = await listed(self.address(server))
+        assert not answer.error_code, f"error {answer.error_code}"
+        return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
+
+    # What ZooKeeper holds
+
+    async def epoch(self) -> int:
+        return int((await self.zk.get(paths.CONTROLLER_EPOCH))[0])
+
+    async def topic(self, name: str) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((await self.zk.get(paths.topic(name)))[0])
+        return found
+
+    async def state(self, name: Name) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((await self.zk.get(paths.partition_state(*name)))[0])
+        return found
+
+    async def records(self) -> set[Name]:
+        found = set()
+        for topic in await self.zk.children(paths.REASSIGNMENTS):
+            found |= {(topic, int(index)) for index in await self.zk.children(paths.reassignment_topic(topic))}
+        return found
+
+    async def live(self) -> set[int]:
+        try:
+            return {int(name) for name in await self.zk.children(paths.BROKER_IDS)}
+        except NoNode:
+            return set()
+
+    async def everything(self) -> dict[str, tuple[bytes, int]]:
+        """Data and version of every znode that only a controller writes."""
+        places = [paths.CONTROLLER_EPOCH]
+        for root in (paths.TOPICS, paths.REASSIGNMENTS):
+            places += await self.zk.tree(root)
+        found = await self.zk.multi_get(sorted(places))
+        return {
+            path: (read[0], read[1].version)
+            for path, read in zip(sorted(places), found, strict=True)
+            if read is not None
+        }
+
+    # What has to hold
+
+    async def rests_at(self, targets: Mapping[Name, Replicas], *, within: float = 40) -> None:
+        """Wait until these partitions stand exactly there, all in sync, and nothing else is left of any move."""
+        await eventually(lambda: self._rests_at(targets), within=within)
+
+    async def _rests_at(self, targets: Mapping[Name, Replicas]) -> bool:
+        for topic in {topic for topic, _ in targets}:
+            written = await self.topic(topic)
+            assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {}), written
+            for name, target in targets.items():
+                if name[0] == topic:
+                    assert written["partitions"][str(name[1])] == list(target), (name, written["partitions"])
+        live = await self.live()
+        for name, target in targets.items():
+            state = await self.state(name)
+            assert sorted(state["isr"]) == sorted(set(target) & live), (name, state)
+            assert state["leader"] in state["isr"], (name, state)
+        assert await self.records() == set()
+        return True
+
+
+class Watchman:
+    """Looks at partitions again and again: epochs never go down, and nobody is leaderless who need not be."""
+
+    def __init__(self, cluster: Cluster, names: Sequence[Name]) -> None:
+        self._cluster = cluster
+        self._names = names
+        self._epochs: dict[Name, tuple[int, int, int]] = {}
+        self._since: dict[Name, float] = {}
+
+    async def look(self, *, patience: float) -> None:
+        """`patience`: seconds that a partition may be without a live leader though somebody in sync lives."""
+        live = await self._cluster.live()
+        for name in self._names:
+            data, stat = await self._cluster.zk.get(paths.partition_state(*name))
+            state = json.loads(data)
+            epochs = (state["leader_epoch"], stat.version, state["controller_epoch"])
+            before = self._epochs.get(name, epochs)
+            assert all(new >= old for new, old in zip(epochs, before, strict=True)), f"{name}: {before} -> {epochs}"
+            self._epochs[name] = epochs
+            if state["leader"] in live or not live & set(state["isr"]):
+                self._since.pop(name, None)
+            else:
+                waited = time.monotonic() - self._since.setdefault(name, time.monotonic())
+                assert waited < patience, f"{name} has no leader though {live & set(state['isr'])} could lead: {state}"

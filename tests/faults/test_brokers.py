@@ -1,0 +1,160 @@
+"""Brokers are killed, frozen, bounced and shut down while their partitions move."""
+
+import pytest
+
+from tests.faults.cluster import Cluster, Name, Replicas
+from tests.waiting import eventually
+
+SLOW = 300_000
+TOPIC = "t:4:2:600000"
+
+
+async def cluster_of_two_fleets(cluster: Cluster, *, bandwidth: int = SLOW) -> None:
+    """Brokers 1 to 3 hold TOPIC; 4 to 6 run in a process of their own."""
+    await cluster.server("a")
+    await cluster.fleet("1,2,3", TOPIC, bandwidth=bandwidth)
+    await cluster.fleet("4,5,6", bandwidth=bandwidth)
+
+
+def everything_to(*brokers: int) -> dict[Name, Replicas]:
+    return {("t", index): list(brokers) for index in range(4)}
+
+
+async def in_sync(cluster: Cluster, name: Name) -> set[int]:
+    return set((await cluster.state(name))["isr"])
+
+
+async def is_live(cluster: Cluster, *brokers: int) -> bool:
+    return set(brokers) <= await cluster.live()
+
+
+async def is_gone(cluster: Cluster, *brokers: int) -> bool:
+    return not set(brokers) & await cluster.live()
+
+
+async def test_sv_4_a_fleet_killed_in_the_middle_of_moves_goes_on_where_it_was_when_it_is_back(
+    cluster: Cluster,
+) -> None:
+    await cluster_of_two_fleets(cluster)
+    targets = everything_to(4, 5)
+    assert set((await cluster.alter("a", targets)).values()) == {0}
+
+    await cluster.fleets["4,5,6"].kill()
+    await eventually(lambda: is_gone(cluster, 4, 5, 6))
+    assert await cluster.records() == set(targets), "nothing ends without its replicas"
+    assert await cluster.moving("a") == set(targets)
+    await cluster.fleet("4,5,6", bandwidth=SLOW)
+
+    await cluster.rests_at(targets)
+    assert await cluster.moving("a") == set()
+
+
+async def test_sv_4_a_fleet_frozen_in_the_middle_of_moves_is_taken_for_dead_and_comes_back(cluster: Cluster) -> None:
+    await cluster_of_two_fleets(cluster)
+    targets = everything_to(5, 6)
+    assert set((await cluster.alter("a", targets)).values()) == {0}
+
+    cluster.fleets["4,5,6"].freeze()
+    await eventually(lambda: is_gone(cluster, 4, 5, 6))
+    cluster.fleets["4,5,6"].thaw()
+
+    await cluster.rests_at(targets)
+
+
+async def nothing_moves(cluster: Cluster) -> bool:
+    return not await cluster.moving("a") and not await cluster.records()
+
+
+async def test_455_8_leaders_that_die_in_the_middle_of_moves_are_replaced_by_whoever_is_in_sync(
+    cluster: Cluster,
+) -> None:
+    await cluster.server("a")
+    await cluster.fleet("1", bandwidth=SLOW)
+    await cluster.fleet("2,3", bandwidth=SLOW)
+    await cluster.fleet("4,5,6", "t:4:3:400000", bandwidth=SLOW)
+    targets = everything_to(4, 5, 6)
+    led_by_1 = [("t", index) for index in range(4) if (await cluster.state(("t", index)))["leader"] == 1]
+    before = {name: (await cluster.state(name))["leader_epoch"] for name in led_by_1}
+    await cluster.alter("a", targets)
+
+    await cluster.fleets["1"].kill()
+    await eventually(lambda: is_gone(cluster, 1))
+
+    await eventually(lambda: nothing_moves(cluster), within=40)
+    for name in led_by_1:
+        state = await cluster.state(name)
+        assert state["leader_epoch"] > before[name] + 1
+        assert state["leader"] in (4, 5, 6)
+    await cluster.fleet("1", bandwidth=SLOW)  # whose logs are still to be deleted
+    await cluster.rests_at(targets)
+
+
+async def test_455_8_a_partition_whose_in_sync_replicas_all_die_waits_for_them(cluster: Cluster) -> None:
+    await cluster_of_two_fleets(cluster)
+    targets = everything_to(4, 5)
+    assert set((await cluster.alter("a", targets)).values()) == {0}
+
+    await cluster.fleets["1,2,3"].kill()
+    await eventually(lambda: is_gone(cluster, 1, 2, 3))
+    await eventually(lambda: leaderless(cluster, targets))
+    for name in targets:
+        assert await in_sync(cluster, name) & {1, 2, 3}, "the last that were in sync stay in the ISR"
+    await cluster.fleet("1,2,3", bandwidth=SLOW)
+
+    await cluster.rests_at(targets)
+
+
+async def leaderless(cluster: Cluster, names: dict[Name, Replicas]) -> bool:
+    return all([(await cluster.state(name))["leader"] == -1 for name in names])
+
+
+async def test_sv_4_a_fleet_that_stops_hands_its_partitions_over_first(cluster: Cluster) -> None:
+    await cluster.server("a")
+    await cluster.fleet("1,2,3")
+    fleet = await cluster.fleet("4,5,6", "t:12:3:1000")
+    led = [("t", index) for index in range(12) if (await cluster.state(("t", index)))["leader"] in (4, 5, 6)]
+    assert led
+
+    assert await fleet.stop() == 0
+
+    assert await is_gone(cluster, 4, 5, 6), "its registrations go with it"
+    for name in led:
+        state = await cluster.state(name)
+        written = (await cluster.topic("t"))["partitions"][str(name[1])]
+        if set(written) & {1, 2, 3}:
+            assert state["leader"] in {1, 2, 3}
+    assert "Traceback" not in fleet.log
+    assert "Traceback" not in cluster.servers["a"].log
+
+
+async def test_sv_4_a_bounced_broker_is_told_everything_again(cluster: Cluster) -> None:
+    await cluster_of_two_fleets(cluster, bandwidth=100_000_000)
+    await cluster.rests_at(everything_as_is := await as_is(cluster))
+
+    await cluster.fleets["1,2,3"].kill()
+    await cluster.fleet("1,2,3", bandwidth=100_000_000)
+
+    assert await is_live(cluster, 1, 2, 3)
+    await cluster.rests_at(everything_as_is)
+
+
+async def as_is(cluster: Cluster) -> dict[Name, Replicas]:
+    return {("t", int(index)): found for index, found in (await cluster.topic("t"))["partitions"].items()}
+
+
+@pytest.mark.parametrize("which", ["source", "target"])
+async def test_455_6_a_cancel_while_a_fleet_is_down_brings_the_original_order_back(
+    cluster: Cluster, which: str
+) -> None:
+    await cluster_of_two_fleets(cluster)
+    origin = await as_is(cluster)
+    targets = {name: [4, *replicas[:1]] for name, replicas in origin.items()}
+    assert set((await cluster.alter("a", targets)).values()) == {0}
+    ids, brokers = ("1,2,3", (1, 2, 3)) if which == "source" else ("4,5,6", (4, 5, 6))
+    await cluster.fleets[ids].kill()
+    await eventually(lambda: is_gone(cluster, *brokers))
+
+    assert set((await cluster.alter("a", dict.fromkeys(targets))).values()) == {0}
+    await cluster.fleet(ids, bandwidth=SLOW)
+
+    await cluster.rests_at(origin)

@@ -1,0 +1,217 @@
+"""The controller's process is killed, frozen and cut off in the middle of moves; another one goes on."""
+
+import asyncio
+from collections.abc import Mapping
+
+import pytest
+
+from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import paths
+from tests.faults.cluster import NOT_CONTROLLER, SESSION_MS, Cluster, Name, Replicas, alter, listed, metadata
+from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
+
+SLOW = 300_000
+"""Bytes/s: a move of TOPIC takes some seconds."""
+TOPIC = "t:4:2:400000"
+NAMES = [("t", index) for index in range(4)]
+
+
+async def targets_elsewhere(cluster: Cluster) -> dict[Name, Replicas]:
+    """For every partition two brokers that do not have it yet."""
+    partitions = (await cluster.topic("t"))["partitions"]
+    return {
+        ("t", int(index)): [broker for broker in (1, 2, 3, 4) if broker not in replicas]
+        for index, replicas in partitions.items()
+    }
+
+
+async def two_servers(cluster: Cluster) -> dict[Name, Replicas]:
+    """`a` is the controller, `b` stands by, four brokers hold TOPIC; targets for all of its partitions."""
+    await cluster.server("a", broker_id=1000)
+    await cluster.fleet("1,2,3,4", TOPIC, bandwidth=SLOW)
+    await cluster.server("b", broker_id=1001)
+    return await targets_elsewhere(cluster)
+
+
+async def started(cluster: Cluster, targets: Mapping[Name, Replicas]) -> None:
+    assert set((await cluster.alter("a", targets)).values()) == {0}
+    assert await cluster.records() == set(targets), "in mid-move"
+
+
+async def test_sv_3_one_server_controls_the_other_says_so_and_leads_clients_to_it(cluster: Cluster) -> None:
+    targets = await two_servers(cluster)
+
+    answer = await listed(cluster.address("b"))
+    assert answer.error_code == NOT_CONTROLLER
+    with pytest.raises(AssertionError, match="error 41"):
+        await cluster.alter("b", targets)
+
+    seen = await metadata(cluster.address("b"), "t")
+    assert seen.controller_id == 1000
+    (shown,) = [broker for broker in seen.brokers if broker.node_id == 1000]
+    assert (shown.host, shown.port) == cluster.address("a")
+    assert {broker.node_id for broker in seen.brokers} >= {1, 2, 3, 4}
+    assert len(seen.topics[0].partitions) == 4, "a server that stands by knows the topics"
+    assert set((await alter((shown.host, shown.port), targets)).values()) == {0}
+    await cluster.rests_at(targets)
+
+
+async def test_sv_3_and_455_9_the_controller_is_killed_in_the_middle_of_moves_and_the_next_one_finishes_them(
+    cluster: Cluster,
+) -> None:
+    targets = await two_servers(cluster)
+    epoch = await cluster.epoch()
+    await started(cluster, targets)
+
+    await cluster.servers["a"].kill()
+
+    await cluster.controlled_by("b")
+    assert await cluster.epoch() == epoch + 1
+    seen = await metadata(cluster.address("b"))
+    assert seen.controller_id == 1001
+    await cluster.rests_at(targets)
+    assert await cluster.moving("b") == set()
+
+
+async def test_sv_3_nothing_that_was_answered_is_lost_when_the_controller_is_killed_right_after_the_answer(
+    cluster: Cluster,
+) -> None:
+    targets = await two_servers(cluster)
+    await started(cluster, targets)
+    kept = {name: target for name, target in targets.items() if name[1] % 2}
+    cancelled = {name: None for name in targets if name not in kept}
+    origin = {name: (await cluster.topic("t"))["partitions"][str(name[1])][2:] for name in cancelled}
+    answers = await cluster.alter("a", cancelled)
+    await cluster.servers["a"].kill()
+
+    assert set(answers.values()) == {0}
+    await cluster.rests_at(kept | origin)
+
+
+async def test_sv_3_a_frozen_controller_wakes_up_replaced_answers_so_and_writes_nothing(cluster: Cluster) -> None:
+    targets = await two_servers(cluster)
+    await started(cluster, targets)
+    epoch = await cluster.epoch()
+    first, last = NAMES[0], NAMES[3]
+
+    cluster.servers["a"].freeze()
+    # What a client has sent to the frozen one is read by it when it wakes up.
+    late = [asyncio.create_task(cluster.alter("a", {name: None})) for name in (first, last)]
+    await cluster.controlled_by("b", within=20 + SESSION_MS / 1000)
+    assert await cluster.epoch() == epoch + 1
+    await cluster.rests_at(targets)
+    before = await cluster.everything()
+    cluster.servers["a"].thaw()
+
+    for task in late:
+        with pytest.raises((AssertionError, OSError, EOFError)):
+            await task
+    assert (await listed(cluster.address("a"))).error_code == NOT_CONTROLLER
+    assert await cluster.everything() == before
+    await eventually(lambda: _shows_controller(cluster, "a", 1001))
+    seen = await metadata(cluster.address("a"))
+    assert {broker.node_id for broker in seen.brokers} >= {1, 2, 3, 4}
+    assert cluster.servers["a"].alive
+
+    await cluster.servers["b"].kill()
+    await cluster.controlled_by("a")
+    assert set((await cluster.alter("a", {first: targets[last]})).values()) == {0}
+
+
+async def _shows_controller(cluster: Cluster, server: str, controller: int) -> bool:
+    seen: int = (await metadata(cluster.address(server))).controller_id
+    return seen == controller
+
+
+async def test_sv_3_a_stopped_controller_hands_over_at_once(cluster: Cluster) -> None:
+    targets = await two_servers(cluster)
+    await started(cluster, targets)
+
+    assert await cluster.servers["a"].stop() == 0
+
+    await cluster.controlled_by("b", within=5)
+    await cluster.rests_at(targets)
+
+
+@pytest.mark.parametrize("cut", ["fin", "rst", "silence"])
+async def test_sv_3_the_controllers_connection_to_zookeeper_is_cut(
+    cluster: Cluster, zookeeper: EmbeddedZooKeeper, cut: str
+) -> None:
+    chroot = cluster.connect.removeprefix(zookeeper.address)
+    async with Proxy(zookeeper.address) as proxy:
+        await cluster.server("a", connect=proxy.address + chroot)
+        await cluster.fleet("1,2,3,4", TOPIC, bandwidth=SLOW)
+        await cluster.server("b", broker_id=1001)
+        targets = await targets_elsewhere(cluster)
+        await started(cluster, targets)
+        epoch = await cluster.epoch()
+
+        getattr(proxy, cut)()
+
+        if cut == "silence":
+            await cluster.controlled_by("b", within=20 + SESSION_MS / 1000)
+            assert (await listed(cluster.address("a"))).error_code == NOT_CONTROLLER
+            await cluster.rests_at(targets)
+            before = await cluster.everything()
+            proxy.heal()
+            await eventually(lambda: _shows_controller(cluster, "a", 1001))
+            assert await cluster.everything() == before
+        else:
+            # The session is kept: the same server goes on, in a new term.
+            await eventually(lambda: _epoch_is(cluster, epoch + 1))
+            await cluster.controlled_by("a")
+            assert not await cluster.is_controller("b")
+            await cluster.rests_at(targets)
+
+
+async def _epoch_is(cluster: Cluster, epoch: int) -> bool:
+    return await cluster.epoch() == epoch
+
+
+async def test_sv_3_a_write_whose_answer_is_lost_is_settled_when_the_connection_is_back(
+    cluster: Cluster, zookeeper: EmbeddedZooKeeper
+) -> None:
+    chroot = cluster.connect.removeprefix(zookeeper.address)
+    async with Proxy(zookeeper.address) as proxy:
+        await cluster.server("a", connect=proxy.address + chroot)
+        await cluster.fleet("1,2,3,4", TOPIC, bandwidth=SLOW)
+        targets = await targets_elsewhere(cluster)
+
+        proxy.mute()
+        asked = asyncio.create_task(cluster.alter("a", targets))
+        await eventually(lambda: _has_records(cluster, set(targets)))
+        proxy.fin()
+        proxy.heal()
+        with pytest.raises((AssertionError, OSError, EOFError)):
+            await asked
+
+        await eventually(lambda: _accepts(cluster, targets))  # asked again, as a client does: it is what stands
+        await cluster.rests_at(targets)
+
+
+async def _accepts(cluster: Cluster, targets: Mapping[Name, Replicas]) -> bool:
+    return set((await cluster.alter("a", targets)).values()) == {0}
+
+
+async def _has_records(cluster: Cluster, names: set[Name]) -> bool:
+    return await cluster.records() == names
+
+
+async def test_sv_3_a_controller_znode_deleted_by_hand_starts_an_election(cluster: Cluster) -> None:
+    targets = await two_servers(cluster)
+    await started(cluster, targets)
+    epoch = await cluster.epoch()
+
+    await cluster.zk.delete(paths.CONTROLLER)
+
+    await eventually(lambda: _epoch_is(cluster, epoch + 1))
+    winner = await eventually(lambda: _winner(cluster))
+    (other,) = {"a", "b"} - {winner}
+    assert (await listed(cluster.address(other))).error_code == NOT_CONTROLLER
+    await cluster.rests_at(targets)
+
+
+async def _winner(cluster: Cluster) -> str | None:
+    winners = [name for name in cluster.servers if await cluster.is_controller(name)]
+    return winners[0] if winners else None

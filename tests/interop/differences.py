@@ -1,0 +1,119 @@
+"""Where we mean to differ from stock Kafka 3.9.1, one by one. Whatever else differs is a defect.
+
+What never shows as a difference, because it is no promise of the protocol and is taken out before anything is
+recorded (session.py): the order of topics and partitions in an answer (stock: hash order; ours: as asked), the
+order and kind of a collection printed in a message, topic ids, and how far a leader epoch rises at each step
+(stock writes some states twice); that it never falls is checked.
+"""
+
+from .comparing import ABSENT, Difference
+
+_ORDER = "455-7: a cancel restores the order that stood before the move; stock keeps the order of the union"
+_CANCEL_GUARD = "455-8, E08: no cancel may leave only replicas that are not in sync; KRaft refuses it, and so do we"
+_LIVE_LEADER = "455-8, D08: a live replica in sync leads on; stock elects nobody until the move ends, which it cannot"
+_GUARD = "860-1, 860-2: version 1 is served; stock 3.9 has version 0 only"
+
+WANTED: tuple[Difference, ...] = (
+    *(
+        Difference("e06_the_order_after_a_cancel", "cancelled", place, stock, [1, 2, 3], _ORDER)
+        for place, stock in (("t.0.replicas", [3, 2, 1]), ("t.1.replicas", [3, 1, 2]))
+    ),
+    *(
+        Difference("g04_the_target_is_a_replica_that_has_gone", label, "t.1.replicas", [5, 1], [1, 5], _ORDER)
+        for label in ("one waits", "moved")
+    ),
+    *(
+        Difference(scenario, label, place, stock, ours, _CANCEL_GUARD)
+        for scenario in (
+            "e08_only_adding_replicas_are_in_sync",
+            "e09_only_adding_replicas_are_in_sync_and_unclean_elections_are_allowed",
+        )
+        for label, place, stock, ours in (
+            ("cancel", "answers[0][2]", 0, 39),
+            (
+                "cancel",
+                "answers[0][3]",
+                None,
+                "Unable to revert partition assignment for t:0 because it would require an unclean leader election.",
+            ),
+            *(
+                (label, f"t.0.{place}", stock, ours)
+                for label in ("after the cancel", "the original replica is back")
+                for place, stock, ours in (
+                    ("leader", -1, 4),
+                    ("replicas", [5], [4, 3, 5]),
+                    ("adding", ABSENT, [4, 3]),
+                    ("removing", ABSENT, [5]),
+                )
+            ),
+            ("the original replica is back", "t.0.isr", [4], [4, 5]),
+        )
+    ),
+    Difference("d08_a_new_target_drops_the_adding_replica_that_leads", "in flight", "t.0.leader", -1, 2, _LIVE_LEADER),
+    *(
+        Difference(
+            "k01_to_k09_version_1",
+            f"allowed: {allow}",
+            "",
+            "closed",
+            [
+                allow,
+                [
+                    [0, *((0, None) if allow else (38, "The replication factor is changed from 3 to 4"))],
+                    [1, 0, None],
+                    [2, 39, "Empty replica list specified in partition reassignment."],
+                    [9, 3, "The partition does not exist."],
+                ],
+            ],
+            _GUARD,
+        )
+        for allow in (False, True)
+    ),
+    Difference(
+        "l01_throttled_replicas_of_a_topic",
+        "an unknown operation",
+        "[0]",
+        [-1, None],
+        [42, "Unknown operations type 7"],
+        "stock meets an exception of its own and says UNKNOWN_SERVER_ERROR",
+    ),
+    Difference(
+        "l03_what_describe_shows",
+        "refused",
+        "[0][1]",
+        "",
+        "This server does not host this topic-partition.",
+        "stock leaves the message empty",
+    ),
+    Difference(
+        "n01_topics_that_are_refused",
+        "a broker twice",
+        "[0][2]",
+        "Duplicate replica assignment found: HashMap(0 -> (1, 1))",
+        "Duplicate replica assignment found: partition 0 has 1, 1",
+        "stock prints a map as Scala does",
+    ),
+    *(
+        Difference(
+            "n01_topics_that_are_refused",
+            "an empty assignment",
+            f"[0][{index}]",
+            stock,
+            ours,
+            "stock creates a topic that can never have a leader, and waits for one until the request times out",
+        )
+        for index, stock, ours in ((1, 7, 39), (2, None, "The replica lists of the partitions are empty"))
+    ),
+    Difference(
+        "n02_several_topics_in_one_request",
+        "twice in one request",
+        "",
+        [["x-dup", 42, "Found multiple entries for this topic.", -1, -1]] * 2,
+        [["x-dup", 42, "Found multiple entries for this topic.", -1, -1]],
+        "M01: each name is answered once",
+    ),
+)
+
+
+def wanted(scenario: str) -> list[Difference]:
+    return [difference for difference in WANTED if difference.scenario == scenario]

@@ -1,0 +1,316 @@
+"""What a scenario does to a world, and what it records.
+
+Everything that may differ between two runs is taken out before it is recorded: topics have the scenario's own
+names for them, sets are sorted, ids of topics and epochs only have to keep their promises (an id stays, an epoch
+never goes down). Answers are recorded as they came, states once the cluster has come to rest.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kafka.protocol.admin import (
+    AlterPartitionReassignmentsRequest,
+    CreatePartitionsRequest,
+    DeleteTopicsRequest,
+    DescribeLogDirsRequest,
+    ElectLeadersRequest,
+    IncrementalAlterConfigsRequest,
+    ListPartitionReassignmentsRequest,
+)
+
+from kafka_reassign_rpc.zookeeper.errors import NoNode
+
+from .worlds import THROTTLED_REPLICAS, TOPIC, World
+
+REST_SECONDS = 8
+"""How long a cluster has to come to rest; what does not agree by then is recorded as it stands."""
+
+Target = Sequence[int] | None
+Key = tuple[str, int]
+
+_COLLECTION = re.compile(r"(?:\w+)\(((?:-?\d+(?:, )?)*)\)")
+
+
+class Session:
+    """One run of one scenario on one world."""
+
+    def __init__(self, world: World, scenario: str) -> None:
+        self.world = world
+        self.transcript: list[tuple[str, Any]] = []
+        self.name = scenario.replace("_", "-").lower()
+        self._topics: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
+        self._epochs: dict[Key, int] = {}
+
+    def note(self, label: str, value: Any) -> None:
+        self.transcript.append((label, value))
+
+    def real(self, alias: str) -> str:
+        """The topic's name in the cluster: what the scenario calls it, made unique."""
+        return self._topics.get(alias, alias)
+
+    def alias(self, text: str) -> str:
+        for alias, real in self._topics.items():
+            text = text.replace(real, alias)
+        return text
+
+    # ------------------------------------------------------------------------------------------------ what it does
+
+    async def create(
+        self, alias: str, assignment: Mapping[int, Sequence[int]], *, held: bool = False, name: str | None = None
+    ) -> None:
+        """A topic with these replicas; with `held`, what moves in it stays in flight until `release`."""
+        self._topics[alias] = name or f"{alias}-{self.name}"
+        self._ids.pop(alias, None)
+        self._epochs = {key: epoch for key, epoch in self._epochs.items() if key[0] != alias}
+        await self.world.create_topic(self.real(alias), assignment, held=held)
+
+    async def release(self, *aliases: str) -> None:
+        for alias in aliases:
+            await self.world.release(self.real(alias))
+
+    async def let_only_wait(self, alias: str, *replicas: int) -> None:
+        """Of a held topic's partition 0, hold only these replicas; the others copy without a throttle."""
+        held = ",".join(f"0:{replica}" for replica in replicas)
+        await self.world.configure(TOPIC, self.real(alias), {THROTTLED_REPLICAS: held})
+
+    async def alter(
+        self,
+        label: str,
+        targets: Mapping[Key, Target] | Iterable[tuple[str, int, Target]],
+        *,
+        version: int = 0,
+        allow: bool = True,
+        node: int | None = None,
+    ) -> None:
+        """AlterPartitionReassignments; records the answer. A list of triples keeps duplicates apart, as asked."""
+        if isinstance(targets, Mapping):
+            targets = [(topic, index, target) for (topic, index), target in targets.items()]
+        topics: list[tuple[str, list[tuple[int, list[int] | None]]]] = []
+        for topic, index, target in targets:
+            if not topics or topics[-1][0] != self.real(topic):
+                topics.append((self.real(topic), []))
+            topics[-1][1].append((index, None if target is None else list(target)))
+        request = AlterPartitionReassignmentsRequest(
+            timeout_ms=30_000, allow_replication_factor_change=allow, topics=topics
+        )
+        answer = await self.world.ask(request, version, node)
+        results = [
+            (self.alias(topic["name"]), p["partition_index"], p["error_code"], self.text(p["error_message"]))
+            for topic in answer["responses"]
+            for p in topic["partitions"]
+        ]
+        top = {"error": answer["error_code"], "message": self.text(answer["error_message"])}
+        self.note(label, {**top, "answers": sorted(results, key=repr)})
+
+    async def cancel(self, label: str, *keys: Key) -> None:
+        await self.alter(label, dict.fromkeys(keys))
+
+    async def listing(
+        self, label: str, wanted: Mapping[str, Sequence[int]] | None = None, *, node: int | None = None
+    ) -> None:
+        """ListPartitionReassignments; records what is shown of this scenario's topics."""
+        answer = await self._listed(wanted, node)
+        top = {"error": answer["error_code"], "message": self.text(answer["error_message"])}
+        self.note(label, {**top, "moving": _by_partition(self, answer)})
+
+    async def elect(self, label: str, *keys: Key, unclean: bool = False) -> None:
+        """ElectLeaders for these partitions; records the answer."""
+        topics: dict[str, list[int]] = {}
+        for topic, index in keys:
+            topics.setdefault(self.real(topic), []).append(index)
+        request = ElectLeadersRequest(
+            election_type=int(unclean), topic_partitions=list(topics.items()), timeout_ms=15_000
+        )
+        answer = await self.world.ask(request, 2)
+        results = [
+            (self.alias(topic["topic"]), p["partition_id"], p["error_code"], self.text(p["error_message"]))
+            for topic in answer["replica_election_results"]
+            for p in topic["partition_result"]
+        ]
+        self.note(label, {"error": answer["error_code"], "answers": sorted(results, key=repr)})
+
+    async def grow(self, label: str, alias: str, count: int, assignments: Sequence[Sequence[int]]) -> None:
+        """CreatePartitions; records the answer."""
+        topic = (self.real(alias), count, [(list(replicas),) for replicas in assignments])
+        answer = await self.world.ask(CreatePartitionsRequest(topics=[topic], timeout_ms=15_000), 3)
+        results = [(self.alias(r["name"]), r["error_code"], self.text(r["error_message"])) for r in answer["results"]]
+        self.note(label, results)
+
+    async def configure(
+        self, label: str, kind: int, name: str, changes: Sequence[tuple[str, int, str | None]], *, node: int = 2
+    ) -> None:
+        """IncrementalAlterConfigs of one resource; records the answer, and for a topic what is stored then."""
+        answer = await self.world.ask(IncrementalAlterConfigsRequest(resources=[(kind, name, list(changes))]), 1, node)
+        told = [[r["error_code"], self.text(r["error_message"])] for r in answer["responses"]]
+        alias = self.alias(name)
+        self.note(label, [*told, await self.stored_configs(alias)] if alias in self._topics else told)
+
+    async def delete(self, label: str, alias: str) -> None:
+        """DeleteTopics; records the answer. It waits for at most a second."""
+        request = DeleteTopicsRequest(topics=[(self.real(alias), None)], timeout_ms=1_000)
+        answer = await self.world.ask(request, 6)
+        self.note(label, [(self.alias(r["name"]), r["error_code"]) for r in answer["responses"]])
+
+    # ------------------------------------------------------------------------------------------------ what it sees
+
+    async def settled(self, *aliases: str, timeout: float = 30) -> None:
+        """Wait until nothing moves in these topics (all of the scenario's if none is named)."""
+        names = [self.real(alias) for alias in aliases or self._topics]
+        async with asyncio.timeout(timeout):
+            while any(topic["name"] in names for topic in (await self._listed(None, None))["topics"]):
+                await asyncio.sleep(0.05)
+
+    async def in_sync(self, alias: str, index: int, *replicas: int, timeout: float = 20) -> None:
+        """Wait until the partition's ISR is exactly these replicas."""
+        async with asyncio.timeout(timeout):
+            while sorted((await self._state_znode(alias, index)).get("isr", [])) != sorted(replicas):
+                await asyncio.sleep(0.05)
+
+    async def until_gone(self, alias: str, timeout: float = 30) -> None:
+        """Wait until a deleted topic has left ZooKeeper."""
+        async with asyncio.timeout(timeout):
+            while await self._znode(f"/brokers/topics/{self.real(alias)}"):
+                await asyncio.sleep(0.05)
+
+    async def state(self, label: str) -> None:
+        """Record what ZooKeeper, Metadata, List and the log dirs say of every topic, once they agree."""
+        deadline = asyncio.get_running_loop().time() + REST_SECONDS
+        while True:
+            states = {alias: await self._topic_state(alias) for alias in self._topics}
+            if all(map(_at_rest, states.values())) or asyncio.get_running_loop().time() > deadline:
+                break
+            await asyncio.sleep(0.1)
+        self.note(label, states)
+
+    async def stored_configs(self, alias: str) -> dict[str, str]:
+        """The topic's configs, as its config znode has them."""
+        configs: dict[str, str] = (await self._znode(f"/config/topics/{self.real(alias)}")).get("config", {})
+        return configs
+
+    async def assignments(self, alias: str) -> dict[str, Any]:
+        """The topic's replica sets once its znode shows no move (removed replicas stand in it until they are gone)."""
+        async with asyncio.timeout(REST_SECONDS):
+            while True:
+                znode = await self._znode(f"/brokers/topics/{self.real(alias)}")
+                if not znode.get("adding_replicas") and not znode.get("removing_replicas"):
+                    return znode.get("partitions", {})
+                await asyncio.sleep(0.05)
+
+    async def _listed(self, wanted: Mapping[str, Sequence[int]] | None, node: int | None) -> dict[str, Any]:
+        topics = None if wanted is None else [(self.real(topic), list(indexes)) for topic, indexes in wanted.items()]
+        return await self.world.ask(ListPartitionReassignmentsRequest(timeout_ms=30_000, topics=topics), 0, node)
+
+    async def _topic_state(self, alias: str) -> dict[int, dict[str, Any]]:
+        real = self.real(alias)
+        znode = await self._znode(f"/brokers/topics/{real}")
+        (shown,) = (await self.world.metadata([real]))["topics"]
+        moving = _by_partition(self, await self._listed({alias: [int(i) for i in znode.get("partitions", {})]}, None))
+        dirs = await self._log_dirs(real)
+        self._keep_id(alias, znode.get("topic_id"))
+        states: dict[int, dict[str, Any]] = {}
+        for text, replicas in sorted(znode.get("partitions", {}).items()):
+            state = await self._state_znode(alias, int(text))
+            states[int(text)] = {
+                "znode": {
+                    "replicas": replicas,
+                    "adding": znode.get("adding_replicas", {}).get(text, []),
+                    "removing": znode.get("removing_replicas", {}).get(text, []),
+                    "leader": state.get("leader"),
+                    "isr": sorted(state.get("isr", [])),
+                },
+                "logs": dirs.get(int(text), []),
+                "listed": moving.get(f"{alias}-{text}"),
+            }
+        for p in shown["partitions"]:
+            self._keep_epoch((alias, p["partition_index"]), p["leader_epoch"])
+            states.setdefault(p["partition_index"], {})["metadata"] = {
+                "replicas": p["replica_nodes"],
+                "leader": p["leader_id"],
+                "isr": sorted(p["isr_nodes"]),
+                "offline": sorted(p["offline_replicas"]),
+            }
+        return {index: _plain(state, self.world.live) for index, state in states.items()}
+
+    async def _log_dirs(self, real: str) -> dict[int, list[int]]:
+        """For each partition of the topic, the live brokers that have a log of it."""
+        found: dict[int, list[int]] = {}
+        for broker in sorted(self.world.live):
+            answer = await self.world.ask(DescribeLogDirsRequest(topics=None), 4, broker)
+            for log_dir in answer["results"]:
+                for topic in log_dir["topics"]:
+                    if topic["name"] == real:
+                        for p in topic["partitions"]:
+                            found.setdefault(p["partition_index"], []).append(broker)
+        return found
+
+    async def _znode(self, path: str) -> dict[str, Any]:
+        try:
+            data, _ = await self.world.znodes.get(path)
+        except NoNode:
+            return {}
+        loaded: dict[str, Any] = json.loads(data)
+        return loaded
+
+    async def _state_znode(self, alias: str, index: int) -> dict[str, Any]:
+        return await self._znode(f"/brokers/topics/{self.real(alias)}/partitions/{index}/state")
+
+    def text(self, message: str | None) -> str | None:
+        """A message without what varies: real topic names, and the order and kind of a printed collection."""
+        if message is None:
+            return None
+        return _COLLECTION.sub(lambda found: f"({', '.join(sorted(found[1].split(', ')))})", self.alias(message))
+
+    def _keep_id(self, alias: str, topic_id: str | None) -> None:
+        if topic_id is not None and self._ids.setdefault(alias, topic_id) != topic_id:
+            raise AssertionError(f"{self.world.name}: the id of {alias} changed")
+
+    def _keep_epoch(self, key: Key, epoch: int) -> None:
+        if epoch < self._epochs.get(key, -1):
+            raise AssertionError(f"{self.world.name}: the leader epoch of {key} fell to {epoch}")
+        self._epochs[key] = epoch
+
+
+def _by_partition(session: Session, listed: dict[str, Any]) -> dict[str, list[list[int]]]:
+    """List's entries of the session's own topics: replicas, adding, removing by partition."""
+    own = set(session._topics.values())
+    return {
+        f"{session.alias(topic['name'])}-{p['partition_index']}": [
+            p["replicas"],
+            p["adding_replicas"],
+            p["removing_replicas"],
+        ]
+        for topic in sorted(listed["topics"], key=lambda topic: topic["name"])
+        if topic["name"] in own
+        for p in sorted(topic["partitions"], key=lambda p: p["partition_index"])
+    }
+
+
+def _at_rest(topic: dict[int, dict[str, Any]]) -> bool:
+    """Whether every view of the topic says the same."""
+    return all(state.keys() <= _SHOWN for state in topic.values())
+
+
+_SHOWN = {"replicas", "adding", "removing", "leader", "isr"}
+
+
+def _plain(state: dict[str, Any], live: set[int]) -> dict[str, Any]:
+    """A partition as clients see it by Metadata and List, with what other views say where they do not agree."""
+    if "znode" not in state or "metadata" not in state:
+        return state
+    metadata = state["metadata"]
+    replicas, adding, removing = state["listed"] or (metadata["replicas"], [], [])
+    shown = {"replicas": replicas, "adding": adding, "removing": removing}
+    shown |= {"leader": metadata["leader"], "isr": metadata["isr"]}
+    agreed = {
+        "znode": shown,
+        "metadata": {key: shown[key] for key in ("replicas", "leader", "isr")}
+        | {"offline": sorted(set(replicas) - live)},
+        "logs": sorted(set(replicas) & live),
+        "listed": state["listed"],
+    }
+    apart = {key: value for key, value in state.items() if value != agreed[key]}
+    return {key: value for key, value in shown.items() if value != []} | apart

@@ -1,0 +1,322 @@
+"""The two clusters behind one interface. Brokers 1 to 5 on both; each has its own chroot of one ZooKeeper.
+
+    stock   five brokers 3.9.1; broker 1 starts first and so is the controller
+    ours    five simulated brokers, each a process, and our server (id 1000) as the controller
+
+The brokers' follower throttle is one byte a second: it holds what moves in topics that name their replicas as
+throttled, until the topic is released.
+"""
+
+import asyncio
+import json
+import re
+import signal
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import Producer
+from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.stock.cluster import StockCluster
+from tests.stock.process import LoggedProcess
+
+from .wire import Wire
+
+BROKERS = (1, 2, 3, 4, 5)
+SESSION_MS = 6_000
+THROTTLED_REPLICAS = "follower.replication.throttled.replicas"
+THROTTLED_RATE = "follower.replication.throttled.rate"
+TOPIC, BROKER = 2, 4
+SET, DELETE = 0, 1
+
+
+class World(ABC):
+    """A cluster under test: its ZooKeeper, its nodes, and what can happen to its brokers."""
+
+    name: str
+    controller_id: int
+
+    def __init__(self, zookeeper: str) -> None:
+        self.zookeeper = zookeeper
+        self.live: set[int] = set()
+        self.znodes = ZooKeeper(zookeeper)
+        self._wires: dict[int, Wire] = {}
+        self._opened: list[Wire] = []
+
+    async def start(self) -> None:
+        """Start everything and set the throttle's rate on every broker."""
+        host, _, chroot = self.zookeeper.partition("/")
+        async with ZooKeeper(host) as outside:
+            await outside.ensure_path("/" + chroot)
+        await self.znodes.start()
+        await self._start()
+        self.live = set(BROKERS)
+        await self.set_rates()
+
+    async def set_rates(self) -> None:
+        """The throttle's rate on every broker."""
+        for node_id in BROKERS:
+            await self.configure(BROKER, str(node_id), {THROTTLED_RATE: "1"}, node=node_id)
+
+    async def end(self) -> None:
+        for wire in self._opened:
+            wire.drop()
+        await self.znodes.close()
+        await self._end()
+
+    async def wire(self, node_id: int) -> Wire:
+        """A connection to one node, kept until the broker goes."""
+        if node_id not in self._wires:
+            self._wires[node_id] = await self.connect(node_id)
+        return self._wires[node_id]
+
+    async def connect(self, node_id: int) -> Wire:
+        """A new connection to one node."""
+        wire = Wire(*await self.address(node_id))
+        self._opened.append(wire)
+        return wire
+
+    async def address(self, node_id: int) -> tuple[str, int]:
+        """Where a broker listens, as it has registered."""
+        broker = json.loads((await self.znodes.get(f"/brokers/ids/{node_id}"))[0])
+        return broker["host"], broker["port"]
+
+    async def ask(self, request: Any, version: int, node: int | None = None) -> dict[str, Any]:
+        """Ask a node, the controller if none is named."""
+        wire = await self.wire(self.controller_id if node is None else node)
+        return await wire.ask(request, version)
+
+    async def metadata(self, topics: Sequence[str], node: int | None = None) -> dict[str, Any]:
+        named = [(None, topic) for topic in topics]
+        return await self.ask(MetadataRequest(topics=named, allow_auto_topic_creation=False), 12, node)
+
+    async def create_topic(self, name: str, assignment: Mapping[int, Sequence[int]], *, held: bool) -> None:
+        """A topic with exactly these replicas, led by the first of each; with data and a throttle if `held`.
+
+        The throttle names every broker that is *not* a replica yet. A replica that is must stay out of it: stock
+        brokers throttle it too for a moment after each new leader epoch, and then it leaves the ISR.
+        """
+        if held:
+            await self.prepare_data(name)
+        topic = (name, -1, -1, [(index, list(replicas)) for index, replicas in assignment.items()], [])
+        answer = await self.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
+        if any(result["error_code"] for result in answer["topics"]):
+            raise RuntimeError(f"{self.name}: {answer}")
+        await self._until_led(name, len(assignment))
+        if held:
+            newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
+            await self.configure(TOPIC, name, {THROTTLED_REPLICAS: ",".join(newcomers)})
+            await self.write_data(name, list(assignment))
+
+    async def release(self, topic: str) -> None:
+        """Take the throttle off a held topic."""
+        await self.configure(TOPIC, topic, {THROTTLED_REPLICAS: None})
+
+    async def configure(self, kind: int, name: str, configs: Mapping[str, str | None], node: int | None = None) -> None:
+        """Set dynamic configs, or delete those that are None."""
+        changes = [(key, DELETE if value is None else SET, value) for key, value in configs.items()]
+        answer = await self.ask(IncrementalAlterConfigsRequest(resources=[(kind, name, changes)]), 1, node)
+        if any(result["error_code"] for result in answer["responses"]):
+            raise RuntimeError(f"{self.name}: {answer}")
+
+    async def kill(self, node_id: int) -> None:
+        """kill -9, and the end of its session."""
+        await self.kill_unnoticed(node_id)
+        await self.forget(node_id)
+
+    async def kill_unnoticed(self, node_id: int) -> None:
+        """kill -9, with the session still standing."""
+        await self._process(node_id).kill()
+        self._gone(node_id)
+
+    async def forget(self, node_id: int) -> None:
+        """What ZooKeeper does when the session of a killed broker has run out."""
+        await self.znodes.delete(f"/brokers/ids/{node_id}")
+
+    async def stop(self, node_id: int) -> None:
+        """Controlled shutdown."""
+        await self._stop(node_id)
+        self._gone(node_id)
+
+    async def freeze_until_forgotten(self, node_id: int) -> None:
+        """SIGSTOP, until ZooKeeper has ended its session."""
+        self._process(node_id).freeze()
+        self._gone(node_id)
+        while await self.znodes.exists(f"/brokers/ids/{node_id}"):
+            await asyncio.sleep(0.1)
+
+    async def thaw(self, node_id: int) -> None:
+        """SIGCONT, until it has registered again."""
+        self._process(node_id).thaw()
+        while not await self.znodes.exists(f"/brokers/ids/{node_id}"):
+            await asyncio.sleep(0.1)
+        self.live.add(node_id)
+
+    async def start_everything_again(self) -> None:
+        """kill -9 of all there is but ZooKeeper, the end of all sessions, and a new start."""
+        await asyncio.gather(*(self._process(node_id).kill() for node_id in {*BROKERS, self.controller_id}))
+        for node_id in {*BROKERS, self.controller_id}:
+            self._gone(node_id)
+        for path in ("/controller", *(f"/brokers/ids/{node_id}" for node_id in BROKERS)):
+            await self.znodes.delete(path)
+        await self._start()
+        self.live = set(BROKERS)
+
+    async def restart(self, node_id: int) -> None:
+        await self._restart(node_id)
+        self.live.add(node_id)
+
+    def _gone(self, node_id: int) -> None:
+        self.live.discard(node_id)
+        if wire := self._wires.pop(node_id, None):
+            wire.drop()
+
+    async def _until_led(self, topic: str, partitions: int) -> None:
+        """Until every broker shows a leader for each partition."""
+        for node_id in sorted(self.live):
+            while True:
+                (shown,) = (await self.metadata([topic], node_id))["topics"]
+                leaders = [p["leader_id"] for p in shown["partitions"]]
+                if len(leaders) == partitions and all(leader >= 0 for leader in leaders):
+                    break
+                await asyncio.sleep(0.02)
+
+    @abstractmethod
+    async def _start(self) -> None: ...
+
+    @abstractmethod
+    async def _end(self) -> None: ...
+
+    @abstractmethod
+    async def prepare_data(self, topic: str) -> None:
+        """What has to be done before a topic with data is created."""
+
+    @abstractmethod
+    async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
+        """Data for each partition of a topic that exists."""
+
+    @abstractmethod
+    def _process(self, node_id: int) -> LoggedProcess: ...
+
+    @abstractmethod
+    async def _stop(self, node_id: int) -> None: ...
+
+    @abstractmethod
+    async def _restart(self, node_id: int) -> None: ...
+
+
+class Stock(World):
+    """Five brokers of Kafka 3.9.1."""
+
+    name = "stock"
+    controller_id = 1
+
+    def __init__(self, zookeeper: str, directory: Path) -> None:
+        super().__init__(zookeeper)
+        overrides = {"zookeeper.session.timeout.ms": str(SESSION_MS)}
+        self.cluster = StockCluster(zookeeper, directory, BROKERS, overrides=overrides)
+
+    async def _start(self) -> None:
+        brokers = self.cluster.brokers
+        await brokers[1].start()
+        await asyncio.gather(*(brokers[i].start() for i in BROKERS[1:]))
+
+    async def _end(self) -> None:
+        await self.cluster.kill()
+
+    async def prepare_data(self, topic: str) -> None:
+        """Nothing: records are produced afterwards."""
+
+    async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
+        await asyncio.to_thread(_produce, self.cluster.bootstrap, topic, partitions)
+
+    def _process(self, node_id: int) -> LoggedProcess:
+        return self.cluster.brokers[node_id]
+
+    async def _stop(self, node_id: int) -> None:
+        await self.cluster.brokers[node_id].stop()
+
+    async def _restart(self, node_id: int) -> None:
+        await self.cluster.brokers[node_id].start()
+
+
+STOCK_BYTES = 300_000
+"""In each partition of a topic whose moves are held: many fetches of `replica.fetch.max.bytes`."""
+
+
+def _produce(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
+    producer = Producer(
+        {"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0, "batch.size": 8_192, "linger.ms": 0}
+    )
+    for index in partitions:
+        for _ in range(STOCK_BYTES // 6_000):
+            producer.produce(topic, bytes(6_000), partition=index)
+    if producer.flush(30):
+        raise TimeoutError(f"stock brokers did not take the records of {topic}")
+
+
+class Ours(World):
+    """Our server and five simulated brokers, each in a process of its own, as their commands start them."""
+
+    name = "ours"
+    controller_id = 1000
+
+    def __init__(self, zookeeper: str, directory: Path) -> None:
+        super().__init__(zookeeper)
+        self._directory = directory
+        self._processes: dict[int, LoggedProcess] = {}
+        self._server: tuple[str, int] = ("", 0)
+
+    async def address(self, node_id: int) -> tuple[str, int]:
+        return self._server if node_id == self.controller_id else await super().address(node_id)
+
+    async def _start(self) -> None:
+        self._directory.mkdir(parents=True, exist_ok=True)
+        await asyncio.gather(self._serve(), *(self._restart(node_id) for node_id in BROKERS))
+
+    async def _end(self) -> None:
+        await asyncio.gather(*(process.kill() for process in self._processes.values()))
+
+    async def _serve(self) -> None:
+        ready = await self._launch(
+            self.controller_id,
+            ["serve", "--zookeeper-connect", self.zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"],
+            re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE),
+        )
+        self._server = (ready[1].decode(), int(ready[2]))
+
+    async def prepare_data(self, topic: str) -> None:
+        """Simulated brokers find the size of a new topic's replicas in a znode."""
+        await self.znodes.ensure_path("/simulated_fleet")
+        await self.znodes.create(f"/simulated_fleet/{topic}", str(OUR_BYTES).encode())
+
+    async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
+        """Nothing: new replicas had their size from the start."""
+
+    def _process(self, node_id: int) -> LoggedProcess:
+        return self._processes[node_id]
+
+    async def _stop(self, node_id: int) -> None:
+        self._processes[node_id].send(signal.SIGTERM)
+        await self._processes[node_id].ended()
+
+    async def _restart(self, node_id: int) -> None:
+        arguments = ["fleet", "--zookeeper-connect", self.zookeeper, "--broker-ids", str(node_id)]
+        arguments += ["--data-dir", str(self._directory / "data"), "--bandwidth", str(OUR_BYTES_PER_SECOND)]
+        arguments += ["--session-timeout-ms", str(SESSION_MS), "--replica-lag-time-max-ms", "5000"]
+        await self._launch(node_id, arguments, re.compile(rb"^ready brokers=", re.MULTILINE))
+
+    async def _launch(self, node_id: int, arguments: list[str], ready: re.Pattern[bytes]) -> re.Match[bytes]:
+        process = self._processes.setdefault(node_id, LoggedProcess(self._directory / f"{node_id}.log"))
+        process.launch([sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments])
+        return await process.wait_for_line(ready, 60)
+
+
+OUR_BYTES = 2_000_000
+OUR_BYTES_PER_SECOND = 4_000_000
+"""Half a second for a copy without a throttle, so that a throttle that brokers learn a moment late still holds."""

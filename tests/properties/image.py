@@ -1,0 +1,114 @@
+"""ZooKeeper as far as the core is concerned: what is written in which order, and what can be read back.
+
+A round's writes are made one by one in the order in which the controller makes them, so that a test can stop
+between any two: move records, then topic znodes, then partition states and the end of move records.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+
+from kafka_reassign_rpc.core.changes import AssignmentWrite, View
+from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.replay import Assigned, Durable, State, durable_assignment, partition_of, put_topic
+
+Name = tuple[str, int]
+
+
+class Crashed(Exception):
+    """The controller died between two writes."""
+
+
+@dataclass
+class Image:
+    """Znodes by partition; `topic_versions` by topic. `zxid` counts writes."""
+
+    assigned: dict[Name, Assigned] = field(default_factory=dict)
+    states: dict[Name, State] = field(default_factory=dict)
+    records: dict[Name, Move] = field(default_factory=dict)
+    topic_versions: dict[str, int] = field(default_factory=dict)
+    zxid: int = 1000
+    on_state: Callable[[Name, State | None, State], None] = lambda name, before, after: None
+
+    def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
+        """What a new controller reads."""
+        cluster = Cluster(brokers=dict(brokers), topic_configs=dict(configs))
+        for topic, version in self.topic_versions.items():
+            partitions = {
+                name[1]: partition_of(assigned, self.states.get(name), self.records.get(name))
+                for name, assigned in self.assigned.items()
+                if name[0] == topic
+            }
+            put_topic(cluster, topic, None, partitions, version=version)
+        return cluster
+
+    def commit(
+        self, cluster: Cluster, view: View, controller_epoch: int, stop_after: int | None
+    ) -> dict[TopicPartition, Durable]:
+        """Make a round durable. `stop_after`: how many writes are made before the controller dies."""
+        durable: dict[TopicPartition, Durable] = {}
+        writes = self._writes(cluster, view, controller_epoch, durable)
+        for count, write in enumerate(writes):
+            if count == stop_after:
+                raise Crashed
+            self.zxid += 1
+            write()
+        return durable
+
+    def _writes(
+        self, cluster: Cluster, view: View, epoch: int, durable: dict[TopicPartition, Durable]
+    ) -> list[Callable[[], None]]:
+        first: list[Callable[[], None]] = []
+        last: list[Callable[[], None]] = []
+        rewritten: dict[str, None] = {}
+        for name, change in view.partitions.items():
+            before, value = cluster.topics[name[0]].partitions[name[1]], change.value
+            if value.move is not None and value.move != before.move:
+                first.append(partial(self._record, name, value.move, durable))
+            if change.assignment is AssignmentWrite.NOW and durable_assignment(value) != durable_assignment(before):
+                rewritten[name[0]] = None
+            if _state(before) != _state(value):
+                last.append(partial(self._write_state, name, before, value, epoch, durable))
+            if before.move is not None and value.move is None:
+                last.append(partial(self._end_of_record, name))
+        middle = [partial(self._topic, topic, cluster, view, durable) for topic in rewritten]
+        return [*first, *middle, *last]
+
+    def _end_of_record(self, name: Name) -> None:
+        del self.records[name]
+
+    def _record(self, name: Name, move: Move, durable: dict[TopicPartition, Durable]) -> None:
+        known = self.records.get(name)
+        identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
+        self.records[name] = Move(move.target, move.original, *identity)
+        durable[TopicPartition(*name)] = Durable(move_id=identity[0], move_started=identity[1])
+
+    def _topic(self, topic: str, cluster: Cluster, view: View, durable: dict[TopicPartition, Durable]) -> None:
+        assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
+        for index, standing in cluster.topics[topic].partitions.items():
+            changed = view.partitions.get((topic, index))
+            self.assigned[topic, index] = durable_assignment(standing if changed is None else changed.value)
+        self.topic_versions[topic] += 1
+        durable[TopicPartition(topic, -1)] = Durable(version=self.topic_versions[topic])
+
+    def _write_state(
+        self, name: Name, before: Partition, value: Partition, epoch: int, durable: dict[TopicPartition, Durable]
+    ) -> None:
+        standing = self.states.get(name)
+        assert (standing.version if standing else -1) == before.partition_epoch, "written under the version we know"
+        state = State(
+            value.leader,
+            value.leader_epoch,
+            value.isr,
+            epoch,
+            before.partition_epoch + 1,
+            value.leader_recovery_state,
+        )
+        self.on_state(name, standing, state)
+        self.states[name] = state
+        known = durable.get(TopicPartition(*name), Durable())
+        durable[TopicPartition(*name)] = known._replace(version=state.version)
+
+
+def _state(value: Partition) -> tuple[object, ...]:
+    return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state

@@ -1,0 +1,266 @@
+"""KIP-236's batch, its cancellation and the guard among all that clients, brokers and crashes do.
+
+The run of `test_controller_states` with the three znodes in it: they are written one by one too, in the controller's
+order, with a crash and a takeover possible between any two writes of anything.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import invariant, rule
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.command import Round
+from kafka_reassign_rpc.controller.legacy_commands import settle
+from kafka_reassign_rpc.core import guard, legacy, replay
+from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.batch import Batch, CancelAll, Entry
+from kafka_reassign_rpc.core.changes import View
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.replay import Durable
+from kafka_reassign_rpc.core.takeover import take_over
+from tests.properties.image import Crashed, Image, Name
+from tests.properties.test_controller_states import CONFIGS, NAMES, SAFE, Controller, crashes, names, replica_lists
+
+targets = st.one_of(replica_lists, replica_lists, st.sampled_from([(), (1, 1), (-1,)]))
+entry_names = st.one_of(names, names, st.sampled_from([("gone", 0), (SAFE, 9)]))
+
+
+@dataclass
+class BatchImage(Image):
+    """With the batch's znode and the two others. `changed`: the zxid of the batch's last write."""
+
+    batch: dict[Name, Entry] | None = None
+    version: int = 0
+    changed: int = 0
+    cancel: int | None = None
+    guarded: bool = False
+
+    def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
+        cluster = super().load(brokers, configs)
+        cluster.guarded = self.guarded
+        cluster.cancel_all = None if self.cancel is None else CancelAll(self.cancel)
+        cluster.batch = self.read()
+        return cluster
+
+    def read(self) -> Batch | None:
+        return None if self.batch is None else Batch(self.batch, self.version, self.changed)
+
+    def put(self, entries: dict[Name, Entry] | None) -> None:
+        """By hand, or by the controller."""
+        self.zxid += 1
+        self.version = 0 if self.batch is None else self.version + 1
+        self.batch, self.changed = entries, self.zxid
+
+    def _writes(
+        self, cluster: Cluster, view: View, epoch: int, durable: dict[TopicPartition, Durable]
+    ) -> list[Callable[[], None]]:
+        writes = super()._writes(cluster, view, epoch, durable)
+        contents = legacy.contents(cluster, view)
+        assert (contents is None) or cluster.batch is not None
+        if contents is not None and cluster.batch is not None:
+            assert cluster.batch.version == self.version, "written under the version we know"
+            written = contents.first != cluster.batch.entries
+            if written:
+                writes.insert(0, partial(self.put, dict(contents.first) or None))
+            if (contents.first or not written) and (contents.last != contents.first or view.batch.rewrite):
+                writes.append(partial(self.put, dict(contents.last) or None))
+        if view.batch.cancelled is not None:
+            writes.append(self._cancelled)
+        return writes
+
+    def _cancelled(self) -> None:
+        self.cancel = None
+
+    def _topic(self, topic: str, cluster: Cluster, view: View, durable: dict[TopicPartition, Durable]) -> None:
+        super()._topic(topic, cluster, view, durable)
+        for index, before in cluster.topics[topic].partitions.items():
+            changed = view.partitions.get((topic, index))
+            entry = (self.batch or {}).get((topic, index))
+            if changed is None or entry is None or not changed.value.is_moving or changed.value.target == before.target:
+                continue
+            assert changed.value.target != entry.target or entry.original is not None, "recorded before anything moves"
+
+
+class BatchController(Controller):
+    def __init__(self) -> None:
+        super().__init__()
+        self.image: BatchImage = BatchImage(on_state=self.state_written)
+
+    # ------------------------------------------------------------------------------------------ what happens
+
+    @rule(wanted=st.dictionaries(entry_names, targets, max_size=3), crash=crashes)
+    def a_batch_is_made(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
+        if self.image.batch is None:
+            self.image.put({name: Entry(target) for name, target in wanted.items()})
+            self.look(crash)
+
+    @rule(wanted=st.dictionaries(entry_names, targets, max_size=2), crash=crashes)
+    def the_batch_is_changed_by_hand(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
+        if self.image.batch is not None:
+            self.image.put(self.image.batch | {name: Entry(target) for name, target in wanted.items()})
+            self.look(crash)
+
+    @rule(name=names, crash=crashes)
+    def an_entry_is_taken_out_by_hand(self, name: Name, crash: int | None) -> None:
+        if self.image.batch is not None:
+            self.image.put({one: entry for one, entry in self.image.batch.items() if one != name})
+            self.look(crash)
+
+    @rule(crash=crashes)
+    def the_batch_is_deleted_by_hand(self, crash: int | None) -> None:
+        if self.image.batch is not None:
+            self.image.put(None)
+            self.look(crash)
+
+    @rule(crash=crashes)
+    def all_is_cancelled(self, crash: int | None) -> None:
+        self.image.zxid += 1
+        self.image.cancel = self.image.zxid
+        before = {name: self.partition(name) for name in NAMES}
+        pending = dict(self.image.batch or {})
+        self.look(crash)
+        assert self.image.cancel is None
+        left = self.image.batch or {}
+        for name in NAMES:
+            entry = pending.get(name)
+            if entry is None or not before[name].is_moving or before[name].target != entry.target:
+                assert name not in left
+                continue
+            if name in left:
+                assert left[name].not_cancelled
+                assert self.partition(name).target == entry.target
+            else:
+                original = before[name].move
+                assert original is not None
+                assert self.partition(name).replicas == original.original, "the original, in its order"
+        assert set(left) <= set(NAMES)
+
+    @rule(crash=crashes)
+    def the_guard_changes(self, crash: int | None) -> None:
+        self.image.guarded = not self.image.guarded
+        self.look(crash)
+
+    @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
+    def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
+        view = View(self.cluster)
+        for name, target in wanted:
+            self.ask(view, name, target)
+        self.commit(view, crash)
+
+    @rule()
+    def everything_is_done(self) -> None:
+        """Everybody there, nothing guarded: no entry is left but of partitions that nobody can lead."""
+        self.all_brokers_come()
+        self.image.guarded = False
+        self.take_over(None)
+        for name in NAMES:
+            for _ in range(2):
+                self.all_followers_catch_up(name=name, crash=None)
+        left = self.image.batch or {}
+        assert all(self.partition(name).leader == NO_LEADER for name in left)
+
+    # ------------------------------------------------------------------------------------------ the machinery
+
+    def ask(self, view: View, name: Name, target: tuple[int, ...] | None) -> KafkaError | None:
+        closed = guard.closed(view.cluster)
+        if target is not None and closed is not None:
+            return closed
+        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        self.add(view, changes)
+        return legacy.overruled(view, name, error)
+
+    def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
+        view = View(self.cluster)
+        error = self.ask(view, name, target)
+        if self.commit(view, crash) and error is None:
+            assert name not in (self.image.batch or {}), "what a client wants stands above the batch"
+            if target is not None:
+                assert self.partition(name).target == target
+        return error
+
+    def look(self, crash: int | None) -> None:
+        """What the znodes' watches bring about."""
+        view = View(self.cluster)
+        self.cluster.guarded = self.image.guarded
+        self.cluster.cancel_all = None if self.image.cancel is None else CancelAll(self.image.cancel)
+        legacy.seen(view, self.image.read())
+        self.settle(view)
+        self.commit(view, crash)
+
+    def settle(self, view: View) -> None:
+        for _ in settle(Round(view, {}), []):
+            pass
+        self.unclean_asked |= view.batch.cancelled is not None and any(
+            not any(map(self.cluster.is_live, (*value.origin, *value.adding)))
+            for name in NAMES
+            if (value := self.partition(name)).is_moving
+        )
+
+    def take_over(self, crash: int | None) -> None:
+        self.epoch += 1
+        self.joining, self.unclean_asked = set(), False
+        self.cluster = self.image.load(self.registered, CONFIGS)
+        view = View(self.cluster)
+        for name in NAMES:
+            self.add(view, take_over(view, *name))
+        self.settle(view)
+        self.commit(view, crash)
+
+    def commit(self, view: View, crash: int | None) -> bool:
+        if self.image.guarded:
+            for (topic, index), change in view.partitions.items():
+                before = self.cluster.topics[topic].partitions[index]
+                if change.value.is_moving:
+                    assert before.is_moving, "nothing starts behind the guard"
+                    assert before.target == change.value.target, "and nothing goes elsewhere"
+        try:
+            durable = self.image.commit(self.cluster, view, self.epoch, crash)
+        except Crashed:
+            self.take_over(None)
+            return False
+        applied = replay.Applied()
+        for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
+            pass
+        legacy.put_durable(self.cluster, view, self.image.version, self.image.changed)
+        self.joining, self.unclean_asked = set(), False
+        for name, logs in self.logs.items():
+            self.tell(name, self.partition(name))
+            logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
+        return True
+
+    # ------------------------------------------------------------------------------------------ what holds
+
+    @invariant()
+    def the_batch_in_memory_is_the_one_in_zookeeper(self) -> None:
+        known = self.cluster.batch
+        if known is not None:
+            known = replace(known, stripped=frozenset(), waiting=0, crowded=False)
+        assert known == self.image.read()
+        assert self.cluster.cancel_all is None
+
+    @invariant()
+    def an_entry_is_worth_something(self) -> None:
+        """It waits behind the guard, or its partition is on its way to the target from the replicas it names."""
+        for name, entry in (self.image.batch or {}).items():
+            assert name in NAMES
+            value = self.partition(name)
+            if value.is_moving and value.target == entry.target:
+                assert entry.original is None or set(entry.original) == set(value.origin)
+            else:
+                assert self.image.guarded
+
+
+TestBatchController = BatchController.TestCase
+TestBatchController.settings = settings(
+    max_examples=400,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+pytestmark = pytest.mark.timeout(90)

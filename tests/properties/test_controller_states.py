@@ -1,0 +1,404 @@
+"""Whatever clients, brokers and crashes do, in whatever order: what must always hold.
+
+A random run of everything the core decides, over an image of ZooKeeper that is written one znode at a time, with
+a crash and a takeover possible between any two writes.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import brokers as brokers_
+from kafka_reassign_rpc.core import replay
+from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.changes import Change, View
+from kafka_reassign_rpc.core.elections import Election, elect
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.isr import alter_partition
+from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Partition
+from kafka_reassign_rpc.core.replay import Assigned, State
+from kafka_reassign_rpc.core.retirement import confirm_stopped
+from kafka_reassign_rpc.core.takeover import take_over
+from tests.core.build import broker
+from tests.properties.image import Crashed, Image, Name
+
+BROKERS = (1, 2, 3, 4)
+SAFE, UNCLEAN = "safe", "unclean"
+NAMES: tuple[Name, ...] = ((SAFE, 0), (SAFE, 1), (UNCLEAN, 0))
+CONFIGS = {UNCLEAN: {"unclean.leader.election.enable": "true"}}
+
+names = st.sampled_from((*NAMES[:1] * 4, *NAMES[1:]))
+picks = st.integers(0, 5)
+masks = st.integers(0, 7)
+broker_ids = st.sampled_from(BROKERS)
+replica_lists = st.lists(broker_ids, min_size=1, max_size=3, unique=True).map(tuple)
+crashes = st.one_of(st.none(), st.none(), st.integers(0, 4))
+
+
+class IsrRequest(NamedTuple):
+    topic: str | None
+    topic_id: None
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    isr_broker_epochs: tuple[int, ...] | None = None
+    leader_recovery_state: int = 0
+
+
+def chosen(replicas: Iterable[int], mask: int) -> list[int]:
+    return [replica for at, replica in enumerate(replicas) if mask >> at & 1]
+
+
+class Controller(RuleBasedStateMachine):
+    """One controller after the other, one image."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image = Image(on_state=self.state_written)
+        self.registered: dict[int, Broker] = {id_: broker(id_) for id_ in BROKERS}
+        self.epoch = 1
+        self.joining: set[int] = set()
+        self.unclean_asked = False
+        self.cluster = Cluster()
+        self.logs: dict[Name, set[int]] = {name: set() for name in NAMES}
+        self.told: dict[tuple[Name, int], tuple[object, ...]] = {}
+
+    # ------------------------------------------------------------------------------------------ what happens
+
+    @initialize(first=replica_lists, second=replica_lists, third=replica_lists)
+    def create(self, first: tuple[int, ...], second: tuple[int, ...], third: tuple[int, ...]) -> None:
+        for name, replicas in zip(NAMES, (first, second, third), strict=True):
+            self.image.assigned[name] = Assigned(replicas)
+            self.image.topic_versions[name[0]] = 0
+        self.take_over(None)
+
+    @rule(name=names, replicas=replica_lists, crash=crashes)
+    def give_a_target(self, name: Name, replicas: tuple[int, ...], crash: int | None) -> None:
+        self.alter(name, replicas, crash)
+
+    @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
+    def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
+        view = View(self.cluster)
+        for name, target in wanted:
+            _, changes = alter(view, *name, target, allow_replication_factor_change=True)
+            self.add(view, changes)
+        self.commit(view, crash)
+
+    @rule(name=names, crash=crashes)
+    def cancel(self, name: Name, crash: int | None) -> None:
+        self.alter(name, None, crash)
+
+    @rule(name=names, replicas=replica_lists)
+    def start_and_cancel(self, name: Name, replicas: tuple[int, ...]) -> None:
+        before = self.partition(name)
+        if before.is_moving:
+            return
+        if self.alter(name, replicas, None) is None and self.partition(name).is_moving:
+            assert self.alter(name, None, None) is None
+            assert self.partition(name).replicas == before.replicas, "cancel after alter = the assignment before"
+            assert self.partition(name).isr == before.isr
+
+    @rule(name=names, replicas=replica_lists, joined=masks, left=masks, preferred=st.booleans(), gone=masks)
+    def a_move_gets_half_way(
+        self, name: Name, replicas: tuple[int, ...], joined: int, left: int, preferred: bool, gone: int
+    ) -> None:
+        """The start of all that is hard: some adding replicas are in sync, some old ones not, or down."""
+        if self.alter(name, replicas, None) is not None:
+            return
+        for replica in chosen(self.partition(name).adding, joined):
+            standing = self.partition(name)
+            if replica in standing.adding and self.cluster.is_live(replica):
+                self.joining = {replica}
+                self.ask_for_isr(name, (*standing.isr, replica), None)
+        if preferred:
+            self.the_preferred_replica_leads(name=name, crash=None)
+        standing = self.partition(name)
+        late = [r for r in chosen(standing.removing, left) if r != standing.leader]
+        if standing.leader != NO_LEADER:
+            self.ask_for_isr(name, tuple(r for r in standing.isr if r not in late), None)
+        for replica in chosen(late, gone):
+            self.a_broker_goes(broker_id=replica, crash=None)
+
+    @rule(name=names, pick=picks, crash=crashes)
+    def a_follower_catches_up(self, name: Name, pick: int, crash: int | None) -> None:
+        standing = self.partition(name)
+        late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
+        if not late:
+            return
+        replica = late[pick % len(late)]
+        self.joining = {replica}
+        answer = self.ask_for_isr(name, (*standing.isr, replica), crash)
+        if isinstance(answer, Partition):
+            assert answer.partition_epoch == standing.partition_epoch + 1
+            assert answer.leader_epoch == standing.leader_epoch
+
+    @rule(name=names, crash=crashes)
+    def all_followers_catch_up(self, name: Name, crash: int | None) -> None:
+        standing = self.partition(name)
+        late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
+        self.joining = set(late)
+        if late:
+            self.ask_for_isr(name, (*standing.isr, *late), crash)
+
+    @rule(name=names, pick=picks, crash=crashes)
+    def a_follower_falls_behind(self, name: Name, pick: int, crash: int | None) -> None:
+        standing = self.partition(name)
+        followers = [r for r in standing.isr if r != standing.leader]
+        if followers and standing.leader != NO_LEADER:
+            replica = followers[pick % len(followers)]
+            self.ask_for_isr(name, tuple(r for r in standing.isr if r != replica), crash)
+
+    @rule(name=names, pick=picks)
+    def the_isr_is_asked_for_with_a_dead_broker(self, name: Name, pick: int) -> None:
+        standing = self.partition(name)
+        dead = [r for r in standing.replicas if not self.cluster.is_live(r) and r not in standing.isr]
+        if dead:
+            answer = self.ask_for_isr(name, (*standing.isr, dead[pick % len(dead)]), None)
+            assert isinstance(answer, KafkaError)
+
+    @rule(name=names, crash=crashes)
+    def the_leader_is_alone_and_goes(self, name: Name, crash: int | None) -> None:
+        standing = self.partition(name)
+        if standing.leader != NO_LEADER:
+            self.ask_for_isr(name, (standing.leader,), None)
+            self.a_broker_goes(broker_id=standing.leader, crash=crash)
+
+    @rule(broker_id=broker_ids, crash=crashes)
+    def a_broker_goes(self, broker_id: int, crash: int | None) -> None:
+        if self.registered.pop(broker_id, None) is not None:
+            for logs in self.logs.values():
+                logs.discard(broker_id)
+            self.brokers_changed(crash)
+
+    @rule(broker_id=broker_ids, crash=crashes)
+    def a_broker_comes(self, broker_id: int, crash: int | None) -> None:
+        if broker_id not in self.registered:
+            self.register(broker_id)
+            self.brokers_changed(crash)
+
+    @rule(broker_id=broker_ids, crash=crashes)
+    def a_broker_bounces(self, broker_id: int, crash: int | None) -> None:
+        if broker_id in self.registered:
+            self.register(broker_id)
+            self.brokers_changed(crash)
+
+    @rule()
+    def all_brokers_come(self) -> None:
+        for broker_id in BROKERS:
+            if broker_id not in self.registered:
+                self.register(broker_id)
+        self.brokers_changed(None)
+
+    @rule(broker_id=broker_ids, crash=crashes)
+    def a_broker_shuts_down(self, broker_id: int, crash: int | None) -> None:
+        if broker_id not in self.registered:
+            return
+        replay.set_shutting_down(self.cluster, broker_id)
+        view = View(self.cluster)
+        left = set()
+        for name in NAMES:
+            still_leads, changes = brokers_.controlled_shutdown(view, *name, broker_id)
+            self.add(view, changes)
+            if still_leads:
+                left.add(name)
+        self.commit(view, crash)
+        if crash is None:
+            for name in NAMES:
+                partition = self.partition(name)
+                assert partition.leader != broker_id or name in left or len(partition.replicas) == 1
+
+    @rule(name=names, crash=crashes)
+    def the_preferred_replica_leads(self, name: Name, crash: int | None) -> None:
+        self.an_election_is_asked_for(name=name, election=Election.PREFERRED, crash=crash)
+
+    @rule(name=names, election=st.sampled_from(Election), crash=crashes)
+    def an_election_is_asked_for(self, name: Name, election: Election, crash: int | None) -> None:
+        self.unclean_asked = election is Election.UNCLEAN
+        view = View(self.cluster)
+        error, changes = elect(view, *name, election)
+        assert bool(changes) == (error is None)
+        self.add(view, changes)
+        self.commit(view, crash)
+
+    @rule(name=names, crash=crashes)
+    def a_replica_confirms_its_end(self, name: Name, crash: int | None) -> None:
+        view = View(self.cluster)
+        stopped = [r for r in self.partition(name).retired if r in self.registered][:1]
+        self.logs[name].difference_update(stopped)
+        self.add(view, confirm_stopped(view, *name, stopped))
+        self.commit(view, crash)
+
+    @rule(crash=crashes)
+    def another_controller_takes_over(self, crash: int | None) -> None:
+        self.take_over(crash)
+
+    @precondition(lambda self: len(self.registered) == len(BROKERS))
+    @rule()
+    def all_is_well_for_a_while(self) -> None:
+        """Everybody there and caught up, everything confirmed: nothing is left to do."""
+        self.take_over(None)
+        for name in NAMES:
+            for _ in range(2):
+                self.all_followers_catch_up(name=name, crash=None)
+            partition = self.partition(name)
+            if partition.leader == NO_LEADER:
+                continue
+            assert not partition.is_moving
+            while self.partition(name).retired:
+                self.a_replica_confirms_its_end(name=name, crash=None)
+            assert self.image.assigned[name] == Assigned(partition.replicas)
+            assert name not in self.image.records
+
+    # ------------------------------------------------------------------------------------------ the machinery
+
+    def partition(self, name: Name) -> Partition:
+        found = self.cluster.get(*name)
+        assert found is not None
+        return found
+
+    def register(self, broker_id: int) -> None:
+        self.image.zxid += 1
+        self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
+
+    def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
+        view = View(self.cluster)
+        error, changes = alter(view, *name, target, allow_replication_factor_change=True)
+        assert error is None or not changes
+        self.add(view, changes)
+        if self.commit(view, crash) and error is None and target is not None:
+            assert self.partition(name).target == target
+        return error
+
+    def ask_for_isr(self, name: Name, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
+        standing = self.partition(name)
+        view = View(self.cluster)
+        request = IsrRequest(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
+        answer, changes = alter_partition(view, standing.leader, request, 3)
+        self.add(view, changes)
+        if self.commit(view, crash) and standing.is_moving and not self.partition(name).is_moving:
+            kept = [r for r in isr if r in standing.origin]
+            smallest = min(len(kept), len(standing.target))
+            assert len(self.partition(name).isr) >= smallest, "an end that makes the ISR smaller than it was"
+        return answer
+
+    def brokers_changed(self, crash: int | None) -> None:
+        changed = replay.brokers_seen(self.cluster, self.registered)
+        view = View(self.cluster)
+        for down in [changed.bounced, ()] if changed.bounced else [()]:
+            for name in NAMES:
+                self.add(view, brokers_.settle(view, *name, down=down))
+        self.commit(view, crash)
+
+    def take_over(self, crash: int | None) -> None:
+        self.epoch += 1
+        self.joining, self.unclean_asked = set(), False
+        self.cluster = self.image.load(self.registered, CONFIGS)
+        view = View(self.cluster)
+        for name in NAMES:
+            self.add(view, take_over(view, *name))
+        self.commit(view, crash)
+
+    def add(self, view: View, changes: Iterable[Change]) -> None:
+        for change in changes:
+            view.add(change)
+
+    def commit(self, view: View, crash: int | None) -> bool:
+        """Whether the round became durable; where the controller died, another one has taken over since."""
+        try:
+            durable = self.image.commit(self.cluster, view, self.epoch, crash)
+        except Crashed:
+            self.take_over(None)
+            return False
+        applied = replay.Applied()
+        for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
+            pass
+        self.joining, self.unclean_asked = set(), False
+        for name, logs in self.logs.items():
+            self.tell(name, self.partition(name))
+            logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
+        return True
+
+    def tell(self, name: Name, value: Partition) -> None:
+        """Brokers act on a LeaderAndIsr only where its leader epoch is higher than what they know.
+
+        The order of the replicas is nothing to them.
+        """
+        news = (set(value.replicas), set(value.adding), set(value.removing), value.leader)
+        assert self.told.setdefault((name, value.leader_epoch), news) == news, "a change that no broker would act on"
+
+    # ------------------------------------------------------------------------------------------ what holds
+
+    def state_written(self, name: Name, before: State | None, after: State) -> None:
+        if before is None:
+            return
+        assert after.leader_epoch >= before.leader_epoch
+        assert after.controller_epoch >= before.controller_epoch
+        if self.unclean_asked or name[0] == UNCLEAN:
+            return
+        in_sync = {*before.isr, *self.joining}
+        assert set(after.isr) <= in_sync, "nobody gets into the ISR but by its leader's word"
+        assert after.leader == NO_LEADER or after.leader in in_sync, "no record is lost by an election"
+
+    @invariant()
+    def assignments_are_sound(self) -> None:
+        for name in NAMES if self.cluster.topics else ():
+            value = self.partition(name)
+            assert not set(value.adding) & set(value.removing)
+            assert len(set(value.replicas)) == len(value.replicas)
+            assert value.replicas == value.target + value.removing
+            assert set(value.adding) <= set(value.target)
+            assert not set(value.retired) & set(value.replicas)
+            assert (value.move is not None) == value.is_moving
+            if value.move is not None:
+                assert value.move.target == value.target
+                assert set(value.move.original) == set(value.origin)
+                assert value.move.id > 0
+            assert (name[1] in self.cluster.moving.get(name[0], ())) == value.is_moving
+
+    @invariant()
+    def nobody_is_leaderless_without_need(self) -> None:
+        for name in NAMES if self.cluster.topics else ():
+            value = self.partition(name)
+            assert value.isr
+            assert set(value.isr) <= set(value.replicas)
+            assert value.leader == NO_LEADER or value.leader in value.isr
+            assert value.leader == NO_LEADER or value.leader in self.registered
+            if any(map(self.cluster.is_live, value.isr)):
+                assert value.leader != NO_LEADER
+
+    @invariant()
+    def no_log_is_forgotten(self) -> None:
+        for name in NAMES if self.cluster.topics else ():
+            value = self.partition(name)
+            assert self.logs[name] <= {*value.replicas, *value.retired}
+
+    @invariant()
+    def what_zookeeper_holds_is_what_is_in_memory(self) -> None:
+        loaded = self.image.load(self.registered, CONFIGS)
+        for name in NAMES if self.cluster.topics else ():
+            memory, read = self.partition(name), loaded.get(*name)
+            assert read is not None
+            if not memory.retired or memory.is_moving:
+                # Confirmations are written with the last one: the znode may name more retired replicas until then.
+                assert set(memory.retired) <= set(read.retired)
+                assert replace(read, retired=memory.retired) == memory
+            else:
+                stateful = ("leader", "isr", "leader_epoch", "partition_epoch", "controller_epoch")
+                assert all(getattr(read, field) == getattr(memory, field) for field in stateful)
+                assert read.target == memory.replicas, "whoever takes over ends it again"
+
+
+TestController = Controller.TestCase
+TestController.settings = settings(
+    max_examples=400,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+pytestmark = pytest.mark.timeout(90)

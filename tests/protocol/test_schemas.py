@@ -1,0 +1,74 @@
+"""The schemas themselves, and the classes made of them."""
+
+import json
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kafka.protocol.api_header import ResponseClassRegistry
+
+from kafka_reassign_rpc.protocol import messages
+from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+from tests.protocol import values
+
+SCHEMAS = sorted(
+    path.name.removesuffix(".json") for path in files(messages.SCHEMAS).iterdir() if path.name[-5:] == ".json"
+)
+
+
+def schema(name: str) -> Any:
+    return json.loads((files(messages.SCHEMAS) / f"{name}.json").read_text())
+
+
+def all_fields(fields: Any) -> Any:
+    for field in fields:
+        yield field
+        yield from all_fields(field.get("fields", ()))
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_455_1_every_schema_has_a_class_and_describes_its_fields(name: str) -> None:
+    found = schema(name)
+    assert found["name"] == name
+    cls = getattr(messages, name)
+    assert cls in values.OURS
+    assert found["apiKey"] == cls.API_KEY
+    assert cls.max_version == SUPPORTED[found["apiKey"]][1]
+    common = [field for struct in found.get("commonStructs", ()) for field in all_fields(struct["fields"])]
+    for field in [*all_fields(found["fields"]), *common]:
+        assert field["about"].endswith((".", ".)")), f"{name}.{field['name']}"
+
+
+@pytest.mark.parametrize("name", SCHEMAS)
+def test_455_1_no_field_hides_an_attribute_of_message_classes(name: str) -> None:
+    """A top-level field called Type or Name would read as the type or the name of the message."""
+    taken = {attribute for attribute in dir(messages.Message) if not attribute.startswith("__")}
+    assert not taken & set(getattr(messages, name)._struct.fields)
+
+
+def test_455_1_requests_and_answers_come_in_pairs() -> None:
+    assert messages.REQUESTS.keys() == messages.RESPONSES.keys() == SUPPORTED.keys()
+    assert all(ApiKey(key) for key in SUPPORTED)
+
+
+@pytest.mark.parametrize("key", sorted({cls.API_KEY for cls in values.OURS}))
+def test_455_1_kafka_python_keeps_its_own_classes_for_its_own_clients(key: int) -> None:
+    registered = ResponseClassRegistry._response_class_registry.get(key)
+    assert registered is None or registered.__module__.startswith("kafka.")
+
+
+def test_240_1_vendor_keys_are_beyond_those_of_kafka() -> None:
+    vendor = {key for key in SUPPORTED if key > max(key for key in ApiKey if key < 1000)}
+    assert vendor == {ApiKey.LIST_REASSIGNMENTS, ApiKey.DESCRIBE_REASSIGNMENTS, ApiKey.SIMULATED_FETCH}
+
+
+def test_sv_1_every_package_and_the_schemas_are_part_of_the_distribution() -> None:
+    root = Path(__file__).parents[2]
+    listed = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["setuptools"]
+    found = {".".join(path.parent.relative_to(root).parts) for path in root.glob("kafka_reassign_rpc/**/__init__.py")}
+    assert set(listed["packages"]) == found | {messages.SCHEMAS}
+    assert listed["package-dir"] == {messages.SCHEMAS: "schemas"}
+    with_data = {".".join(path.parent.relative_to(root).parts) for path in root.glob("kafka_reassign_rpc/**/*.json")}
+    assert listed["package-data"] == {key: ["*.json"] for key in with_data | {messages.SCHEMAS}}

@@ -1,0 +1,1 @@
+"""The command against the stock tool, and what it has beyond it."""

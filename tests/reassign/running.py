@@ -1,0 +1,51 @@
+"""The command as its users run it: a process, its exit code and what it prints."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.stock.tools import Output
+
+
+async def kafka_reassign(*args: str, timeout: float = 60) -> Output:
+    """Run it to its end."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "kafka_reassign_rpc.reassign.main",
+        *args,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    async with asyncio.timeout(timeout):
+        out, err = await process.communicate()
+    assert process.returncode is not None
+    return Output(process.returncode, out.decode(), err.decode())
+
+
+class Files:
+    """JSON files for the options that want one."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._count = 0
+
+    def write(self, text: str) -> str:
+        self._count += 1
+        path = self._directory / f"{self._count}.json"
+        path.write_text(text)
+        return str(path)
+
+    def json(self, content: Any) -> str:
+        return self.write(json.dumps(content))
+
+    def plan(self, topic: str, *moves: tuple[int, Sequence[int]], **more: Any) -> str:
+        """For --reassignment-json-file; `more` stands in every entry."""
+        partitions = [{"topic": topic, "partition": index, "replicas": list(to), **more} for index, to in moves]
+        return self.json({"version": 1, "partitions": partitions})
+
+    def topics(self, *names: str) -> str:
+        return self.json({"version": 1, "topics": [{"topic": name} for name in names]})

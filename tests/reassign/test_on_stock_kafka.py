@@ -1,0 +1,139 @@
+"""The command and the client on stock Kafka: 3.9.1 in ZooKeeper mode and 4.1.0 in KRaft mode.
+
+What stock Kafka can do works; what needs our server is refused in plain words, with nothing sent and nothing changed.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from kafka import KafkaAdminClient
+
+from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES
+from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from tests.stock.cluster import StockCluster
+from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.kraft import VERSION, kraft_cluster
+from tests.stock.tools import Output
+
+from .running import Files, kafka_reassign
+
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+
+
+@dataclass
+class Stock:
+    bootstrap: str
+    has_guard: bool
+
+    async def create(self, topic: str) -> None:
+        await asyncio.to_thread(self._create, topic)
+
+    def _create(self, topic: str) -> None:
+        admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)
+        try:
+            admin.create_topics({topic: {"assignments": {0: [1]}}}, wait_for_metadata=True)
+        finally:
+            admin.close()
+
+    async def run(self, *args: str) -> Output:
+        return await kafka_reassign("--bootstrap-server", self.bootstrap, *args)
+
+    async def reaches(self, plan: str, line: str) -> None:
+        """Until --verify says so."""
+        while line not in (output := await self.run("--verify", "--reassignment-json-file", plan)).lines:
+            assert output.code == 0, output
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=[BROKER_VERSION, VERSION])
+async def stock(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stock]:
+    require(request.param)
+    directory: Path = tmp_path_factory.mktemp("stock")
+    if request.param == VERSION:
+        nodes = kraft_cluster(directory)
+        try:
+            await asyncio.gather(*(node.start() for node in nodes))
+            yield Stock(f"127.0.0.1:{nodes[0].port}", has_guard=True)
+        finally:
+            await asyncio.gather(*(node.kill() for node in nodes))
+        return
+    async with EmbeddedZooKeeper(directory / "zookeeper") as zookeeper:
+        cluster = StockCluster(f"{zookeeper.address}/stock", directory, ids=(1, 2))
+        try:
+            await cluster.start()
+            yield Stock(cluster.bootstrap, has_guard=False)
+        finally:
+            await cluster.kill()
+
+
+async def test_236_12_moves_are_made_and_verified(stock: Stock, files: Files) -> None:
+    await stock.create("moved")
+    plan = files.plan("moved", (0, [2]))
+    started = await stock.run("--execute", "--throttle", "50000", "--reassignment-json-file", plan)
+    assert started.code == 0, started
+    assert started.lines[-1] == "Successfully started partition reassignment for moved-0"
+    await stock.reaches(plan, "Reassignment of partition moved-0 is completed.")
+    watched = await stock.run("--watch")
+    assert (watched.code, watched.out) == (0, "No partition reassignments found.\n")
+    cancelled = await stock.run("--cancel", "--reassignment-json-file", plan)
+    assert cancelled.lines[0] == "None of the specified partition reassignments are active."
+    generated = await stock.run("--generate", "--topics-to-move-json-file", files.topics("moved"), "--broker-list", "1")
+    assert '"replicas":[1]' in generated.lines[-1]
+
+
+async def test_240_5_identities_need_our_server_and_the_command_says_so(stock: Stock) -> None:
+    output = await stock.run("--describe")
+    assert (output.code, output.out) == (1, f"{NO_IDENTITIES} --list and --watch work here.\n")
+    async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+        with pytest.raises(UnsupportedHere):
+            await client.list_reassignments()
+        assert await client.list_partition_reassignments() == {}
+
+
+async def test_860_5_expected_replicas_are_not_sent_to_a_server_that_would_skip_them(
+    stock: Stock, files: Files
+) -> None:
+    await stock.create("unexpected")
+    plan = files.plan("unexpected", (0, [2]), expected_replicas=[2])
+    output = await stock.run("--execute", "--expect-current", "--throttle", "5", "--reassignment-json-file", plan)
+    assert output.code == 1
+    assert output.lines[-2:] == ["Error reassigning partition(s):", f"unexpected-0: {NO_EXPECTATIONS}"]
+    async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+        with pytest.raises(UnsupportedHere):
+            await client.alter_partition_reassignments(
+                {("unexpected", 0): [2]}, expected_replicas={("unexpected", 0): [1]}
+            )
+        assert not await client.can_compare_replicas()
+    await stock.reaches(plan, "There is no active reassignment of partition unexpected-0, but replica set is 1 rather "
+                        "than 2.")  # fmt: skip
+
+
+async def test_860_3_the_guard_works_or_is_refused_in_kafkas_words_with_nothing_left_behind(
+    stock: Stock, files: Files
+) -> None:
+    await stock.create("guarded")
+    plan = files.plan("guarded", (0, [1, 2]))
+    forbid = ("--execute", "--disallow-replication-factor-change", "--throttle", "5", "--reassignment-json-file", plan)
+    output = await stock.run(*forbid)
+    assert output.code == 1
+    refusal = "The replication factor is changed from 1 to 2" if stock.has_guard else NO_GUARD
+    assert output.lines[-2:] == ["Error reassigning partition(s):", f"guarded-0: {refusal}"]
+    if not stock.has_guard:
+        assert "throttle" not in output.out
+    async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+        assert await client.can_forbid_replication_factor_change() == stock.has_guard
+        if stock.has_guard:
+            partition = TopicPartition("guarded", 0)
+            results = await client.alter_partition_reassignments(
+                {partition: [1, 2]}, allow_replication_factor_change=False
+            )
+            assert results[partition] is not None
+            return
+        with pytest.raises(UnsupportedHere, match="AllowReplicationFactorChange"):
+            await client.alter_partition_reassignments({("guarded", 0): [2]}, allow_replication_factor_change=False)
+        topics = await client.describe_topics(["guarded"])
+        assert topics["guarded"][0].replicas == (1,)  # type: ignore[index]

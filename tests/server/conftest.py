@@ -1,0 +1,36 @@
+"""Servers under test."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+import pytest_asyncio
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.server.server import Listener, Server
+from tests.api.model_node import ModelNode
+
+StartServer = Callable[..., Awaitable[Server]]
+
+
+@pytest_asyncio.fixture
+async def start_server() -> AsyncIterator[StartServer]:
+    """start_server(node or service, **limits): a running server; closed when the test is over."""
+    servers: list[Server] = []
+
+    async def start(target: Any = None, **limits: Any) -> Server:
+        if target is None:
+            target = ModelNode()
+        service = Dispatcher(target) if hasattr(target, "node_id") else target
+        server = Server(service, [Listener("127.0.0.1", 0)], Limits(**limits))
+        await server.start()
+        servers.append(server)
+        return server
+
+    yield start
+    for server in servers:
+        await server.close(deadline=0.2)
+
+
+def address(server: Server) -> tuple[str, int]:
+    return server.addresses["PLAINTEXT"]

@@ -1,0 +1,59 @@
+"""What the interpreter itself may not do to the event loop."""
+
+import asyncio
+import gc
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_reassign_rpc.server import pauses
+
+
+@pytest.fixture(autouse=True)
+def interpreter() -> Iterator[None]:
+    """As it was, whatever a test has done to it."""
+    thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
+    yield
+    gc.set_threshold(*thresholds)
+    sys.setswitchinterval(interval)
+    gc.unfreeze()
+
+
+def test_sv_1_the_oldest_objects_are_collected_by_the_clock_alone() -> None:
+    pauses.prepare()
+
+    assert gc.isenabled()
+    assert gc.get_threshold() == (pauses.YOUNG, pauses.MIDDLE, pauses.NEVER)
+    assert gc.get_freeze_count() > 0
+    assert sys.getswitchinterval() == pytest.approx(pauses.SWITCH_S)
+
+
+def test_sv_1_what_was_loaded_is_out_of_the_collector_s_sight() -> None:
+    pauses.prepare()
+    before = gc.get_freeze_count()
+    loaded = [[number] for number in range(1000)]
+
+    pauses.settled()
+
+    assert gc.get_freeze_count() >= before + len(loaded)
+
+
+async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected = asyncio.Event()
+    monkeypatch.setattr(pauses, "COLLECT_EVERY_S", 0.001)
+    loop = asyncio.get_running_loop()
+
+    class Cycle:
+        def __init__(self) -> None:
+            self.own = self
+
+        def __del__(self) -> None:
+            loop.call_soon(collected.set)
+
+    gc.set_threshold(*[pauses.NEVER] * 3)
+    Cycle()
+    task = asyncio.create_task(pauses.collect_by_the_clock())
+    async with asyncio.timeout(20):
+        await collected.wait()
+    task.cancel()

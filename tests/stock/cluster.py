@@ -1,0 +1,122 @@
+"""Stock Kafka 3.9.1 brokers in ZooKeeper mode, as processes.
+
+Brokers choose a port at their first start and keep it over restarts. All waiting is for a line in the broker's
+log or for the end of its process, never for time to pass. Nothing here is bound to an event loop, so one
+cluster may serve tests that each have a loop of their own.
+"""
+
+import asyncio
+import re
+import shutil
+import signal
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from .jars import BROKER_VERSION, classpath
+from .process import LoggedProcess
+
+_LOG4J = Path(__file__).with_name("log4j-broker.properties")
+JVM = ("-Xms96m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_PORT = re.compile(rb"Awaiting socket connections on [^:\s]*:(\d+)")
+STARTED = re.compile(rb"\[KafkaServer id=\d+\] started|\[KafkaRaftServer nodeId=\d+\] Kafka Server started")
+
+DEFAULTS: Mapping[str, str] = {
+    "controlled.shutdown.enable": "true",
+    "auto.create.topics.enable": "false",
+    "auto.leader.rebalance.enable": "false",
+    "offsets.topic.replication.factor": "1",
+    "offsets.topic.num.partitions": "1",
+    "log.cleaner.dedupe.buffer.size": "1048577",
+    "log.cleaner.enable": "false",
+    "num.network.threads": "1",
+    "num.io.threads": "2",
+    "background.threads": "2",
+    "num.recovery.threads.per.data.dir": "1",
+    "replica.fetch.wait.max.ms": "100",
+    "replica.fetch.max.bytes": "16384",
+    "replica.lag.time.max.ms": "5000",
+    "zookeeper.session.timeout.ms": "6000",
+    "zookeeper.connection.timeout.ms": "30000",
+    "file.delete.delay.ms": "1000",
+    "group.initial.rebalance.delay.ms": "0",
+}
+"""Small, quick to notice a lost broker, and no background work that could change an assignment."""
+
+
+class StockBroker(LoggedProcess):
+    """One broker. `overrides` are server.properties on top of DEFAULTS."""
+
+    jvm: Sequence[str] = JVM
+
+    def __init__(self, node_id: int, zookeeper: str, directory: Path, overrides: Mapping[str, str]) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        super().__init__(directory / "broker.log")
+        self.id = node_id
+        self.port = 0
+        self._directory = directory
+        self._properties = {
+            **DEFAULTS,
+            "broker.id": str(node_id),
+            "zookeeper.connect": zookeeper,
+            "log.dirs": str(directory / "data"),
+            **overrides,
+        }
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    async def start(self, timeout: float = 90) -> None:
+        """Start (again), with the port it had, until it says that it has started."""
+        properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self._properties}
+        path = self._directory / "server.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
+        logging = f"-Dlog4j.configuration=file:{_LOG4J}"
+        self.launch(["java", *self.jvm, logging, "-cp", classpath(BROKER_VERSION), "kafka.Kafka", str(path)])
+        self.port = int((await self.wait_for_line(_PORT, timeout))[1])
+        await self.wait_for_line(STARTED, timeout)
+
+    async def stop(self) -> None:
+        """Controlled shutdown."""
+        if self.is_running:
+            self.send(signal.SIGTERM)
+            await self.ended()
+
+    def erase(self) -> None:
+        """Remove what it has on disk (it must not run)."""
+        shutil.rmtree(self._directory / "data", ignore_errors=True)
+
+
+class StockCluster:
+    """Brokers 3.9.1 with the given ids on the ZooKeeper at `zookeeper` (host:port, with a chroot if wanted)."""
+
+    def __init__(
+        self,
+        zookeeper: str,
+        directory: Path,
+        ids: Iterable[int] = (1, 2, 3, 4, 5),
+        *,
+        overrides: Mapping[str, str] | None = None,
+        per_broker: Mapping[int, Mapping[str, str]] | None = None,
+    ) -> None:
+        per_broker = per_broker or {}
+        self.zookeeper = zookeeper
+        self.brokers = {
+            node_id: StockBroker(
+                node_id, zookeeper, directory / str(node_id), {**(overrides or {}), **per_broker.get(node_id, {})}
+            )
+            for node_id in ids
+        }
+
+    @property
+    def bootstrap(self) -> str:
+        """Addresses of the brokers that run."""
+        return ",".join(broker.address for broker in self.brokers.values() if broker.is_running)
+
+    async def start(self) -> None:
+        """Start all at once; the first that registers becomes the controller."""
+        await asyncio.gather(*(broker.start() for broker in self.brokers.values()))
+
+    async def kill(self) -> None:
+        """End every broker at once, without its controlled shutdown."""
+        await asyncio.gather(*(broker.kill() for broker in self.brokers.values()))

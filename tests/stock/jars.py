@@ -1,0 +1,83 @@
+"""Kafka's own jars, by Maven, kept in `.jars/` at the root of the repository.
+
+One directory for each version, filled from `poms/kafka-VERSION.xml`. Several test runs may start at once: the
+first one resolves under a lock, the others wait for it. A directory counts only when its pom's digest stands
+in it, so a half-finished copy or a changed pom is resolved anew.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+BROKER_VERSION = "3.9.1"
+"""The last line of Kafka that runs on ZooKeeper."""
+
+TOOL_VERSIONS = ("3.9.1", "4.1.0")
+
+_POMS = Path(__file__).parent / "poms"
+_CACHE = Path(__file__).parents[2] / ".jars"
+_DONE = ".pom-digest"
+
+
+class JarsUnavailable(Exception):
+    """Maven is missing or cannot resolve Kafka's jars; the message is Maven's last lines."""
+
+
+def jars(version: str) -> Path:
+    """The directory with the jars of `version`, resolved if need be. Raises JarsUnavailable."""
+    pom = _POMS / f"kafka-{version}.xml"
+    digest = hashlib.sha256(pom.read_bytes()).hexdigest()
+    target = _CACHE / version
+    with _locked(_CACHE / f"{version}.lock"):
+        if not _holds(target, digest):
+            shutil.rmtree(target, ignore_errors=True)
+            _resolve(pom, target)
+            (target / _DONE).write_text(digest)
+    return target
+
+
+def classpath(version: str) -> str:
+    """A classpath with all jars of `version`."""
+    return f"{jars(version)}/*"
+
+
+def require(version: str) -> None:
+    """Skip the calling test, loudly, where the jars cannot be had; with CI=true fail it instead."""
+    try:
+        jars(version)
+    except JarsUnavailable as error:
+        text = f"stock Kafka {version} cannot be resolved: {error}"
+        if os.environ.get("CI") == "true":
+            pytest.fail(text)
+        pytest.skip(text)
+
+
+def _holds(target: Path, digest: str) -> bool:
+    done = target / _DONE
+    return done.exists() and done.read_text() == digest
+
+
+def _resolve(pom: Path, target: Path) -> None:
+    command = ["mvn", "-q", "-B", "-f", str(pom), "dependency:copy-dependencies"]
+    command += ["-DincludeScope=runtime", f"-DoutputDirectory={target}"]
+    try:
+        result = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise JarsUnavailable(str(error)) from error
+    if result.returncode:
+        raise JarsUnavailable("\n".join(result.stdout.splitlines()[-5:]))
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,83 @@
+"""A child process whose output goes to a file, with the signals that tests send."""
+
+import asyncio
+import re
+import shutil
+import signal
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from kafka_reassign_rpc.embedded.launcher import tied_to_us
+
+
+class LoggedProcess:
+    """A process with its output in a file. Signals and ends are those of the process itself."""
+
+    def __init__(self, log: Path) -> None:
+        self.log = log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._from = 0
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """Of the process that was started last (its launcher turns into it)."""
+        assert self._process is not None
+        return self._process.pid
+
+    def launch(self, command: Sequence[str]) -> None:
+        """Start the process; what it prints is appended to the log. It does not outlive this process."""
+        program = shutil.which(command[0])
+        assert program is not None, f"{command[0]} is not installed"
+        self._from = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                tied_to_us([program, *command[1:]]),
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+
+    def printed(self) -> bytes:
+        """What it has printed since its last start."""
+        with self.log.open("rb") as log:
+            log.seek(self._from)
+            return log.read()
+
+    async def wait_for_line(self, pattern: re.Pattern[bytes], timeout: float = 60) -> re.Match[bytes]:
+        """The first match in what it printed since its start. Raises RuntimeError when it ends first."""
+        async with asyncio.timeout(timeout):
+            while True:
+                running = self.is_running
+                if found := pattern.search(self.printed()):
+                    return found
+                if not running:
+                    tail = self.printed()[-2000:].decode(errors="replace")
+                    raise RuntimeError(f"ended before it was ready: …{tail}")
+                await asyncio.sleep(0.02)
+
+    def send(self, number: signal.Signals) -> None:
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    async def ended(self, timeout: float = 60) -> int:
+        """Wait for the end of the process; its exit code."""
+        assert self._process is not None
+        return await asyncio.to_thread(self._process.wait, timeout)
+
+    async def kill(self) -> None:
+        """kill -9."""
+        if self.is_running:
+            self.send(signal.SIGKILL)
+            await self.ended()
+
+    def freeze(self) -> None:
+        """SIGSTOP: it keeps its connections and answers nothing."""
+        self.send(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.send(signal.SIGCONT)

@@ -1,0 +1,117 @@
+"""The stock command-line tools, all of one version inside one JVM that stays (a JVM of its own costs 1.5 s a call)."""
+
+import asyncio
+import base64
+import itertools
+import subprocess
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from .jars import classpath
+
+_DRIVER = Path(__file__).with_name("ToolDriver.java")
+_LOG4J = Path(__file__).with_name("log4j-tools.properties")
+_LOG4J2 = Path(__file__).with_name("log4j2.properties")
+
+MAIN_CLASSES = {
+    "reassign-partitions": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "topics": "org.apache.kafka.tools.TopicCommand",
+    "configs": "kafka.admin.ConfigCommand",
+    "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
+    "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
+    "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+}
+"""Main class of each tool `kafka-NAME.sh`, as 4.1 has them."""
+
+_OLD_MAIN_CLASSES = {"broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}
+"""Where 3.9 differs."""
+
+
+@dataclass(frozen=True)
+class Output:
+    """What a tool left behind: exit code, standard output, standard error."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def lines(self) -> list[str]:
+        return [line.rstrip() for line in self.out.splitlines() if line.strip()]
+
+
+class Tools:
+    """The tools of one version. `run` may be called concurrently; the JVM runs each call in a thread."""
+
+    def __init__(self, version: str) -> None:
+        self.version = version
+        self._classes = MAIN_CLASSES | (_OLD_MAIN_CLASSES if version.startswith("3.") else {})
+        self._process: subprocess.Popen[str] | None = None
+        self._ids = itertools.count(1)
+        self._waiting: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Future[Output]]] = {}
+
+    def start(self) -> None:
+        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command += [f"-Dlog4j.configuration=file:{_LOG4J}", f"-Dlog4j2.configurationFile={_LOG4J2}"]
+        command += ["-cp", classpath(self.version), str(_DRIVER)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        threading.Thread(target=self._read, name=f"tools-{self.version}", daemon=True).start()
+
+    def stop(self) -> None:
+        """End the JVM; calls that wait get an error."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    async def run(self, tool: str, *args: str, timeout: float = 90) -> Output:
+        """Run one tool with these arguments. Raises TimeoutError, KeyError for an unknown tool."""
+        if self._process is None or self._process.stdin is None:
+            raise RuntimeError("the tools' JVM is not running")
+        name = str(next(self._ids))
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Output] = loop.create_future()
+        self._waiting[name] = (loop, answer)
+        encoded = [base64.b64encode(arg.encode()).decode() for arg in args]
+        self._process.stdin.write("\t".join([name, self._classes[tool], *encoded]) + "\n")
+        self._process.stdin.flush()
+        return await asyncio.wait_for(answer, timeout)
+
+    def _read(self) -> None:
+        process = self._process
+        assert process is not None
+        assert process.stdout is not None
+        for line in process.stdout:
+            name, code, out, err = line.rstrip("\n").split("\t")
+            loop, answer = self._waiting.pop(name)
+            output = Output(int(code), _decode(out), _decode(err))
+            loop.call_soon_threadsafe(_settle, answer, output)
+        for loop, answer in self._waiting.values():
+            loop.call_soon_threadsafe(_settle, answer, ConnectionError("the tools' JVM ended"))
+
+
+def _settle(answer: "asyncio.Future[Output]", result: Output | Exception) -> None:
+    if answer.done():
+        return
+    if isinstance(result, Exception):
+        answer.set_exception(result)
+    else:
+        answer.set_result(result)
+
+
+def _decode(text: str) -> str:
+    return base64.b64decode(text).decode()

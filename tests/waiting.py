@@ -1,0 +1,41 @@
+"""The one way in which tests wait: for a condition, with a deadline, never for a length of time."""
+
+import asyncio
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from kafka_reassign_rpc.zookeeper.errors import ZkError
+
+EVERY_S = 0.05
+
+
+async def eventually(condition: Callable[[], Any], *, within: float = 20.0) -> Any:
+    """What `condition()` (or what it awaits) gives, once that is true. Else the last failure or value is shown.
+
+    A condition may raise: a server that is not there yet is no failure before the deadline.
+    """
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + within
+    while True:
+        found: object = None
+        try:
+            found = condition()
+            if inspect.isawaitable(found):
+                found = await found
+        except (OSError, EOFError, AssertionError, LookupError, ZkError) as error:
+            if loop.time() > deadline:
+                raise
+            found = error
+        else:
+            if found:
+                return found
+            assert loop.time() <= deadline, f"not within {within:g} s: {_shown(condition)}: {found!r}"
+        await asyncio.sleep(EVERY_S)
+
+
+def _shown(condition: Callable[[], Any]) -> str:
+    try:
+        return inspect.getsource(condition).strip()
+    except (TypeError, OSError):
+        return repr(condition)

@@ -1,0 +1,71 @@
+"""Three servers: losing the leader, losing our own, one that freezes."""
+
+import asyncio
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest_asyncio
+
+from kafka_reassign_rpc.embedded.ensemble import Ensemble
+from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.errors import NotSent, Unknown
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.zookeeper.helpers import Events
+
+
+@pytest_asyncio.fixture
+async def ensemble(tmp_data: Path) -> AsyncIterator[Ensemble]:
+    async with Ensemble(tmp_data) as servers:
+        yield servers
+
+
+def server_of(zk: ZooKeeper, ensemble: Ensemble) -> EmbeddedZooKeeper:
+    port = zk._link.connection().port
+    return next(server for server in ensemble.servers if server.port == port)
+
+
+async def write(zk: ZooKeeper, data: bytes) -> None:
+    """Write until one write is known to have been done."""
+    async with asyncio.timeout(20):
+        while True:
+            try:
+                await zk.set("/mine", data)
+            except (NotSent, Unknown):
+                await asyncio.sleep(0.01)
+            else:
+                return
+
+
+async def test_sv_3_the_session_outlives_the_leader_its_own_server_and_a_frozen_one(ensemble: Ensemble) -> None:
+    async with ZooKeeper(ensemble.address, session_timeout_ms=15_000) as zk:
+        session, events = zk.session_id, Events(zk)
+        await zk.create("/mine", ephemeral=True)
+
+        leader = await ensemble.leader()
+        await leader.kill()
+        await write(zk, b"another leads")
+        await leader.start()
+
+        own = server_of(zk, ensemble)
+        await own.kill()
+        await write(zk, b"over another server")
+        await own.start()
+        assert (zk.session_id, "over" in events.names) == (session, False)
+
+    # A frozen leader would stop the whole ensemble for its own timeouts: this is about the client's.
+    leader = await ensemble.leader()
+    followers = [server for server in ensemble.servers if server is not leader]
+    async with ZooKeeper(",".join(server.address for server in followers), session_timeout_ms=6000) as zk:
+        session, events = zk.session_id, Events(zk)
+        await zk.create("/mine", ephemeral=True)
+        frozen = server_of(zk, ensemble)
+        frozen.send_signal(signal.SIGSTOP)
+        try:
+            since = time.monotonic()
+            await write(zk, b"past the frozen one")
+            assert time.monotonic() - since < 6
+        finally:
+            frozen.send_signal(signal.SIGCONT)
+        assert (zk.session_id, "over" in events.names) == (session, False)
