@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentDescription, Tracker, UnsupportedHere
+from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentDescription, Tracker, UnsupportedHere, rendering
 from kafka_reassign_rpc.client.progress import concerned
-from kafka_reassign_rpc.reassign import listing, rendering
+from kafka_reassign_rpc.reassign import listing
 from kafka_reassign_rpc.reassign.errors import Terse, from_server
 from kafka_reassign_rpc.reassign.output import named
 from kafka_reassign_rpc.reassign.session import Session

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka_reassign_rpc.client import KafkaError, Progress, Snapshot, TopicPartition, Tracker, Unreachable
+from kafka_reassign_rpc.client import KafkaError, Progress, Snapshot, TopicPartition, Tracker, Unreachable, rendering
 from kafka_reassign_rpc.client.progress import concerned
-from kafka_reassign_rpc.reassign import listing, rendering
+from kafka_reassign_rpc.reassign import listing
 from kafka_reassign_rpc.reassign.errors import from_server
 from kafka_reassign_rpc.reassign.output import Output, named, plural
 from kafka_reassign_rpc.reassign.plan import parse_plan, read_file

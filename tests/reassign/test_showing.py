@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from kafka_reassign_rpc.client import Node, Progress, Snapshot, TopicPartition
-from kafka_reassign_rpc.reassign import completion, rendering
+from kafka_reassign_rpc.client import Node, Progress, Snapshot, TopicPartition, rendering
+from kafka_reassign_rpc.reassign import completion
 from kafka_reassign_rpc.reassign.errors import Failed
 from kafka_reassign_rpc.reassign.generating import RACKS_OF_SOME, propose
 from kafka_reassign_rpc.reassign.options import OPTIONS

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.client import NO_THROTTLE, Progress
+from kafka_reassign_rpc.client.model import NO_THROTTLE
+from kafka_reassign_rpc.client.progress import Progress
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
 _EIGHTHS = " ▏▎▍▌▋▊▉"

@@ -1,0 +1,1 @@
+"""Snapshots, events, jobs and what is submitted."""
