@@ -83,7 +83,7 @@ def _records(cluster: Cluster, view: View, parents: set[str]) -> Iterator[Step]:
         if move is None or (before is not None and before.move == move):
             continue
         path = paths.reassignment(topic, index)
-        data = znodes.encode_move(move.target, move.original)
+        data = znodes.encode_move(move)
         name = TopicPartition(topic, index)
         if before is not None and before.move is not None and before.move.id != -1:
             yield Step(SetData(path, data, -1), name, is_record=True)

@@ -34,7 +34,7 @@ from kafka_reassign_rpc.core.errors import (
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Move, Partition
+from kafka_reassign_rpc.core.model import NO_LEADER, RPC, Cluster, Move, Partition
 
 Decision = tuple[KafkaError | None, list[Change]]
 
@@ -47,11 +47,13 @@ def alter(
     *,
     allow_replication_factor_change: bool,
     expected: Replicas | None = None,
+    route: str = RPC,
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
     """Give a partition a new target, or cancel its move (`target` None): (why not, or None; what should stand).
 
+    route             by which the target came: recorded with the move
     adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
     even_uncleanly    cancel as for a topic that allows unclean election
     """
@@ -81,7 +83,7 @@ def alter(
         ), []
     if not partition.is_moving and partition.replicas == target:
         return None, []
-    return _move(view.cluster, topic, index, partition, to, to_cancel=False)
+    return _move(view.cluster, topic, index, partition, to, to_cancel=False, route=route)
 
 
 def _standing(view: View, topic: str, index: int) -> Partition | None:
@@ -131,6 +133,7 @@ def _move(
     to: Reassigned,
     *,
     to_cancel: bool,
+    route: str = RPC,
     even_uncleanly: bool = False,
 ) -> Decision:
     isr = among(partition.isr, to.replicas)
@@ -151,7 +154,7 @@ def _move(
         isr=isr or partition.isr,
         leader_epoch=partition.leader_epoch + 1,
         leader_recovery_state=recovery,
-        move=_record(partition, to),
+        move=_record(partition, to, route),
     )
     done = finished(cluster, value)
     if done is not None:  # one step for those who watch: the epoch rises once
@@ -159,13 +162,13 @@ def _move(
     return None, [PartitionChange(topic, index, value, AssignmentWrite.NOW)]
 
 
-def _record(partition: Partition, to: Reassigned) -> Move | None:
+def _record(partition: Partition, to: Reassigned, route: str) -> Move | None:
     if not to.is_moving:
         return None
     target = to.replicas[: len(to.replicas) - len(to.removing)]
     if partition.move is not None and partition.is_moving:
-        return replace(partition.move, target=target)
-    return Move(target=target, original=partition.origin)
+        return replace(partition.move, target=target, route=route)
+    return Move(target=target, original=partition.origin, route=route)
 
 
 def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:

@@ -36,7 +36,7 @@ from kafka_reassign_rpc.core.batch import Batch, BatchChanges, Entry, Name
 from kafka_reassign_rpc.core.changes import Change, TopicDeleted, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.guard import Rules
-from kafka_reassign_rpc.core.model import Cluster
+from kafka_reassign_rpc.core.model import BATCH, Cluster
 
 NO_PARTITION = "The partition does not exist."
 
@@ -72,7 +72,12 @@ def take_up(view: View, name: Name, entry: Entry, rules: Rules, *, stripped: boo
         return Outcome(entry, waits=True)
     may_change = guard.replication_factor_may_change(view.cluster, rules)
     error, changes = alter(
-        view, *name, entry.target, allow_replication_factor_change=may_change, adding_must_live=False
+        view,
+        *name,
+        entry.target,
+        allow_replication_factor_change=may_change,
+        route=BATCH,
+        adding_must_live=False,
     )
     error = guard.with_reason(error, forbidden=not may_change)
     if error is not None:

@@ -17,6 +17,11 @@ NO_LEADER = -1
 """Leader id of a partition that no live in-sync replica can lead."""
 
 
+RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
+"""By which route a move's target came: a client's request, `/admin/reassign_partitions`, its queue, a znode under
+`/admin/reassignment_requests` (all KIP-236), or self-healing."""
+
+
 class TopicPartition(NamedTuple):
     """A partition's name."""
 
@@ -32,13 +37,14 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
     `original` is the replica set, in order, that stood before the first target was given: a cancel
     brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
-    both are -1 until the record is durable.
+    both are -1 until the record is durable. `route` is the one by which the target came that stands now.
     """
 
     target: tuple[int, ...]
     original: tuple[int, ...]
     id: int = -1
     started: int = -1
+    route: str = RPC
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

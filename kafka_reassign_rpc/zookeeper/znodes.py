@@ -12,7 +12,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.model import Broker, Endpoint, Move
+from kafka_reassign_rpc.core.model import RPC, Broker, Endpoint, Move
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.ops import Stat
 
@@ -198,6 +198,7 @@ class _MoveRecord(msgspec.Struct):
     version: int
     target: tuple[Id, ...]
     original_replicas: tuple[Id, ...]
+    route: str = RPC
 
 
 _move = msgspec.json.Decoder(_MoveRecord)
@@ -211,15 +212,16 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> Move:
     for replicas in (record.target, record.original_replicas):
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {list(replicas)}")
-    if stat is None:
-        return Move(record.target, record.original_replicas)
-    return Move(record.target, record.original_replicas, stat.czxid, stat.ctime)
+    id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
+    return Move(record.target, record.original_replicas, id_, started, record.route)
 
 
-def encode_move(target: Sequence[int], original: Sequence[int]) -> bytes:
-    return (
-        f'{{"version":1,"target":[{",".join(map(str, target))}],"original_replicas":[{",".join(map(str, original))}]}}'
-    ).encode()
+def encode_move(move: Move) -> bytes:
+    """Fields beyond target and original replicas only where they are not what is meant without them."""
+    fields: dict[str, Any] = {"version": 1, "target": move.target, "original_replicas": move.original}
+    if move.route != RPC:
+        fields["route"] = move.route
+    return _json.encode(fields)
 
 
 # ----------------------------------------------------------------------------------------------------- brokers

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.errors import (
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.model import NO_LEADER, Move, Partition
+from kafka_reassign_rpc.core.model import BATCH, NO_LEADER, REQUEST, RPC, Move, Partition
 from tests.core.build import TOPIC, made, moving, sets, standing, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
@@ -150,6 +150,17 @@ def test_455_5_d03_replicas_of_the_former_target_leave_assignment_and_isr_at_onc
     assert sets(value) == ((7, 8, 9, 1, 2, 3), (7, 8, 9), (1, 2, 3))
     assert (value.retired, value.isr, value.leader) == ((4, 5, 6), (1, 2, 3), 1)
     assert value.move == Move((7, 8, 9), (1, 2, 3), id=400, started=1_700_000_000_000)
+
+
+def test_236_8_a_move_has_the_route_of_the_target_that_stands() -> None:
+    here = view(standing(1, 2, 3))
+    for route in (BATCH, REQUEST, RPC):
+        error, changes = alter(here, TOPIC, 0, (4, 5), allow_replication_factor_change=True, route=route)
+        assert error is None
+        move = made(changes).move
+        assert move is not None
+        assert move.route == route
+        here.add(changes[0])
 
 
 def test_455_5_d05_a_dead_adding_replica_is_refused_when_given_again() -> None:

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.batch import Batch, CancelAll, Entry
 from kafka_reassign_rpc.core.changes import PartitionChange, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, NoReassignmentInProgress, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.guard import Rules
-from kafka_reassign_rpc.core.model import NO_LEADER, Move, Partition
+from kafka_reassign_rpc.core.model import BATCH, NO_LEADER, Move, Partition
 from tests.core.build import TOPIC, made, moving, sets, standing, view
 
 NAME = (TOPIC, 0)
@@ -30,7 +30,7 @@ def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() 
     outcome = taken_up(view(standing(3, 1, 2)), 1, 4, 5)
     assert outcome.entry == Entry((1, 4, 5), (3, 1, 2))
     assert sets(made(outcome.changes)) == ((1, 4, 5, 3, 2), (4, 5), (3, 2))
-    assert made(outcome.changes).move == Move((1, 4, 5), (3, 1, 2))
+    assert made(outcome.changes).move == Move((1, 4, 5), (3, 1, 2), route=BATCH)
     assert outcome.report is None
 
 

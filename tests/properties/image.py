@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.changes import AssignmentWrite, View
 from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition, TopicPartition
 from kafka_reassign_rpc.core.replay import Assigned, Durable, State, durable_assignment, partition_of, put_topic
@@ -80,7 +82,7 @@ class Image:
     def _record(self, name: Name, move: Move, durable: dict[TopicPartition, Durable]) -> None:
         known = self.records.get(name)
         identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
-        self.records[name] = Move(move.target, move.original, *identity)
+        self.records[name] = replace(move, id=identity[0], started=identity[1])
         durable[TopicPartition(*name)] = Durable(move_id=identity[0], move_started=identity[1])
 
     def _topic(self, topic: str, cluster: Cluster, view: View, durable: dict[TopicPartition, Durable]) -> None:

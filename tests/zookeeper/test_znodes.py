@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.model import Endpoint, Move
+from kafka_reassign_rpc.core.model import BATCH, Endpoint, Move
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.ops import Stat
 from kafka_reassign_rpc.zookeeper.znodes import Assignment, BadZnode
@@ -102,11 +102,19 @@ def test_455_4_a_partition_state_has_kafkas_text() -> None:
 def test_236_1_the_record_of_a_move_keeps_the_original_order(
     target: tuple[int, ...], original: tuple[int, ...]
 ) -> None:
-    data = znodes.encode_move(target, original)
+    data = znodes.encode_move(Move(target, original, 7, 99))
     assert json.loads(data) == {"version": 1, "target": list(target), "original_replicas": list(original)}
     stat = Stat(7, 0, 99, *[0] * 8)
     assert znodes.decode_move(data, PATH, stat) == Move(target, original, 7, 99)
     assert znodes.decode_move(data, PATH) == Move(target, original)
+
+
+def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what_we_do_not_know() -> None:
+    data = znodes.encode_move(Move((3,), (1,), route=BATCH))
+    assert json.loads(data) == {"version": 1, "target": [3], "original_replicas": [1], "route": "batch"}
+    assert znodes.decode_move(data[:-1] + b',"later":{"than":"this"}}', PATH).route == BATCH
+    with pytest.raises(BadZnode):
+        znodes.decode_move(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
 
 
 def test_sv_4_a_broker_registration_of_every_version_is_read() -> None:
@@ -188,6 +196,7 @@ fields = st.sampled_from(
     [
         *("version", "partitions", "topic_id", "adding_replicas", "isr", "leader", "leader_epoch", "controller_epoch"),
         *("brokerid", "endpoints", "host", "port", "rack", "target", "original_replicas", "config", "entity_path"),
+        "route",
     ]
 )
 
