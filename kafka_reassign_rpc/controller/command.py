@@ -7,6 +7,7 @@ from typing import Generic, TypeVar
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.history import CONTROLLER
 
 Answer = TypeVar("Answer")
 
@@ -29,7 +30,12 @@ class Round:
 
 
 class Command(Generic[Answer]):
-    """Subclasses decide. `decide` may run again for the same command after a lost commit, on the state re-read."""
+    """Subclasses decide. `decide` may run again for the same command after a lost commit, on the state re-read.
+
+    by   who has asked for it, as events say it
+    """
+
+    by: str = CONTROLLER
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

@@ -3,7 +3,6 @@
 They translate between the ports' values and `core`'s decisions; what is decided stands in `core`.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.api.node import AlterPartition, AlterReassignments, IsrChange, ItemResult
@@ -15,12 +14,11 @@ from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.balance import Imbalance
 from kafka_reassign_rpc.core.elections import Election, elect
 from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.history import CONTROLLER, Refusals
 from kafka_reassign_rpc.core.isr import alter_partition, check_sender
 from kafka_reassign_rpc.core.model import Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.retirement import confirm_stopped
 from kafka_reassign_rpc.core.takeover import take_over
-
-log = logging.getLogger(__name__)
 
 
 def in_slices(names: Iterable[TopicPartition]) -> Iterator[tuple[TopicPartition, bool]]:
@@ -51,20 +49,27 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     answer is the first one's, not (for a cancel) that nothing is in progress.
     """
 
-    def __init__(self, request: AlterReassignments) -> None:
+    def __init__(self, request: AlterReassignments, by: str = CONTROLLER) -> None:
         super().__init__()
+        self.by = by
         self._request = request
         self._wanted: dict[tuple[str, int], tuple[tuple[int, ...], ...]] = {}
 
     def decide(self, work: Round) -> Iterator[None]:
         results: list[ItemResult] = []
+        refusals = Refusals(self.by)
         for topic, items in self._request.topics:
-            refused = work.refused.get(topic)
+            too_large = work.refused.get(topic)
             for count, (index, target, expected) in enumerate(items, 1):
-                results.append((topic, index, refused or self._decide_one(work, topic, index, target, expected)))
+                error = too_large or self._decide_one(work, topic, index, target, expected)
+                results.append((topic, index, error))
+                if error is not None:
+                    refusals.add(topic, index, target, error)
                 if count % SLICE == 0:
                     yield
             yield
+        for event in refusals.events():
+            work.view.report(event)
         self.answer(results)
 
     def _decide_one(
@@ -233,7 +238,6 @@ class TakeOver(Command[None]):
         super().__init__()
         self._own_id = own_id
         self._told = told
-        self._reports: list[str] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         for name, pause in in_slices(every_partition(work.view.cluster)):
@@ -241,13 +245,10 @@ class TakeOver(Command[None]):
                 work.view.add(change)
             if pause:
                 yield
-        self._reports = []
-        yield from settle(work, self._reports)
+        yield from settle(work)
         self.answer(None)
 
     def durable(self) -> None:
-        for text in self._reports:
-            log.warning("%s", text)
         self._told()
         super().durable()
 

@@ -5,7 +5,6 @@ limit on the size of a znode: original replicas make the znode longer, so that e
 until others have left.
 """
 
-import logging
 from collections.abc import Iterator
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
@@ -13,33 +12,33 @@ from kafka_reassign_rpc.controller.reading import AdminZnodes
 from kafka_reassign_rpc.controller.store import MAX_STEP_BYTES
 from kafka_reassign_rpc.core import guard, legacy
 from kafka_reassign_rpc.core.batch import Batch, Entry, Name
+from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.reassignments import encode_reassignments
 
-log = logging.getLogger(__name__)
+BY_BATCH = f"znode {paths.REASSIGN_PARTITIONS}"
+BY_CANCEL = f"znode {paths.CANCEL_IN_PROGRESS}"
 
 ROOM = MAX_STEP_BYTES - 4096
 """Bytes that the batch may take. The rest is for what a cancel may have to note, and for the path."""
 
 
-def settle(work: Round, reports: list[str]) -> Iterator[None]:
-    """Look at each entry of the batch: take it up or, where the batch is cancelled, roll it back.
-
-    reports   gets what has to be said, to be said once it is durable
-    """
+def settle(work: Round) -> Iterator[None]:
+    """Look at each entry of the batch: take it up or, where the batch is cancelled, roll it back."""
     cluster, changes = work.view.cluster, work.view.batch
     batch, cancel = cluster.batch, cluster.cancel_all
+    asked_by, work.view.by = work.view.by, BY_BATCH if cancel is None else BY_CANCEL
     if batch is not None and cancel is not None:
         changes.rewrite = True
-        yield from _roll_back(work, batch, reports)
+        yield from _roll_back(work, batch)
     elif batch is not None and not batch.unreadable:
         changes.rewrite |= batch.flawed or not (batch.entries or batch.occupied)
-        yield from _take_up(work, batch, reports)
+        yield from _take_up(work, batch)
     if cancel is not None and changes.cancelled is None:
         changes.cancelled = cancel
-        reports.append(f"{paths.CANCEL_IN_PROGRESS} is carried out")
-        if cancel.occupied:
-            reports.append(f"{paths.CANCEL_IN_PROGRESS} cannot be deleted: it has children")
+        reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
+        work.view.report(Event("batch.cancelled", reason=reason))
+    work.view.by = asked_by
 
 
 def _entries(work: Round, batch: Batch) -> Iterator[tuple[int, Name, Entry]]:
@@ -50,7 +49,7 @@ def _entries(work: Round, batch: Batch) -> Iterator[tuple[int, Name, Entry]]:
             yield count, name, changes.started.get(name, entry)
 
 
-def _take_up(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
+def _take_up(work: Round, batch: Batch) -> Iterator[None]:
     changes = work.view.batch
     changes.crowded = False
     room = ROOM - len(encode_reassignments(batch.entries)) - sum(map(_growth, changes.started.values()))
@@ -70,7 +69,8 @@ def _take_up(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:
-            reports.append(f"{paths.REASSIGN_PARTITIONS}: {name[0]}-{name[1]}: {outcome.report}")
+            what = "entry.refused" if outcome.entry is None else "entry.waiting"
+            work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
         if outcome.entry is None:
             changes.ended[name] = None
         elif started:
@@ -80,9 +80,10 @@ def _take_up(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
             yield
     if changes.waiting and changes.waiting != batch.waiting:
         closed = guard.closed(work.view.cluster)
-        reports.append(f"{paths.REASSIGN_PARTITIONS}: {changes.waiting} of its entries wait. {closed}")
+        work.view.report(Event("entry.waiting", reason=f"{changes.waiting} of its entries wait. {closed}"))
     if changes.crowded and not batch.crowded:
-        reports.append(f"{paths.REASSIGN_PARTITIONS}: is full; the rest of its entries wait until others have left it")
+        reason = "the znode is full; the rest of its entries wait until others have left it"
+        work.view.report(Event("entry.waiting", reason=reason))
 
 
 def _growth(entry: Entry) -> int:
@@ -90,7 +91,7 @@ def _growth(entry: Entry) -> int:
     return len(f',"original_replicas":{list(entry.original or ())}')
 
 
-def _roll_back(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
+def _roll_back(work: Round, batch: Batch) -> Iterator[None]:
     changes = work.view.batch
     room = ROOM - len(encode_reassignments(batch.entries))
     for count, name, entry in _entries(work, batch):
@@ -101,7 +102,8 @@ def _roll_back(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:
-            reports.append(f"{paths.REASSIGN_PARTITIONS}: {name[0]}-{name[1]}: {outcome.report}")
+            what = "entry.rolled-back" if outcome.entry is None else "entry.kept"
+            work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
         if outcome.entry is None:
             changes.ended[name] = None
         else:
@@ -112,29 +114,15 @@ def _roll_back(work: Round, batch: Batch, reports: list[str]) -> Iterator[None]:
             yield
 
 
-class _Reporting(Command[None]):
-    """What it finds is reported once it is durable."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.reports: list[str] = []
-
-    def durable(self) -> None:
-        for text in self.reports:
-            log.warning("%s", text)
-        super().durable()
-
-
-class Settle(_Reporting):
+class Settle(Command[None]):
     """Something has changed that entries may wait for: each is looked at again."""
 
     def decide(self, work: Round) -> Iterator[None]:
-        self.reports.clear()
-        yield from settle(work, self.reports)
+        yield from settle(work)
         self.answer(None)
 
 
-class AdminZnodesSeen(_Reporting):
+class AdminZnodesSeen(Command[None]):
     """The znodes of KIP-236 as they stand now.
 
     batch_read  whether `read` has the batch at all; otherwise it stands as it is known
@@ -144,24 +132,21 @@ class AdminZnodesSeen(_Reporting):
         super().__init__()
         self._read: AdminZnodes | None = read
         self._batch_read = batch_read
-        self._news: list[str] = []
+        self._problems: list[str] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         if self._read is not None:  # once: what is read after a lost commit is newer
-            self._news = self._put(work, self._read)
+            self._problems = self._put(work, self._read)
             self._read = None
-        self.reports = list(self._news)
-        yield from settle(work, self.reports)
+        for problem in self._problems:
+            work.view.report(Event("entry.refused", who=BY_BATCH, reason=problem))
+        yield from settle(work)
         self.answer(None)
 
     def _put(self, work: Round, read: AdminZnodes) -> list[str]:
+        """What is wrong with the batch, where it is news."""
         cluster = work.view.cluster
-        before = guard.closed(cluster)
         cluster.guarded = read.guarded
         cancel = read.cancel_all
         cluster.cancel_all = None if cancel is None or cancel.id == cluster.cancelled else cancel
-        after = guard.closed(cluster)
-        news = [] if after is None or before is not None else [str(after)]
-        if self._batch_read and legacy.seen(work.view, read.batch):
-            news += read.problems
-        return news
+        return read.problems if self._batch_read and legacy.seen(work.view, read.batch) else []

@@ -17,12 +17,14 @@ What can go wrong with a commit, and what follows:
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller.command import Command, Round
 from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
-from kafka_reassign_rpc.core import replay
+from kafka_reassign_rpc.core import history, replay
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, PolicyViolation, UnknownServerError
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
@@ -44,6 +46,7 @@ class Loop:
     anew      makes the command that puts things right after the cluster was read again; given the topics that are
               gone since
     rules     what every new move is held to
+    record    given what has happened, once it is durable and answered
     """
 
     def __init__(
@@ -53,12 +56,16 @@ class Loop:
         tell: Callable[[replay.Applied], Iterator[None]],
         anew: Callable[[Sequence[Topic]], Command[None]],
         rules: Rules = NO_RULES,
+        record: Record = lambda _: None,
     ) -> None:
         self.cluster = cluster
         self._store = store
         self._tell = tell
         self._anew = anew
         self._rules = rules
+        self._record = record
+        self._said: list[history.Said] = []
+        self._news_of = history.News()
         self._queue: list[Command[Any]] = []
         self._news = asyncio.Event()
         self._closed: BaseException | None = None
@@ -109,11 +116,13 @@ class Loop:
             except OutOfDate as reason:
                 log.warning("reading the cluster again: %s", reason)
                 gone += await self._store.reload(self.cluster)
+                self._said += history.kept(work.view.said, self.cluster)
                 first = [self._anew(gone)]
             else:
                 await Pace().through(self._tell(applied))
                 for command in decided:
                     command.durable()
+                self._report(work.view, applied)
                 return
         if len(commands) > 1:
             for command in (self._anew(gone), *commands):
@@ -122,6 +131,13 @@ class Loop:
         for command in commands:
             log.error("%s was given up after %d attempts", type(command).__name__, ATTEMPTS)
             command.failed(UnknownServerError("ZooKeeper is being written by somebody else: try again"))
+
+    def _report(self, view: View, applied: replay.Applied) -> None:
+        """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
+        said, self._said = [*self._said, *view.said], []
+        news = list(self._news_of.of(self.cluster))
+        if said or news:
+            self._record(chain(history.events_of(said, applied.partitions), news))
 
     def _unreadable(self) -> dict[str, KafkaError]:
         """Names that are taken by garbage."""
@@ -134,6 +150,7 @@ class Loop:
         pace = Pace()
         decided = []
         for command in commands:
+            work.view.by = command.by
             try:
                 await pace.through(command.decide(work))
             except KafkaError as error:

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.node import ServerNode
+from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.supervisor import Supervisor
@@ -88,6 +89,7 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
+        self._recorder = Recorder()
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
@@ -164,6 +166,7 @@ class ControllerProcess:
             balance=config.balance,
             broker_listener=config.broker_listener,
             rules=config.rules,
+            recorder=self._recorder,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
@@ -174,6 +177,7 @@ class ControllerProcess:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self._recorder.close()
         await self._zk.close()
 
     def _endpoints(self) -> tuple[Endpoint, ...]:

@@ -25,6 +25,21 @@ from kafka_reassign_rpc.core.throttles import TopicThrottles
 T = TypeVar("T")
 
 
+WHO_LENGTH = 100
+"""Characters of a principal or a client id that are recorded: they may be as long as whoever sends them likes."""
+
+
+def who(ctx: RequestContext) -> str:
+    """A client, as events name it."""
+    client = f" as {_clipped(ctx.client_id)}" if ctx.client_id else ""
+    return f"{_clipped(ctx.principal)}{client} from {ctx.client_host}"
+
+
+def _clipped(text: str) -> str:
+    """What a client has sent, fit for a line of a log."""
+    return "".join([character if character.isprintable() else "?" for character in text[:WHO_LENGTH]])
+
+
 class ControllerService:
     """The `ControllerPort`: passes everything to the loop of the present term, if this process has one."""
 
@@ -70,7 +85,7 @@ class ControllerService:
         self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
             await self._up_to_date()  # a guard that stands holds it up
-        return await self._submit(lambda: commands.AlterReassignmentsCommand(request))
+        return await self._submit(lambda: commands.AlterReassignmentsCommand(request, who(ctx)))
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -95,19 +110,21 @@ class ControllerService:
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         return await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=who(ctx)
             )
         )
 
     async def delete_topics(
         self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
-        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names))
+        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, who(ctx)))
 
     async def create_partitions(
         self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
-        return await self._submit(lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only))
+        return await self._submit(
+            lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, by=who(ctx))
+        )
 
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext

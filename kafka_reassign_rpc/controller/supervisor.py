@@ -16,6 +16,7 @@ start, and only from a stock broker, it seizes (unless told not to): that is wha
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from kafka_reassign_rpc.brokers import Sender
 from kafka_reassign_rpc.controller import election
@@ -23,6 +24,7 @@ from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.store import Store
@@ -57,6 +59,7 @@ class Supervisor:
         balance: LeaderBalance | None = None,
         broker_listener: str | None = None,
         rules: Rules = NO_RULES,
+        recorder: Recorder | None = None,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -68,6 +71,7 @@ class Supervisor:
         self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
         self._rules = rules
+        self._recorder = recorder or Recorder()
         self._news = asyncio.Event()
         self._term: Term | None = None
         self._first_look = asyncio.Event()
@@ -128,10 +132,12 @@ class Supervisor:
         """A term of office; whether it came to the point of serving anybody."""
         if self._zk.session_id != leadership.session:
             return False
-        log.info("elected: controller epoch %d", leadership.epoch)
         sender = Sender(self._id, leadership.epoch, self._endpoints)
         store = Store(self._zk, leadership)
-        self._term = Term(self._zk, store, sender, self._balance, self._now_ms, self._broker_listener, self._rules)
+        record = partial(self._recorder.record, leadership.epoch)
+        self._term = Term(
+            self._zk, store, sender, self._balance, self._now_ms, self._broker_listener, self._rules, record
+        )
         try:
             return await self._term.serve(self._begin)
         finally:

@@ -23,10 +23,12 @@ from kafka_reassign_rpc.controller.legacy_commands import Settle
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.replay import Applied
 from kafka_reassign_rpc.server import pauses
@@ -43,7 +45,10 @@ ATTEMPTS = 5
 
 
 class Term:
-    """`serve` is the whole of it; `deposed` ends it, from wherever that is noticed."""
+    """`serve` is the whole of it; `deposed` ends it, from wherever that is noticed.
+
+    record   takes what happens beside the rounds of the loop (those report through their view)
+    """
 
     def __init__(
         self,
@@ -54,6 +59,7 @@ class Term:
         now_ms: Callable[[], int],
         broker_listener: str | None = None,
         rules: Rules = NO_RULES,
+        record: Record = lambda _: None,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -63,6 +69,7 @@ class Term:
         self._now_ms = now_ms
         self._broker_listener = broker_listener
         self._rules = rules
+        self.record = record
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: Events | None = None
@@ -88,6 +95,8 @@ class Term:
     async def serve(self, begin: Callable[[Loop, ProducerIds, Callable[[], Awaitable[None]]], None]) -> bool:
         """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
         began = False
+        why: str | None = None
+        self.record([Event("controller.elected")])
         try:
             loaded = await self._store.load()
             pauses.settled()
@@ -110,13 +119,15 @@ class Term:
             over = asyncio.create_task(self._over.wait())
             await asyncio.wait([over, loop], return_when=asyncio.FIRST_COMPLETED)
             over.cancel()
+            why = "somebody else is the controller, or may be"
             if loop.done():
                 loop.result()
         except (Deposed, OutOfDate, NotController, ZkError) as reason:
-            log.warning("the term of controller epoch %d ends: %s", self._sender.epoch, reason)
+            why = str(reason) or type(reason).__name__
         finally:
             self._over.set()
             await self._end()
+            self.record([Event("controller.resigned", reason=why)])
         return began
 
     async def _end(self) -> None:
@@ -135,7 +146,7 @@ class Term:
         )
         self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
         self._teller = Teller(cluster, self._channels, self._deletions)
-        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules)
+        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
         yield from self._teller.tell(applied)

@@ -12,8 +12,10 @@ from kafka_reassign_rpc.controller.commands import in_slices
 from kafka_reassign_rpc.core import replay, topics
 from kafka_reassign_rpc.core.changes import TopicDeletionStarted
 from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.history import CONTROLLER, Event
 from kafka_reassign_rpc.core.model import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.takeover import take_over
+from kafka_reassign_rpc.zookeeper import paths
 
 NO_ID = UUID(int=0)
 
@@ -22,9 +24,16 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
     """CreateTopics. `new_id` and `random` decide what is left to chance: topic ids and where a placement begins."""
 
     def __init__(
-        self, wanted: Sequence[NewTopic], *, validate_only: bool, new_id: Callable[[], UUID], random: Random
+        self,
+        wanted: Sequence[NewTopic],
+        *,
+        validate_only: bool,
+        new_id: Callable[[], UUID],
+        random: Random,
+        by: str = CONTROLLER,
     ) -> None:
         super().__init__()
+        self.by = by
         self._wanted = wanted
         self._validate_only = validate_only
         self._new_id = new_id
@@ -64,8 +73,9 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
     """DeleteTopics: from its answer on nobody sees the topic; its znodes go when its replicas are gone."""
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], by: str = CONTROLLER) -> None:
         super().__init__()
+        self.by = by
         self._names = names
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -84,8 +94,9 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
 class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
     """CreatePartitions."""
 
-    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool) -> None:
+    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool, by: str = CONTROLLER) -> None:
         super().__init__()
+        self.by = by
         self._wanted = wanted
         self._validate_only = validate_only
 
@@ -122,6 +133,7 @@ class DeletionsSeen(Command[None]):
         self._new = [name for name in self._names if self._concerns(work, name)]
         for name in self._new:
             replay.begin_deletion(work.view.cluster, name)
+            work.view.report(Event("topic.deleted", name, who=f"znode {paths.delete_topic(name)}"))
         self.answer(None)
         yield
 

@@ -4,7 +4,10 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.core.batch import BatchChanges
+from kafka_reassign_rpc.core.history import CONTROLLER, Decided, Event, Said, reassigned
 from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
 
 
@@ -81,6 +84,9 @@ class View:
 
     Reads like `Cluster` for partitions; `changes` is what the round has to commit, one value per partition
     (the latest), in the order of first mention.
+
+    by    who has asked for what is decided next
+    said  what `core.history` makes events of: every decision about an assignment, and what was reported
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -88,6 +94,8 @@ class View:
         self.partitions: dict[tuple[str, int], PartitionChange] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()
+        self.by = CONTROLLER
+        self.said: list[Said] = []
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get((topic, partition))
@@ -108,9 +116,25 @@ class View:
     def add(self, change: Change) -> None:
         if isinstance(change, PartitionChange):
             key = (change.topic, change.partition)
+            self._note(change)
             before = self.partitions.get(key)
             if before is not None and before.assignment is AssignmentWrite.NOW:
                 change = change._replace(assignment=AssignmentWrite.NOW)
             self.partitions[key] = change
         else:
+            if isinstance(change, TopicCreated):
+                self.report(Event("topic.created", change.name, reason=f"{len(change.partitions)} partitions"))
+            elif isinstance(change, PartitionsAdded):
+                self.report(Event("topic.grown", change.name, reason=f"{len(change.partitions)} more partitions"))
+            elif isinstance(change, TopicDeletionStarted):
+                self.report(Event("topic.deleted", change.name))
             self.topics[change.name] = change
+
+    def report(self, event: Event) -> None:
+        """Somebody has to be told, once the round is durable. An event that names nobody is of who has asked."""
+        self.said.append(event if event.who is not None else replace(event, who=self.by))
+
+    def _note(self, change: PartitionChange) -> None:
+        before = self.get(change.topic, change.partition)
+        if before is not None and reassigned(before, change.value):
+            self.said.append(Decided(change.topic, change.partition, before, change.value, self.by))

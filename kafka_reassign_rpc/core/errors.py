@@ -5,6 +5,7 @@ The wire takes `code` and `str(error)` as they stand, so there is one mapping an
 Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
 
+import re
 from typing import ClassVar
 
 
@@ -21,6 +22,11 @@ class KafkaError(Exception):
     @property
     def message(self) -> str:
         return str(self)
+
+    @property
+    def name(self) -> str:
+        """As Kafka spells it: INVALID_REPLICA_ASSIGNMENT."""
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).upper()
 
 
 def _error(name: str, code: int, default_message: str, *, retriable: bool = False) -> type[KafkaError]:

@@ -194,7 +194,7 @@ class BatchController(Controller):
         self.commit(view, crash)
 
     def settle(self, view: View) -> None:
-        for _ in settle(Round(view, {}), []):
+        for _ in settle(Round(view, {})):
             pass
         self.unclean_asked |= view.batch.cancelled is not None and any(
             not any(map(self.cluster.is_live, (*value.origin, *value.adding)))

@@ -1,0 +1,200 @@
+"""What was decided, by whom, as events: for the event log, for operators, for the counts that metrics show.
+
+A decision about a partition's assignment is noted by `View.add`; whatever else somebody has to be told (an entry that
+is refused, a throttle that is set) is said with `View.report`. Both become events here, once their round is durable:
+
+    the partition before      after                                  event(s)
+    at rest                   moving                                 move.started
+    at rest                   at rest, other replicas or order       move.started, move.completed
+    moving                    moving, another target                 move.retargeted
+    moving                    at rest, with the target               move.completed
+    moving                    at rest, with the original replicas    move.cancelled
+    moving                    at rest, with others                   move.retargeted, move.completed
+
+A move that a stock controller has started, or the controller before this one, is known by its id alone: it has the
+events of what happens to it from then on. What is read of the cluster (brokers, the guard) becomes events by
+`News`, however it came to be known.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import guard
+from kafka_reassign_rpc.core.assignment import cancel
+from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.model import Broker, Cluster, Partition
+
+CONTROLLER = "controller"
+"""Who decides what nobody has asked for: that a move is over, for one."""
+
+REFUSALS = 100
+"""Refused partitions of one request that have an event each; the others share one for each topic and error."""
+
+SLICE = 200
+"""Events between two `yield`s where many are made."""
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
+    """One line of the event log, but for when and where it was written.
+
+    event       what happened: "move.started", "entry.refused", …
+    id          czxid of the move record
+    route       by which the move came (see `Move`)
+    who         who asked: a client ("User:alice as admin-1 from 10.0.0.7"), "znode /admin/…", "controller"
+    reason      free text; the error, where something was refused
+    target, original, replicas   the move's, and what stands after the event
+    bytes, broker                where the event is about a rate, a size, a broker
+    """
+
+    event: str
+    topic: str | None = None
+    partition: int | None = None
+    id: int | None = None
+    route: str | None = None
+    who: str | None = None
+    reason: str | None = None
+    target: tuple[int, ...] | None = None
+    original: tuple[int, ...] | None = None
+    replicas: tuple[int, ...] | None = None
+    bytes: int | None = None
+    broker: int | None = None
+
+
+class Decided(NamedTuple):
+    """A partition before and after a decision about its assignment, and who has asked for that."""
+
+    topic: str
+    partition: int
+    before: Partition
+    after: Partition
+    who: str
+
+
+Said = Decided | Event
+"""What a round notes, in its order."""
+
+Made = Iterable[tuple[str, int, Partition | None, Partition]]
+"""Partitions before and after a commit (`core.replay.Changed`): moves have their ids then."""
+
+
+def reassigned(before: Partition, after: Partition) -> bool:
+    """Whether a new value is a decision about the assignment, and not about leader or ISR alone."""
+    return (before.replicas, before.adding, before.removing) != (after.replicas, after.adding, after.removing)
+
+
+def events_of(said: Iterable[Said], made: Made) -> Iterator[Event]:
+    """A durable round's events, in the order of its decisions."""
+    ids = {(topic, index): after.move.id for topic, index, _, after in made if after.move is not None}
+    for one in said:
+        if isinstance(one, Event):
+            yield one
+        else:
+            yield from _of_move(one, ids)
+
+
+def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
+    """What was made durable of a round whose commit was lost: what stands in the cluster as it was read again since.
+
+    The rest is decided again, and noted again then. An entry that was refused is not there any more to be refused.
+    """
+    decided: dict[tuple[str, int], list[Decided]] = {}
+    for one in said:
+        if isinstance(one, Decided):
+            decided.setdefault((one.topic, one.partition), []).append(one)
+        elif one.event == "entry.refused" and not _in_batch(cluster, one.topic, one.partition):
+            yield one
+    for (topic, index), ones in decided.items():
+        first, last, standing = ones[0].before, ones[-1].after, cluster.get(topic, index)
+        if standing is None or reassigned(standing, last):
+            continue
+        if reassigned(first, last) or standing.leader_epoch >= last.leader_epoch:
+            for one in ones:
+                move = one.after.move and standing.move
+                yield one if move is None else one._replace(after=replace(one.after, move=move))
+
+
+def _in_batch(cluster: Cluster, topic: str | None, partition: int | None) -> bool:
+    """Also where it is not about one entry: whoever found that says it again."""
+    if topic is None or partition is None:
+        return True
+    return cluster.batch is not None and (topic, partition) in cluster.batch.entries
+
+
+def _of_move(one: Decided, ids: Mapping[tuple[str, int], int]) -> Iterator[Event]:
+    topic, partition, before, after, who = one
+    moves, moved = after.is_moving, before.is_moving
+    known = after.move or before.move
+    id_ = None if known is None else known.id if known.id >= 0 else ids.get((topic, partition))
+    original = cancel(before).replicas
+
+    def event(name: str, who: str, target: tuple[int, ...]) -> Event:
+        return Event(name, topic, partition, id_, who=who, target=target, original=original, replicas=after.replicas)
+
+    if moves:
+        if not moved:
+            yield event("move.started", who, after.target)
+        elif before.target != after.target:
+            yield event("move.retargeted", who, after.target)
+        return
+    if moved and after.replicas == original:
+        yield event("move.cancelled", who, before.target)
+        return
+    if not moved or after.replicas != before.target:
+        yield event("move.retargeted" if moved else "move.started", who, after.target)
+    yield event("move.completed", CONTROLLER, after.target)
+
+
+class Refusals:
+    """The partitions of one request that are refused: `REFUSALS` of them one by one, the others by topic and error."""
+
+    def __init__(self, who: str) -> None:
+        self._who = who
+        self._events: list[Event] = []
+        self._others: dict[tuple[str, str], list[KafkaError | int]] = {}
+
+    def add(self, topic: str, partition: int, target: tuple[int, ...] | None, error: KafkaError) -> None:
+        if len(self._events) < REFUSALS:
+            reason = f"{error.name}: {error}"
+            self._events.append(Event("move.refused", topic, partition, who=self._who, reason=reason, target=target))
+        else:
+            self._others.setdefault((topic, error.name), [error]).append(partition)
+
+    def events(self) -> Iterator[Event]:
+        yield from self._events
+        for (topic, name), (error, *partitions) in self._others.items():
+            reason = f"{len(partitions)} more partitions, the first of them {partitions[0]}: {name}: {error}"
+            yield Event("move.refused", topic, who=self._who, reason=reason)
+
+
+class News:
+    """What has changed since the last look about what is read, not decided: which brokers live, whether the guard
+    is closed."""
+
+    def __init__(self) -> None:
+        self._brokers: Mapping[int, Broker] | None = None
+        self._closed: str | None = None
+
+    def of(self, cluster: Cluster) -> Iterator[Event]:
+        """The first look at a cluster finds no broker lost or back, but says so where the guard is closed."""
+        if cluster.brokers is not self._brokers:
+            if self._brokers is not None:
+                yield from _brokers(self._brokers, cluster.brokers)
+            self._brokers = cluster.brokers
+        closed = guard.closed(cluster)
+        reason = None if closed is None else str(closed)
+        if reason != self._closed:
+            self._closed = reason
+            yield Event("guard.opened") if reason is None else Event("guard.closed", reason=reason)
+
+
+def _brokers(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
+    for id_ in sorted(before.keys() | after.keys()):
+        if id_ not in after:
+            yield Event("broker.lost", broker=id_)
+        elif id_ not in before:
+            yield Event("broker.returned", broker=id_)
+        elif before[id_].epoch != after[id_].epoch:
+            yield Event("broker.returned", broker=id_, reason="it has registered anew")

@@ -1,0 +1,169 @@
+"""Events from decisions: what they are called, who has asked, which id they carry."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import history
+from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.batch import Batch, Entry
+from kafka_reassign_rpc.core.changes import PartitionChange, TopicDeletionStarted, View
+from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
+from kafka_reassign_rpc.core.history import Decided, Event, News, Refusals, events_of, kept
+from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.replay import Applied, Durable, put_partition, replay
+from tests.core.build import TOPIC, broker, cluster, moving, standing, view
+
+ALICE = "User:alice as admin-1 from 10.0.0.7"
+
+
+def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
+    return [(event.event, event.who, event.id) for event in made]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (standing(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE, 400)]),
+        (
+            standing(1, 2),
+            standing(2, 1),
+            [("move.started", ALICE, None), ("move.completed", "controller", None)],
+        ),
+        (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE, 400)]),
+        (moving((1, 2), (3, 2)), standing(3, 2), [("move.completed", "controller", 400)]),
+        (moving((1, 2), (3, 2)), standing(1, 2), [("move.cancelled", ALICE, 400)]),
+        (
+            moving((1, 2), (3, 2)),
+            standing(2),
+            [("move.retargeted", ALICE, 400), ("move.completed", "controller", 400)],
+        ),
+        (moving((1, 2), (3, 2), recorded=False), standing(2, 1), [("move.cancelled", ALICE, None)]),
+    ],
+)
+def test_sv_7_what_a_decision_is_called_follows_from_what_stood_and_what_stands(
+    before: Partition, after: Partition, expected: list[tuple[str, str | None, int | None]]
+) -> None:
+    assert seen(list(events_of([Decided(TOPIC, 0, before, after, ALICE)], []))) == expected
+
+
+def test_sv_7_an_event_says_what_the_move_is_about() -> None:
+    (started,) = events_of([Decided(TOPIC, 3, standing(1, 2), moving((1, 2), (3, 2)), ALICE)], [])
+    assert started == Event(
+        "move.started", TOPIC, 3, 400, who=ALICE, target=(3, 2), original=(1, 2), replicas=(3, 2, 1)
+    )
+    (back,) = events_of([Decided(TOPIC, 3, moving((1, 2), (3, 2)), standing(1, 2), ALICE)], [])
+    assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))
+
+
+def decide(here: View, target: tuple[int, ...] | None, by: str = ALICE) -> KafkaError | None:
+    here.by = by
+    error, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=True)
+    for change in changes:
+        here.add(change)
+    return error
+
+
+def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_that_it_got() -> None:
+    here = view(standing(1, 2))
+    decide(here, (3, 2))
+    decide(here, (4, 2), by="bob")
+    decide(here, None, by="carol")
+    decide(here, (5, 2), by="dave")
+    applied = Applied()
+    for _ in replay(here.cluster, here, {TopicPartition(TOPIC, 0): Durable(5, 77, 1)}, 9, applied):
+        pass
+    assert seen(list(events_of(here.said, applied.partitions))) == [
+        ("move.started", ALICE, 77),
+        ("move.retargeted", "bob", 77),
+        ("move.cancelled", "carol", 77),
+        ("move.started", "dave", 77),
+    ]
+
+
+def test_sv_7_what_concerns_leader_and_isr_alone_is_no_decision_about_the_assignment() -> None:
+    here = view(standing(1, 2), moving((1, 2), (3, 2)))
+    for index in (0, 1):
+        stands = here.get(TOPIC, index)
+        assert stands is not None
+        here.add(PartitionChange(TOPIC, index, replace(stands, leader=2, isr=(2,), leader_epoch=9)))
+    assert here.said == []
+    assert decide(here, (1, 2)) is None
+    assert here.said == [], "it stands already"
+
+
+def test_sv_7_a_topic_that_goes_is_reported_with_who_has_asked() -> None:
+    here = view(standing(1, 2))
+    here.by = ALICE
+    here.add(TopicDeletionStarted(TOPIC))
+    here.report(Event("entry.refused", TOPIC, 0, who="znode /x"))
+    assert list(events_of(here.said, [])) == [
+        Event("topic.deleted", TOPIC, who=ALICE),
+        Event("entry.refused", TOPIC, 0, who="znode /x"),
+    ]
+
+
+def test_sv_7_of_a_lost_commit_only_what_stands_is_reported() -> None:
+    here = view(standing(1, 2))
+    decide(here, (3, 2))
+    unchanged = here.cluster
+    assert list(kept(here.said, unchanged)) == []
+
+    durable = cluster(replace(moving((1, 2), (3, 2)), move=Move((3, 2), (1, 2), id=88)))
+    assert seen(list(events_of(kept(here.said, durable), []))) == [("move.started", ALICE, 88)]
+
+    decide(here, None)
+    assert list(kept(here.said, durable)) == [], "half of a round: the cancel is decided again"
+    assert list(kept(here.said, unchanged)) == [], "nothing is there of it, or all of it: the leader epoch tells"
+    put_partition(unchanged, unchanged.topics[TOPIC], 0, standing(1, 2, epoch=7))
+    assert seen(list(events_of(kept(here.said, unchanged), []))) == [
+        ("move.started", ALICE, None),
+        ("move.cancelled", ALICE, None),
+    ]
+    assert list(kept(here.said, Cluster())) == [], "the topic is gone"
+
+
+def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -> None:
+    refused = Event("entry.refused", TOPIC, 0, who="znode", reason="no")
+    here = cluster(standing(1, 2))
+    here.batch = Batch({(TOPIC, 0): Entry((3, 4))})
+    assert list(kept([refused], here)) == [], "it will be refused again"
+    here.batch = None
+    assert list(kept([refused], here)) == [refused]
+    assert list(kept([Event("entry.refused", reason="entry 4"), Event("batch.cancelled")], here)) == []
+
+
+def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_error() -> None:
+    refusals = Refusals(ALICE)
+    for index in range(10_000):
+        error = NoReassignmentInProgress() if index % 2 else InvalidReplicaAssignment("not alive")
+        refusals.add(f"t{index % 2}", index, None if index % 2 else (9,), error)
+    made = list(refusals.events())
+    assert len(made) == history.REFUSALS + 2
+    assert made[0] == Event(
+        "move.refused", "t0", 0, who=ALICE, reason="INVALID_REPLICA_ASSIGNMENT: not alive", target=(9,)
+    )
+    assert made[-1].topic == "t1"
+    assert made[-1].reason is not None
+    assert made[-1].reason.startswith("4950 more partitions, the first of them 101: NO_REASSIGNMENT_IN_PROGRESS: ")
+    assert {event.who for event in made} == {ALICE}
+
+
+def test_sv_7_brokers_and_the_guard_are_news_once() -> None:
+    news = News()
+    here = cluster(standing(1, 2), live=(1, 2, 3))
+    assert list(news.of(here)) == []
+    here.brokers = {1: broker(1), 3: broker(3, epoch=900), 4: broker(4)}
+    here.guarded = True
+    made = list(news.of(here))
+    assert [(event.event, event.broker) for event in made] == [
+        ("broker.lost", 2),
+        ("broker.returned", 3),
+        ("broker.returned", 4),
+        ("guard.closed", None),
+    ]
+    assert made[-1].reason is not None
+    assert "/admin/reassign_cancel exists" in made[-1].reason
+    here.brokers = dict(here.brokers)
+    assert list(news.of(here)) == []
+    here.guarded = False
+    assert [event.event for event in news.of(here)] == ["guard.opened"]
