@@ -301,3 +301,15 @@ class ConfigsSeen(Command[None]):
         replay.configs_seen(work.view.cluster, self._kind, self._configs)
         self.answer(None)
         yield
+
+
+class SizesSeen(Command[None]):
+    """Bytes of partitions' leader replicas, as brokers have told them; None where nobody needs them any more."""
+
+    def __init__(self, sizes: Mapping[TopicPartition, int | None]) -> None:
+        super().__init__()
+        self._sizes = sizes
+
+    def decide(self, work: Round) -> Iterator[None]:
+        yield from replay.sizes_seen(work.view.cluster, self._sizes)
+        self.answer(None)

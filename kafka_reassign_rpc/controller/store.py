@@ -68,6 +68,8 @@ class Store:
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
+        lost = {topic.name for topic in gone}
+        fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
         for field in cluster.__struct_fields__:
             setattr(cluster, field, getattr(fresh, field))
         return gone

@@ -149,6 +149,9 @@ class Cluster(msgspec.Struct):
     """`/admin/cancel_reassignment_in_progress`, where it exists and has not been carried out."""
     cancelled: int = -1
     """The id of the last one that was carried out."""
+    sizes: dict[TopicPartition, int] = {}
+    """Bytes of the leader's replica, of partitions that move or wait to move, where a broker has told them. Soft
+    state: no failover keeps it, and what it says is as old as the last sample."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
         """The partition, or None where there is none (or its topic is being deleted, or its state is garbage)."""

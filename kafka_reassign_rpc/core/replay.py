@@ -249,6 +249,8 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     cluster.unreadable.pop(name, None)
     if configs:
         cluster.topic_configs.pop(name, None)
+        for index in topic.partitions if topic is not None and cluster.sizes else ():
+            cluster.sizes.pop(TopicPartition(name, index), None)
     if topic is not None and topic.id is not None and cluster.topic_names.get(topic.id) == name:
         del cluster.topic_names[topic.id]
 
@@ -311,3 +313,17 @@ def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str,
             known[name] = dict(values)
         else:
             known.pop(name, None)
+
+
+def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> Iterator[None]:
+    """Put in what brokers say of the sizes of partitions (None: no longer of interest), yielding every `SLICE`.
+
+    A partition whose topic is gone by now is passed over.
+    """
+    for count, (name, size) in enumerate(sizes.items(), 1):
+        if size is None or cluster.get(*name) is None:
+            cluster.sizes.pop(name, None)
+        else:
+            cluster.sizes[name] = size
+        if count % SLICE == 0:
+            yield

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.controller import store
+from kafka_reassign_rpc.controller import commands, store
 from kafka_reassign_rpc.core.errors import PolicyViolation
+from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.ops import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
@@ -235,3 +236,20 @@ async def test_455_2_the_spelling_of_the_proposal_is_read(zk: ZooKeeper, zk_conn
         assert await records(zk) == {("t", 0)}, "a controller that takes over records the origin"
         await controller.settle()
         assert (await topic_json(zk, "t"))["partitions"] == {"0": [3, 1]}
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_13_sizes_write_nothing_and_stay_when_the_cluster_is_read_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (1, 2)})
+
+    async with office(zk_connect) as controller:
+        seen = {TopicPartition("t", 0): 10, TopicPartition("gone", 0): 7}
+        await controller.loop.submit(commands.SizesSeen(seen))
+        assert controller.cluster.sizes == {("t", 0): 10}
+        assert controller.zk.transactions == []
+
+        await zk.set(paths.topic("t"), (await zk.get(paths.topic("t")))[0])
+        assert await controller.alter({("t", 0): (3, 4)}) == {("t", 0): None}
+        assert controller.cluster.sizes == {("t", 0): 10}

@@ -141,3 +141,17 @@ def test_configs_come_and_go() -> None:
     assert (here.topic_config(TOPIC, "a", ""), here.topic_config(TOPIC, "b", "")) == ("1", "3")
     replay.configs_seen(here, "topics", {TOPIC: {}})
     assert here.topic_config(TOPIC, "a", "") == "2"
+
+
+def test_236_13_sizes_are_put_in_kept_when_a_topic_is_read_again_and_go_with_their_topic() -> None:
+    here = cluster(*[standing(1, 2)] * 500)
+    every = {TopicPartition(TOPIC, index): 10 * index for index in range(500)}
+    assert len(list(replay.sizes_seen(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
+    assert here.sizes == every
+    list(replay.sizes_seen(here, {TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
+    assert here.sizes.pop(TopicPartition(TOPIC, 1)) == 11
+    assert TopicPartition(TOPIC, 0) not in here.sizes
+    replay.put_topic(here, TOPIC, TOPIC_ID, dict(here.topics[TOPIC].partitions), version=4)
+    assert len(here.sizes) == 498
+    replay.remove_topic(here, TOPIC)
+    assert here.sizes == {}
