@@ -5,7 +5,7 @@ leader first. A move replaces the last replica by the next neighbour; the move b
 """
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
@@ -59,6 +59,15 @@ def created(answer: bytes) -> list[tuple[str, int]]:
 def alter(topics: Mapping[str, int], replicas: int, *, back: bool = False) -> bytes:
     """One Alter of every partition of these topics (name -> partitions)."""
     place = home if back else away
+    return _alter(topics, lambda index: place(index, replicas))
+
+
+def cancel(topics: Mapping[str, int]) -> bytes:
+    """One Alter that cancels the move of every partition of these topics."""
+    return _alter(topics, lambda _: None)
+
+
+def _alter(topics: Mapping[str, int], target: Callable[[int], list[int] | None]) -> bytes:
     body = AlterPartitionReassignmentsRequest(
         version=0,
         timeout_ms=_TIMEOUT_MS,
@@ -68,7 +77,7 @@ def alter(topics: Mapping[str, int], replicas: int, *, back: bool = False) -> by
                 name=name,
                 partitions=[
                     AlterPartitionReassignmentsRequest.ReassignableTopic.ReassignablePartition(
-                        version=0, partition_index=index, replicas=place(index, replicas)
+                        version=0, partition_index=index, replicas=target(index)
                     )
                     for index in range(count)
                 ],

@@ -1,0 +1,111 @@
+"""Cancelling everything in flight: by one request, and by the znode of KIP-236 for what came through a znode."""
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from benchmarks import frames
+from benchmarks.client import Address, Pings, Wire
+from benchmarks.cluster import Cluster, controlling, spread
+from benchmarks.listing import BANDWIDTH, BYTES, put_in_flight
+from benchmarks.tables import duration, middle, ratio, show
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+REPLICAS = 3
+SIZES = (1_000, 10_000)
+PER_TOPIC = 100
+ROUNDS = 3
+BOUND_S = 300.0
+PAUSE_S = 3.0
+HEAD = (
+    "in flight", "cancel answered", "longest wait of others", "stock", "ratio", "taken up from the znode",
+    "cancelled by the znode",
+)  # fmt: skip
+
+
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    rows = []
+    for size in SIZES[:1] if quick else SIZES:
+        async with Cluster(zookeeper, f"cancel-{size}", directory, bandwidth=BANDWIDTH) as cluster:
+            rows.append(await _one(cluster, spread(size, size // PER_TOPIC, "t")))
+            print(f"  cancel: {rows[-1]}", flush=True)
+    return show(
+        f"cancel: all moves in flight at once, {PER_TOPIC} partitions in each topic (medians of {ROUNDS})",
+        HEAD,
+        rows,
+        [
+            "by the znode: from the creation of /admin/reassign_partitions until all its entries move,",
+            "and from the creation of /admin/cancel_reassignment_in_progress until both znodes are gone",
+        ],
+    )
+
+
+async def _one(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
+    server = await cluster.server()
+    await cluster.create(server.address, topics, REPLICAS, BYTES)
+    ours, worst = await asyncio.to_thread(measure, server.address, topics, ROUNDS)
+    taken, rolled_back = [], []
+    async with ZooKeeper(cluster.zookeeper) as zk:
+        for _ in range(ROUNDS):
+            up, back = await _by_znode(zk, topics)
+            taken.append(up)
+            rolled_back.append(back)
+            await asyncio.sleep(PAUSE_S)
+    await server.stop()
+    stock = await cluster.stock()
+    await controlling(stock.where)
+    theirs, _ = await asyncio.to_thread(measure, stock.where, topics, 1)
+    return [
+        f"{sum(topics.values()):,}", duration(middle(ours)), duration(middle(worst)), duration(middle(theirs)),
+        ratio(middle(theirs), middle(ours)), duration(middle(taken)), duration(middle(rolled_back)),
+    ]  # fmt: skip
+
+
+def measure(address: Address, topics: Mapping[str, int], rounds: int) -> tuple[list[float], list[float]]:
+    """Seconds until a cancel of all moves is answered, and the longest wait of other clients meanwhile."""
+    size = sum(topics.values())
+    start, cancel = frames.alter(topics, REPLICAS), frames.cancel(topics)
+    answered, worst = [], []
+    for _ in range(rounds):
+        put_in_flight(address, start, size)
+        time.sleep(PAUSE_S)  # brokers are being told
+        with Wire(address, BOUND_S) as wire, Pings(address) as pings:
+            begun = time.perf_counter()
+            answer = wire.ask(cancel)
+            answered.append(time.perf_counter() - begun)
+        worst.append(pings.result.worst)
+        if frames.accepted(answer) != size:
+            raise RuntimeError("the cancel did not take all partitions")
+        time.sleep(PAUSE_S)
+    return answered, worst
+
+
+async def _by_znode(zk: ZooKeeper, topics: Mapping[str, int]) -> tuple[float, float]:
+    entries = [
+        {"topic": name, "partition": index, "replicas": frames.away(index, REPLICAS)}
+        for name, count in topics.items()
+        for index in range(count)
+    ]
+    data = json.dumps({"version": 1, "partitions": entries}, separators=(",", ":")).encode()
+    begun = time.perf_counter()
+    await zk.create(paths.REASSIGN_PARTITIONS, data)
+    await _until(lambda held: held is not None and held.count(b"original_replicas") == len(entries), zk)
+    taken_up = time.perf_counter() - begun
+    await asyncio.sleep(PAUSE_S)
+    begun = time.perf_counter()
+    await zk.create(paths.CANCEL_IN_PROGRESS, b"")
+    await _until(lambda held: held is None, zk)
+    while await zk.exists(paths.CANCEL_IN_PROGRESS) is not None:
+        await asyncio.sleep(0.01)
+    return taken_up, time.perf_counter() - begun
+
+
+async def _until(holds: Callable[[bytes | None], bool], zk: ZooKeeper) -> None:
+    while True:
+        (found,) = await zk.multi_get([paths.REASSIGN_PARTITIONS])
+        if holds(None if found is None else found[0]):
+            return
+        await asyncio.sleep(0.05)
