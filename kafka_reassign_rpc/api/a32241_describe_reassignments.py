@@ -4,6 +4,7 @@ Behaviour   a move that is not (any more) the current one of its partition is le
             throttles are those that topic and broker configs put on the leader and on each replica of the
             target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any other node.
             Tagged fields name the topic and the partition, which the proposal leaves to the client's memory.
+            Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
 ACL         DESCRIBE on the cluster.
 """
 
@@ -21,10 +22,20 @@ _Description = DescribeReassignmentsResponse.ReassignmentDescription
 _Replica = _Description.NewlyAssignedReplica
 
 
-def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     controller = active_controller(node)
     if controller is None:
         raise NotController
+    if not request.topic_reassignments:
+        closed = await controller.closed()
+        return DescribeReassignmentsResponse(
+            version=0,
+            throttle_time_ms=0,
+            error_code=0,
+            error_message=None,
+            descriptions=[],
+            closed=None if closed is None else closed.message,
+        )
     asked = {
         topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
         for topic in request.topic_reassignments

@@ -164,6 +164,9 @@ class ControllerPort(Protocol):
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
         """Partitions with a move in flight, by topic: all, or those among `wanted`. Topics without any are left out."""
 
+    async def closed(self) -> KafkaError | None:
+        """Why no new move may start, or None where one may. Heeds all that was written before the question."""
+
     def throttles(self, topic: str) -> TopicThrottles:
         """The replication throttles of a topic, as topic and broker configs say."""
 

@@ -11,7 +11,9 @@ AsyncReassignmentClient has the same calls for asyncio.
 from kafka_reassign_rpc.client.aio import AsyncReassignmentClient
 from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.model import (
+    MOVING,
     NO_THROTTLE,
+    WAITING,
     LogDirs,
     Node,
     PartitionInfo,
@@ -27,7 +29,9 @@ from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import TopicPartition
 
 __all__ = [
+    "MOVING",
     "NO_THROTTLE",
+    "WAITING",
     "AsyncReassignmentClient",
     "KafkaError",
     "LogDirs",

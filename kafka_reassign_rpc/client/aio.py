@@ -7,7 +7,7 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, moves, throttles
+from kafka_reassign_rpc.client import cluster, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -81,6 +81,7 @@ class AsyncReassignmentClient:
         *,
         allow_replication_factor_change: bool = True,
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
+        queue: bool = False,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.alter_partition_reassignments."""
@@ -89,6 +90,7 @@ class AsyncReassignmentClient:
             targets,
             allow_replication_factor_change=allow_replication_factor_change,
             expected_replicas=expected_replicas,
+            queue=queue,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -105,6 +107,22 @@ class AsyncReassignmentClient:
     async def can_compare_replicas(self) -> bool:
         """See ReassignmentClient.can_compare_replicas."""
         return await self._run(moves.can_compare_replicas)
+
+    async def can_queue(self) -> bool:
+        """See ReassignmentClient.can_queue."""
+        return await self._run(moves.can_queue)
+
+    async def why_disabled(self) -> str | None:
+        """See ReassignmentClient.why_disabled."""
+        return await self._run(switch.why_disabled, self._timeout_ms)
+
+    async def enable(self) -> str | None:
+        """See ReassignmentClient.enable."""
+        return await self._run(switch.set_enabled, True, self._timeout_ms)
+
+    async def disable(self) -> str | None:
+        """See ReassignmentClient.disable."""
+        return await self._run(switch.set_enabled, False, self._timeout_ms)
 
     async def describe_cluster(self) -> list[Node]:
         """See ReassignmentClient.describe_cluster."""

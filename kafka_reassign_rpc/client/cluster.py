@@ -22,7 +22,7 @@ BROKER = 4
 SET, DELETE = 0, 1
 
 Resource = tuple[int, str]
-"""Kind (TOPIC or BROKER) and name."""
+"""Kind (TOPIC or BROKER) and name; the BROKER "" is all of them."""
 Changes = Mapping[Resource, Mapping[str, str | None]]
 """What to set; None deletes."""
 
@@ -70,10 +70,10 @@ async def change_configs(link: Link, changes: Changes) -> dict[Resource, KafkaEr
     """
     rounds: dict[int | None, list[Resource]] = {}
     for resource in changes:
-        rounds.setdefault(int(resource[1]) if resource[0] == BROKER else None, []).append(resource)
+        rounds.setdefault(int(resource[1]) if resource[0] == BROKER and resource[1] else None, []).append(resource)
     results: dict[Resource, KafkaError | None] = {}
     for node, resources in rounds.items():
-        request = _config_request({resource: changes[resource] for resource in resources})
+        request = config_request({resource: changes[resource] for resource in resources})
         cls = IncrementalAlterConfigsRequest
         try:
             if node is None:
@@ -88,7 +88,8 @@ async def change_configs(link: Link, changes: Changes) -> dict[Resource, KafkaEr
     return results
 
 
-def _config_request(changes: Changes) -> Any:
+def config_request(changes: Changes) -> Any:
+    """IncrementalAlterConfigs."""
     resource_class = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(
         resources=[

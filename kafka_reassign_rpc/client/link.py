@@ -62,9 +62,13 @@ class Link:
 
         return await self._patiently(this_one, build, cls, changes=changes)
 
-    async def ask_controller(self, build: Build, cls: Any, *, changes: bool = False) -> Any:
-        """Ask the controller, wherever it goes, until the time is up. The answer has a top-level error code."""
-        return await self._patiently(self._find_controller, build, cls, changes=changes, retried=NOT_CONTROLLER)
+    async def ask_controller(self, build: Build, cls: Any, *, changes: bool = False, any_can: bool = False) -> Any:
+        """Ask the controller, wherever it goes, until the time is up. The answer has a top-level error code.
+
+        `any_can`: any node could answer it, so nothing in the answer says that the node is not the controller.
+        """
+        retried = None if any_can else NOT_CONTROLLER
+        return await self._patiently(self._find_controller, build, cls, changes=changes, retried=retried)
 
     async def controller_serves(self, cls: Any) -> int:
         """The highest version of an API that the controller serves and we know; -1 for none."""

@@ -9,6 +9,10 @@ NO_THROTTLE = 2**63 - 1
 """The throttle that KIP-240 reports where none applies, bytes/s."""
 
 
+MOVING, WAITING = "moving", "waiting"
+"""The states of a listed move."""
+
+
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 
@@ -63,16 +67,27 @@ class ReassignmentDescription:
 
 @dataclass(frozen=True)
 class PartitionReassignment:
-    """A moving partition as KIP-455 lists it: the target, then what is to be removed."""
+    """A moving partition as KIP-455 lists it: the target, then what is to be removed; or a move that waits.
+
+    id      what tells the move from any other (KIP-240); -1 where the server gives none, or it waits
+    state   MOVING, or WAITING for what stands in the server's queue (KIP-236): `replicas` are then those that stand
+    """
 
     replicas: tuple[int, ...]
     adding_replicas: tuple[int, ...] = ()
     removing_replicas: tuple[int, ...] = ()
+    id: int = -1
+    state: str = MOVING
+
+    @property
+    def is_waiting(self) -> bool:
+        return self.state == WAITING
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas once the move is over."""
-        return tuple(broker for broker in self.replicas if broker not in self.removing_replicas)
+        """The replicas once the move is over; of one that waits, not necessarily in this order."""
+        coming = self.adding_replicas if self.is_waiting else ()
+        return tuple(broker for broker in (*self.replicas, *coming) if broker not in self.removing_replicas)
 
     @property
     def sources(self) -> frozenset[int]:

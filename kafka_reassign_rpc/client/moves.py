@@ -23,6 +23,9 @@ NO_GUARD = (
 NO_EXPECTATIONS = (
     "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
 )
+NO_QUEUE = (
+    "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. Nothing was sent."
+)
 NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
 
 Moved = TypeVar("Moved", bound=tuple[str, int])
@@ -38,7 +41,7 @@ _Partition = _Topic.ReassignablePartition
 
 
 async def list_reassignments(link: Link, partitions: Partitions | None, timeout_ms: int) -> list[Reassignment]:
-    await _require(link, ListReassignmentsRequest, NO_IDENTITIES)
+    await require(link, ListReassignmentsRequest, NO_IDENTITIES)
     wanted = None
     if partitions is not None:
         wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
@@ -61,8 +64,10 @@ async def describe_reassignments(
     if reassignments is None:
         reassignments = await list_reassignments(link, None, timeout_ms)
     else:
-        await _require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
+        await require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
     wanted = list(reassignments)
+    if not wanted:
+        return {}
     topics: dict[str, list[Any]] = {}
     for one in wanted:
         topics.setdefault(one.topic_partition.topic, []).append(
@@ -108,7 +113,11 @@ async def list_partition_reassignments(
     raise_for(answer.error_code, answer.error_message)
     return {
         TopicPartition(topic.name, one.partition_index): PartitionReassignment(
-            tuple(one.replicas), tuple(one.adding_replicas), tuple(one.removing_replicas)
+            replicas=tuple(one.replicas),
+            adding_replicas=tuple(one.adding_replicas),
+            removing_replicas=tuple(one.removing_replicas),
+            id=one.reassignment_id,
+            state=one.state,
         )
         for topic in answer.topics
         for one in topic.partitions
@@ -120,6 +129,14 @@ async def can_forbid_replication_factor_change(link: Link) -> bool:
 
 
 async def can_compare_replicas(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def can_queue(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def _is_ours(link: Link) -> bool:
     """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
     return await link.controller_serves(DescribeReassignmentsRequest) >= 0
 
@@ -130,6 +147,7 @@ async def alter_partition_reassignments(
     *,
     allow_replication_factor_change: bool,
     expected_replicas: Mapping[Expected, Sequence[int]] | None,
+    queue: bool,
     timeout_ms: int,
 ) -> Results:
     if not targets:
@@ -138,6 +156,8 @@ async def alter_partition_reassignments(
         raise UnsupportedHere(NO_GUARD)
     if expected_replicas and not await can_compare_replicas(link):
         raise UnsupportedHere(NO_EXPECTATIONS)
+    if queue and not await can_queue(link):
+        raise UnsupportedHere(NO_QUEUE)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> Any:
@@ -157,6 +177,7 @@ async def alter_partition_reassignments(
             timeout_ms=timeout_ms,
             allow_replication_factor_change=allow_replication_factor_change,
             topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+            queue=queue,
         )
 
     answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
@@ -175,6 +196,7 @@ def by_topic(partitions: Partitions) -> dict[str, list[int]]:
     return topics
 
 
-async def _require(link: Link, cls: Any, otherwise: str) -> None:
+async def require(link: Link, cls: Any, otherwise: str) -> None:
+    """Raises UnsupportedHere, with these words, where the controller does not serve this API."""
     if await link.controller_serves(cls) < 0:
         raise UnsupportedHere(otherwise)

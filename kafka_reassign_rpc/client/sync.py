@@ -6,7 +6,7 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, moves, throttles
+from kafka_reassign_rpc.client import cluster, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -67,7 +67,10 @@ class ReassignmentClient:
     def list_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]] | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
-        """The moving partitions (KIP-455), all of them or of those given; any Kafka from 2.4 on."""
+        """The moving partitions (KIP-455), all of them or of those given; any Kafka from 2.4 on.
+
+        Our server lists moves that wait in its queue as well: see PartitionReassignment.state.
+        """
         return self._run(moves.list_partition_reassignments, partitions, self._timeout_ms)
 
     def alter_partition_reassignments(
@@ -76,6 +79,7 @@ class ReassignmentClient:
         *,
         allow_replication_factor_change: bool = True,
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
+        queue: bool = False,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """Start moves (KIP-455): partition -> its replicas from then on, preferred leader first; None cancels.
@@ -83,15 +87,18 @@ class ReassignmentClient:
         allow_replication_factor_change   False: refuse what changes the number of replicas (KIP-860)
         expected_replicas                 what the caller believes stands there now, in order; a partition where
                                           something else does is refused and told what
+        queue                             True: the moves join the server's queue (KIP-236) and start when it is
+                                          their turn; accepted is what has its place there
 
         Returns what became of each partition: None, or its error. Raises UnsupportedHere, with nothing sent, where
-        the controller does not know one of the two guards.
+        the controller knows no queue or not one of the two guards.
         """
         return self._run(
             moves.alter_partition_reassignments,
             targets,
             allow_replication_factor_change=allow_replication_factor_change,
             expected_replicas=expected_replicas,
+            queue=queue,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -108,6 +115,33 @@ class ReassignmentClient:
     def can_compare_replicas(self) -> bool:
         """Whether the controller is our server, which understands `expected_replicas`."""
         return self._run(moves.can_compare_replicas)
+
+    def can_queue(self) -> bool:
+        """Whether the controller is our server, which understands `queue`."""
+        return self._run(moves.can_queue)
+
+    def why_disabled(self) -> str | None:
+        """Why no new move may start (KIP-236's guard), in words; None where one may.
+
+        Raises UnsupportedHere where the controller is not our server.
+        """
+        return self._run(switch.why_disabled, self._timeout_ms)
+
+    def enable(self) -> str | None:
+        """Let new moves start again: take `partition.reassignments.enabled=false` away for the whole cluster.
+
+        Returns why none may start all the same (the znode `/admin/reassign_cancel` exists), or None. Raises
+        UnsupportedHere where the controller is not our server.
+        """
+        return self._run(switch.set_enabled, True, self._timeout_ms)
+
+    def disable(self) -> str | None:
+        """Let no new move start, by whatever route; cancels go through, and what moves goes on (KIP-236).
+
+        Sets `partition.reassignments.enabled=false` for the whole cluster. Returns what is said to those who try.
+        Raises UnsupportedHere where the controller is not our server.
+        """
+        return self._run(switch.set_enabled, False, self._timeout_ms)
 
     def describe_cluster(self) -> list[Node]:
         """The nodes that clients may talk to."""

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller import commands, topic_commands
 from kafka_reassign_rpc.controller.command import Command
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.model import Cluster, Partition
 from kafka_reassign_rpc.core.throttles import TopicThrottles
@@ -101,6 +102,11 @@ class ControllerService:
             ]
             if found:
                 yield name, found
+
+    async def closed(self) -> KafkaError | None:
+        self._active()
+        await self._up_to_date()
+        return guard.closed(self._active().cluster)
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(self._active().cluster, topic)

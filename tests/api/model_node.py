@@ -80,6 +80,7 @@ class ModelController:
         self.calls: list[Any] = []
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
+        self.guard: KafkaError | None = None
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
 
     def is_active(self) -> bool:
@@ -113,6 +114,10 @@ class ModelController:
             if wanted is None or name in wanted:
                 chosen = found.partitions if wanted is None else wanted[name]
                 yield name, [(i, p) for i, p in found.partitions.items() if p.is_moving and i in chosen]
+
+    async def closed(self) -> KafkaError | None:
+        await self._enter("closed")
+        return self.guard
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kafka_reassign_rpc.core.errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, ListReassignmentsRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, moving, topic
@@ -55,7 +56,7 @@ async def test_240_3_what_does_not_exist_is_named_and_the_rest_is_listed_all_the
 async def test_240_3_a_server_that_is_not_the_controller_says_so() -> None:
     standing_by = node()
     standing_by.controller.active = False
-    for request in (listing(), description("a", (0, 1000))):
+    for request in (listing(), description("a", (0, 1000)), description("a")):
         assert (await ask(standing_by, request, 0)).error_code == 41
 
 
@@ -65,6 +66,16 @@ async def test_240_2_a_move_is_described_with_its_leader_its_start_and_the_broke
     assert (found.topic, found.partition_id, found.reassignment_id) == ("a", 0, 1000)
     assert (found.start_time, found.leader_id, found.leader_throttle) == (1, 1, NONE)
     assert [(one.broker_id, one.follower_throttle) for one in found.new_assigned] == [(1, NONE), (2, NONE), (4, NONE)]
+
+
+async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
+    guarded = node()
+    nothing = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[])
+    answer = await ask(guarded, nothing, 0)
+    assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], None)
+    guarded.controller.guard = PolicyViolation("Not today.")
+    answer = await ask(guarded, nothing, 0)
+    assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], "Not today.")
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

@@ -22,7 +22,12 @@ from kafka_reassign_rpc.client import (
     throttles,
 )
 from kafka_reassign_rpc.client.progress import concerned
-from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, InvalidReplicationFactor, NoReassignmentInProgress
+from kafka_reassign_rpc.core.errors import (
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    NoReassignmentInProgress,
+    PolicyViolation,
+)
 from kafka_reassign_rpc.core.errors import UnknownTopicOrPartition as Unknown
 from tests.waiting import eventually
 
@@ -173,6 +178,28 @@ def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerne
 def test_240_6_a_broker_that_cannot_be_asked_is_named(client: ReassignmentClient) -> None:
     [found] = client.describe_log_dirs({77: [(TOPIC, 0)]})
     assert (found.broker, found.error) == (77, "Broker 77 is not available.")
+
+
+def test_236_6_new_moves_are_switched_off_and_on(bootstrap: str, client: ReassignmentClient) -> None:
+    assert client.why_disabled() is None
+    closed = client.disable()
+    try:
+        assert closed is not None
+        assert closed.startswith("No reassignment may be started: partition.reassignments.enabled=false is set")
+        [refused] = client.alter_partition_reassignments({(TOPIC, 0): [1, 2, 3]}).values()
+        assert isinstance(refused, PolicyViolation)
+        assert client.why_disabled() == refused.message == closed
+    finally:
+        assert client.enable() is None
+
+    async def ask() -> None:
+        async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as asynchronous:
+            assert await asynchronous.can_queue()
+            assert await asynchronous.disable() == closed
+            assert await asynchronous.why_disabled() == closed
+            assert await asynchronous.enable() is None
+
+    asyncio.run(ask())
 
 
 async def test_236_11_throttles_are_set_on_topics_and_on_brokers_and_are_taken_away(client: ReassignmentClient) -> None:

@@ -1,0 +1,95 @@
+"""What the client sends for the queue, and what it makes of moves that wait."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import MOVING, WAITING, PartitionReassignment, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client.moves import NO_QUEUE, alter_partition_reassignments, list_partition_reassignments
+from kafka_reassign_rpc.core.errors import PolicyViolation
+from kafka_reassign_rpc.protocol.codec import decode_request, encode_request
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsResponse,
+    ListPartitionReassignmentsResponse,
+)
+
+
+class Controller:
+    """Answers with what it was given, and keeps the bytes of what it was asked. `ours`: it serves our APIs."""
+
+    def __init__(self, answer: Any = None, *, ours: bool = True) -> None:
+        self.asked: list[bytes] = []
+        self._answer = answer
+        self._ours = ours
+
+    async def controller_serves(self, cls: Any) -> int:
+        return 0 if self._ours else -1
+
+    async def ask_controller(self, build: Any, cls: Any, *, changes: bool = False) -> Any:
+        version = int(cls.max_version)
+        self.asked.append(encode_request(build(version), version=version, correlation_id=7, client_id="test"))
+        return self._answer
+
+
+async def alter(controller: Controller, *, queue: bool) -> Any:
+    return await alter_partition_reassignments(
+        controller,  # type: ignore[arg-type]
+        {("t", 0): [3, 4]},
+        allow_replication_factor_change=True,
+        expected_replicas=None,
+        queue=queue,
+        timeout_ms=1_000,
+    )
+
+
+def accepted() -> Any:
+    topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+    partitions = [
+        topic.ReassignablePartitionResponse(partition_index=0, error_code=0, error_message=None),
+        topic.ReassignablePartitionResponse(partition_index=1, error_code=44, error_message="no"),
+    ]
+    return AlterPartitionReassignmentsResponse(
+        error_code=0, error_message=None, responses=[topic(name="t", partitions=partitions)]
+    )
+
+
+async def test_236_12_moves_for_the_queue_carry_tag_236_and_others_carry_no_tag() -> None:
+    bodies = []
+    for queue in (True, False):
+        controller = Controller(accepted())
+        results = await alter(controller, queue=queue)
+        assert results[TopicPartition("t", 0)] is None
+        assert isinstance(results[TopicPartition("t", 1)], PolicyViolation)
+        bodies += controller.asked
+    queued, plain = bodies
+    # The last tag of the request: count 1, tag 236 as a varint, one byte, true.
+    assert queued.endswith(b"\x01\xec\x01\x01\x01")
+    assert plain.endswith(b"\x00")
+    for frame, queue in ((queued, True), (plain, False)):
+        assert decode_request(frame[4:]).body.queue is queue
+
+
+async def test_236_12_nothing_for_the_queue_is_sent_to_a_server_that_would_start_it_at_once() -> None:
+    stock = Controller(ours=False)
+    with pytest.raises(UnsupportedHere) as refused:
+        await alter(stock, queue=True)
+    assert (refused.value.message, stock.asked) == (NO_QUEUE, [])
+
+
+async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
+    topic = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    one = topic.OngoingPartitionReassignment
+    partitions = [
+        one(partition_index=0, replicas=[3, 1, 2], adding_replicas=[3], removing_replicas=[2], reassignment_id=77),
+        one(partition_index=1, replicas=[1, 2], adding_replicas=[3], removing_replicas=[2], state=WAITING),
+    ]
+    answer = ListPartitionReassignmentsResponse(
+        error_code=0, error_message=None, topics=[topic(name="t", partitions=partitions)]
+    )
+    found = await list_partition_reassignments(Controller(answer), None, 1_000)  # type: ignore[arg-type]
+    moving, waiting = found[TopicPartition("t", 0)], found[TopicPartition("t", 1)]
+    assert moving == PartitionReassignment((3, 1, 2), (3,), (2,), id=77, state=MOVING)
+    assert waiting == PartitionReassignment((1, 2), (3,), (2,), id=-1, state=WAITING)
+    assert (moving.target, waiting.target) == ((3, 1), (1, 3))
+    assert (moving.sources, waiting.sources) == (frozenset({1, 2}), frozenset({1, 2}))
+    assert (moving.is_waiting, waiting.is_waiting) == (False, True)
