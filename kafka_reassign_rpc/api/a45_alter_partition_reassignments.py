@@ -4,7 +4,8 @@ Behaviour   NOT_CONTROLLER at the top level, with no results, where this node is
             partition asked for is answered exactly once, with its own error. A partition that is named twice counts
             once, with its last target, as in Kafka. Null replicas cancel. Version 1 carries and echoes
             `allow_replication_factor_change`. Tagged field 860 of a partition (nullable list of int32) is the
-            replica set that must stand there now: compare-and-set.
+            replica set that must stand there now: compare-and-set. Tagged field 2362 of the request says in words what
+            the moves are for; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
 ACL         ALTER on the cluster.
 """
 
@@ -12,10 +13,12 @@ from typing import Any
 
 from kafka_reassign_rpc.api.common import active_controller, in_turns
 from kafka_reassign_rpc.api.node import AlterReassignments, Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, NotController
+from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
+
+REASON_LENGTH = 1000
 
 Targets = dict[int, tuple[tuple[int, ...] | None, tuple[int, ...] | None]]
 
@@ -24,6 +27,9 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     controller = active_controller(node)
     if controller is None:
         raise NotController
+    reason = request.reason or ""
+    if len(reason) > REASON_LENGTH:
+        raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
     wanted: dict[str, Targets] = {}
     for topic in request.topics:
         targets = wanted.setdefault(topic.name, {})
@@ -37,6 +43,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
             ],
             allow_replication_factor_change=allow,
             timeout_ms=request.timeout_ms,
+            reason=reason,
         ),
         ctx,
     )

@@ -89,6 +89,7 @@ class AlterReassignments(msgspec.Struct, frozen=True):
     topics: Sequence[tuple[str, Sequence[TargetItem]]]
     allow_replication_factor_change: bool = True
     timeout_ms: int = 60_000
+    reason: str = ""
 
 
 ItemResult = tuple[str, int, KafkaError | None]

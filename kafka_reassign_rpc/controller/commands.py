@@ -96,6 +96,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             target,
             allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
             expected=expected,
+            reason=self._request.reason,
         )
         for change in changes:
             work.view.add(change)

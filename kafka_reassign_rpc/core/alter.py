@@ -48,12 +48,13 @@ def alter(
     allow_replication_factor_change: bool,
     expected: Replicas | None = None,
     route: str = RPC,
+    reason: str = "",
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
     """Give a partition a new target, or cancel its move (`target` None): (why not, or None; what should stand).
 
-    route             by which the target came: recorded with the move
+    route, reason     by which the target came, and why: recorded with the move
     adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
     even_uncleanly    cancel as for a topic that allows unclean election
     """
@@ -83,7 +84,7 @@ def alter(
         ), []
     if not partition.is_moving and partition.replicas == target:
         return None, []
-    return _move(view.cluster, topic, index, partition, to, to_cancel=False, route=route)
+    return _move(view.cluster, topic, index, partition, to, to_cancel=False, route=route, reason=reason)
 
 
 def _standing(view: View, topic: str, index: int) -> Partition | None:
@@ -134,6 +135,7 @@ def _move(
     *,
     to_cancel: bool,
     route: str = RPC,
+    reason: str = "",
     even_uncleanly: bool = False,
 ) -> Decision:
     isr = among(partition.isr, to.replicas)
@@ -154,7 +156,7 @@ def _move(
         isr=isr or partition.isr,
         leader_epoch=partition.leader_epoch + 1,
         leader_recovery_state=recovery,
-        move=_record(partition, to, route),
+        move=_record(partition, to, route, reason),
     )
     done = finished(cluster, value)
     if done is not None:  # one step for those who watch: the epoch rises once
@@ -162,13 +164,13 @@ def _move(
     return None, [PartitionChange(topic, index, value, AssignmentWrite.NOW)]
 
 
-def _record(partition: Partition, to: Reassigned, route: str) -> Move | None:
+def _record(partition: Partition, to: Reassigned, route: str, reason: str) -> Move | None:
     if not to.is_moving:
         return None
     target = to.replicas[: len(to.replicas) - len(to.removing)]
     if partition.move is not None and partition.is_moving:
-        return replace(partition.move, target=target, route=route)
-    return Move(target=target, original=partition.origin, route=route)
+        return replace(partition.move, target=target, route=route, reason=reason)
+    return Move(target=target, original=partition.origin, route=route, reason=reason)
 
 
 def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:

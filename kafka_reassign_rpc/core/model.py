@@ -37,7 +37,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
     `original` is the replica set, in order, that stood before the first target was given: a cancel
     brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
-    both are -1 until the record is durable. `route` is the one by which the target came that stands now.
+    both are -1 until the record is durable. `route` is the one by which the target came that stands now, `reason`
+    what whoever gave it said of it, in words.
     """
 
     target: tuple[int, ...]
@@ -45,6 +46,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     id: int = -1
     started: int = -1
     route: str = RPC
+    reason: str = ""
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):

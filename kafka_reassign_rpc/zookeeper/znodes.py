@@ -199,6 +199,7 @@ class _MoveRecord(msgspec.Struct):
     target: tuple[Id, ...]
     original_replicas: tuple[Id, ...]
     route: str = RPC
+    reason: str = ""
 
 
 _move = msgspec.json.Decoder(_MoveRecord)
@@ -213,7 +214,7 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> Move:
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {list(replicas)}")
     id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
-    return Move(record.target, record.original_replicas, id_, started, record.route)
+    return Move(record.target, record.original_replicas, id_, started, record.route, record.reason)
 
 
 def encode_move(move: Move) -> bytes:
@@ -221,6 +222,8 @@ def encode_move(move: Move) -> bytes:
     fields: dict[str, Any] = {"version": 1, "target": move.target, "original_replicas": move.original}
     if move.route != RPC:
         fields["route"] = move.route
+    if move.reason:
+        fields["reason"] = move.reason
     return _json.encode(fields)
 
 

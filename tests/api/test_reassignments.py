@@ -97,6 +97,28 @@ async def test_860_5_the_expected_replicas_reach_the_controller() -> None:
     assert node.controller.calls[0][1].topics == [("t", [(0, (1,), (3, 2))])]
 
 
+@pytest.mark.parametrize(
+    ("reason", "known"), [(None, ""), ("heal broker 3", "heal broker 3"), ("x" * 1000, "x" * 1000)]
+)
+async def test_236_7_a_reason_reaches_the_controller(reason: str | None, known: str) -> None:
+    node = ModelNode(topic("t"))
+    request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
+    request.reason = reason
+    await ask(node, request, 0)
+    assert node.controller.calls[0][1].reason == known
+
+
+async def test_236_7_a_reason_that_is_too_long_is_refused() -> None:
+    node = ModelNode(topic("t"))
+    request = alter(0, ("t", [{"partition_index": 0, "replicas": [1]}]))
+    request.reason = "x" * 1001
+    answer = await ask(node, request, 0)
+    assert [(one.error_code, one.error_message) for one in answer.responses[0].partitions] == [
+        (42, "A reason has at most 1000 characters, this one has 1001.")
+    ]
+    assert node.controller.calls == []
+
+
 @pytest.mark.parametrize("reason", ["no controller", "inactive", "resigned meanwhile"])
 async def test_a01_a02_another_node_answers_not_controller_at_the_top_alone(reason: str) -> None:
     node = ModelNode(topic("t", {0: moving()}))

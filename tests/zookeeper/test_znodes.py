@@ -115,6 +115,8 @@ def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what
     assert znodes.decode_move(data[:-1] + b',"later":{"than":"this"}}', PATH).route == BATCH
     with pytest.raises(BadZnode):
         znodes.decode_move(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
+    said = znodes.encode_move(Move((3,), (1,), reason='heal "broker" \u20ac3'))
+    assert znodes.decode_move(said, PATH) == Move((3,), (1,), reason='heal "broker" \u20ac3')
 
 
 def test_sv_4_a_broker_registration_of_every_version_is_read() -> None:
