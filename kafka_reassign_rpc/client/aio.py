@@ -7,8 +7,9 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
+from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
     LogDirs,
@@ -150,6 +151,20 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.throttle_moves."""
         results = await self.change_configs(throttles.topic_lists(of_moves))
         return results | await self.change_configs(throttles.rates(throttles.brokers(of_moves), bytes_per_second))
+
+    async def describe_everything(self) -> Everything:
+        """See ReassignmentClient.describe_everything."""
+        return inventory.read_everything(await self._run(inventory.describe_everything))
+
+    async def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
+        """See ReassignmentClient.describe_broker."""
+        return await self._run(inventory.describe_broker, broker, partitions)
+
+    async def describe_configs(
+        self, resources: Sequence[cluster.Resource]
+    ) -> dict[cluster.Resource, Configs | KafkaError]:
+        """See ReassignmentClient.describe_configs."""
+        return await self._run(inventory.describe_configs, resources)
 
     async def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         if self._admin is None:

@@ -16,7 +16,7 @@ import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.outgoing import Outgoing
+from kafka_reassign_rpc.client.outgoing import Frame, Outgoing
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, MetadataRequest
 
@@ -49,6 +49,11 @@ class Link:
     async def ask_any(self, build: Build, cls: Any, *, changes: bool = False) -> Any:
         """Ask whichever node is least busy. `changes`: the request has an effect, so it is not repeated if lost."""
         return await self._patiently(self._any, build, cls, changes=changes)
+
+    async def ask_any_for_frame(self, build: Build, cls: Any, highest: int) -> Frame:
+        """Ask whichever node is least busy, in a version up to `highest`; the answer is left unread."""
+        frame: Frame = await self._patiently(self._any, build, cls, changes=False, highest=highest, whole=False)
+        return frame
 
     async def ask_node(self, node: int, build: Build, cls: Any, *, changes: bool = False) -> Any:
         """Ask one node. Raises Unreachable where there is no such node."""
@@ -83,15 +88,25 @@ class Link:
                 best = min(high, int(cls.max_version))
                 return best if best >= low else -1
 
-    async def _patiently(self, find: Find, build: Build, cls: Any, *, changes: bool, retried: int | None = None) -> Any:
+    async def _patiently(
+        self,
+        find: Find,
+        build: Build,
+        cls: Any,
+        *,
+        changes: bool,
+        retried: int | None = None,
+        highest: int | None = None,
+        whole: bool = True,
+    ) -> Any:
         deadline = self._deadline()
         while True:
             sent = False
             try:
                 node = await find()
-                version = _choose(cls, await self._versions_of(node))
+                version = _choose(cls, await self._versions_of(node), highest)
                 sent = True
-                answer = await self._send(node, Outgoing(build(version), version))
+                answer = await self._send(node, Outgoing(build(version), version, whole=whole))
             except (kafka_errors.KafkaError, Unreachable) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
@@ -131,7 +146,7 @@ class Link:
         """Learn the nodes and the controller anew, from one that can be reached."""
         node = await self._any()
         versions = await self._versions_of(node)
-        version = min(_choose(MetadataRequest, versions), _METADATA_MAX)
+        version = _choose(MetadataRequest, versions, _METADATA_MAX)
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
         self._manager.cluster.update_metadata(await self._send(node, Outgoing(request, version)))
 
@@ -154,9 +169,9 @@ class Link:
             raise _translated(error) from error
 
 
-def _choose(cls: Any, versions: dict[int, tuple[int, int]]) -> int:
+def _choose(cls: Any, versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
     low, high = versions.get(cls.API_KEY, (0, -1))
-    best = min(high, int(cls.max_version))
+    best = min(high, int(cls.max_version) if highest is None else highest)
     if best < low or best < 0:
         raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
     return best

@@ -7,17 +7,28 @@ Duck type of: kafka.protocol.api_message.ApiMessage, as kafka.net.connection and
 """
 
 import struct
-from typing import Any
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import RESPONSES
 
 
-class Outgoing:
-    """`body` is a request message, `version` the version to send it in."""
+class Frame(NamedTuple):
+    """An answer that nobody has read yet, with the version that it is in."""
 
-    def __init__(self, body: Any, version: int) -> None:
+    data: bytes
+    version: int
+
+
+class Outgoing:
+    """`body` is a request message, `version` the version to send it in.
+
+    `whole` false: the answer is a Frame, for a caller who reads it bit by bit on a thread of its own.
+    """
+
+    def __init__(self, body: Any, version: int, *, whole: bool = True) -> None:
+        self._whole = whole
         self.API_KEY: int = body.API_KEY
         self.API_VERSION = version
         self.header: _InFlight | None = None
@@ -28,7 +39,7 @@ class Outgoing:
         return True
 
     def with_header(self, correlation_id: int, client_id: str | None) -> None:
-        self.header = _InFlight(correlation_id, self.API_KEY, self.API_VERSION)
+        self.header = _InFlight(correlation_id, self.API_KEY, self.API_VERSION, whole=self._whole)
         self._client_id = client_id
 
     def encode(self, *, framed: bool, header: bool) -> bytes:
@@ -49,7 +60,8 @@ class Outgoing:
 class _InFlight:
     """What the parser keeps of a request until its answer comes."""
 
-    def __init__(self, correlation_id: int, api_key: int, api_version: int) -> None:
+    def __init__(self, correlation_id: int, api_key: int, api_version: int, *, whole: bool) -> None:
+        self.whole = whole
         self.correlation_id = correlation_id
         self.api_key = api_key
         self.api_version = api_version
@@ -72,6 +84,8 @@ class _Answer:
 
     def decode(self, buffer: Any) -> Any:
         """The body. Raises ValueError, by which the parser knows that nothing more can be read from there."""
+        if not self._request.whole:
+            return Frame(buffer.read(), self._request.api_version)
         try:
             _, body = decode_response(
                 RESPONSES[self._request.api_key], buffer.read(), version=self._request.api_version

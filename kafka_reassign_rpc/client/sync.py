@@ -6,8 +6,9 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
+from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
     LogDirs,
@@ -169,6 +170,18 @@ class ReassignmentClient:
         """Throttle the replicas of these moves (see client.throttles.moves): first the topics' lists, then rates."""
         results = self.change_configs(throttles.topic_lists(of_moves))
         return results | self.change_configs(throttles.rates(throttles.brokers(of_moves), bytes_per_second))
+
+    def describe_everything(self) -> Everything:
+        """All nodes and topics. The topics are read from the answer as they are gone through, in bounded memory."""
+        return inventory.read_everything(self._run(inventory.describe_everything))
+
+    def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
+        """What one broker's log dirs hold of these partitions (topic -> indexes), and how large its volumes are."""
+        return self._run(inventory.describe_broker, broker, partitions)
+
+    def describe_configs(self, resources: Sequence[cluster.Resource]) -> dict[cluster.Resource, Configs | KafkaError]:
+        """What somebody has set for topics, for one broker (a call of its own) or for all of them (BROKER, "")."""
+        return self._run(inventory.describe_configs, resources)
 
     def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         result: T = self.admin._manager.run(lambda: call(self._link, *args, **options))

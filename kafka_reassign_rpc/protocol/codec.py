@@ -13,7 +13,7 @@ Answer header   v0: correlation id.
 
 import struct
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -32,7 +32,7 @@ from kafka_reassign_rpc.protocol.errors import (
     UnsupportedApiVersions,
     UnsupportedVersion,
 )
-from kafka_reassign_rpc.protocol.guard import UNLIMITED, Decoder, decoder, skip_tags
+from kafka_reassign_rpc.protocol.guard import UNLIMITED, Decoder, Parts, decoder, parts, skip_tags
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
@@ -205,18 +205,41 @@ def decode_response(cls: Any, frame: bytes | bytearray | memoryview, *, version:
     Returns the correlation id and the body. ApiVersions that the server refused with error 35 comes in version 0.
     """
     data = frame if type(frame) is bytes else bytes(frame)
+    correlation_id, pos = _answer_header(cls, data, version)
+    if cls is ApiVersionsResponse and data[pos : pos + 2] == _INT16.pack(UNSUPPORTED_VERSION):
+        version = 0
+    body, _ = _decoder(cls, version)(data, pos, UNLIMITED)
+    return correlation_id, body
+
+
+def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int) -> tuple[Any, Iterator[Any]]:
+    """Read a large answer: the message up to its field `array`, and that array's elements, each when it is asked for.
+
+    What comes behind the array is not read. Raises a RemoteProtocolError, the iterator too.
+    """
+    _, pos = _answer_header(cls, frame, version)
+    read = _parts(cls, version, array)
+    (head, count), start = read.head(frame, pos, UNLIMITED)
+
+    def elements() -> Iterator[Any]:
+        at = start
+        for _ in range(count):
+            element, at = read.element(frame, at, UNLIMITED)
+            yield element
+
+    return head, elements()
+
+
+def _answer_header(cls: Any, data: bytes, version: int) -> tuple[int, int]:
+    """The correlation id, and where the body starts."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
     except struct.error:
         raise Truncated(f"an answer of {len(data)} bytes has no room for its header") from None
     pos = _INT32.size
-    if cls is ApiVersionsResponse:
-        if data[pos : pos + 2] == _INT16.pack(UNSUPPORTED_VERSION):
-            version = 0
-    elif cls.flexible_version_q(version):
+    if cls is not ApiVersionsResponse and cls.flexible_version_q(version):
         pos = _skip_header_tags(data, pos)
-    body, _ = _decoder(cls, version)(data, pos, UNLIMITED)
-    return correlation_id, body
+    return correlation_id, pos
 
 
 def _skip_header_tags(data: bytes, pos: int) -> int:
@@ -240,6 +263,11 @@ def _decoder(cls: Any, version: int) -> Decoder:
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     return decoder(cls, version)
+
+
+@cache
+def _parts(cls: Any, version: int, array: str) -> Parts:
+    return parts(cls, version, array)
 
 
 @cache

@@ -18,8 +18,8 @@ ignored, as Kafka ignores it (a newer peer may know more fields).
 """
 
 import struct
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
 from kafka.protocol.schemas.fields import codecs
@@ -62,8 +62,44 @@ def decoder(message: Any, version: int) -> Decoder:
     writer.structure(message._struct, message, "obj", 1)
     writer.line(1, "obj._header = None")
     writer.line(1, "return obj, pos")
-    read = writer.function(f"{message.name}_v{version}")
+    return _checked(f"{message.name} v{version}", writer)
+
+
+class Parts(NamedTuple):
+    """How to read a message without building all of it: `head` gives (message, count), then `element` as often.
+
+    `head` fills in what stands before the array; what comes behind the array is not read.
+    """
+
+    head: Decoder
+    element: Decoder
+
+
+def parts(message: Any, version: int, array: str) -> Parts:
+    """The checked decoders of `message` in `version`, for one element of its field `array` after the other.
+
+    For answers that are large: the elements can be looked at and forgotten. A null array has no elements.
+    """
+    flexible = message.flexible_version_q(version)
+    fields = message._struct.untagged_fields(version)
+    at = next(index for index, field in enumerate(fields) if field.name == array)
+    head = _Writer(version, flexible)
+    head.line(1, "end = len(data)")
+    head.start(message, "obj", 1)
+    head.fields(fields[:at], "obj", 1)
+    head.count(fields[at], "count", 1)
+    head.line(1, "return (obj, max(count, 0)), pos")
+    element = _Writer(version, flexible)
+    element.line(1, "end = len(data)")
+    element.structure(fields[at].array_of, fields[at].data_class, "obj", 1)
+    element.line(1, "return obj, pos")
     name = f"{message.name} v{version}"
+    return Parts(_checked(name, head), _checked(f"{name} {array}", element))
+
+
+def _checked(name: str, writer: "_Writer") -> Decoder:
+    """What `writer` has written, with errors that say what was read."""
+    read = writer.function(name.replace(" ", "_"))
 
     def decode(data: bytes, pos: int, room: int, /) -> tuple[Any, int]:
         try:
@@ -201,18 +237,8 @@ class _Writer:
     def structure(self, field: StructField, cls: Any, into: str, depth: int) -> None:
         """Read a structure's fields into a new object of `cls`."""
         version = self._version
-        self.line(depth, f"{into} = new({self._constant('cls', cls)})")
-        self.line(depth, f"{into}._version = {version}")
-        self.line(depth, f"{into}.tags = {into}.unknown_tags = None")
-        run: list[Any] = []
-        for inner in field.untagged_fields(version):
-            if inner.is_batchable():
-                run.append(inner)
-                continue
-            self._fixed(run, into, depth)
-            run = []
-            self._value(inner, f"{into}.{inner.name}", depth)
-        self._fixed(run, into, depth)
+        self.start(cls, into, depth)
+        self.fields(field.untagged_fields(version), into, depth)
         if self._flexible:
             tags = {
                 inner.tag: (inner.name, self._tag_decoder(inner), frozenset((inner.name,)))
@@ -223,6 +249,24 @@ class _Writer:
             self.line(depth + 1, f"pos = read_tags({into}, data, pos, {self._constant('tags', tags)}, room)")
             self.line(depth, "else:")
             self.line(depth + 1, "pos += 1")
+
+    def start(self, cls: Any, into: str, depth: int) -> None:
+        """A new object of `cls`, without fields yet."""
+        self.line(depth, f"{into} = new({self._constant('cls', cls)})")
+        self.line(depth, f"{into}._version = {self._version}")
+        self.line(depth, f"{into}.tags = {into}.unknown_tags = None")
+
+    def fields(self, fields: Iterable[Any], into: str, depth: int) -> None:
+        """Read untagged fields."""
+        run: list[Any] = []
+        for inner in fields:
+            if inner.is_batchable():
+                run.append(inner)
+                continue
+            self._fixed(run, into, depth)
+            run = []
+            self._value(inner, f"{into}.{inner.name}", depth)
+        self._fixed(run, into, depth)
 
     def _tag_decoder(self, field: Any) -> Callable[[bytes, int, int], tuple[Any, int]]:
         writer = _Writer(self._version, self._flexible)
@@ -317,18 +361,23 @@ class _Writer:
             self.line(depth, "else:")
             self.line(depth + 1, f"raise bad_length({field.name!r}, {size}, 0)")
 
-    def _array(self, field: ArrayField, target: str, depth: int) -> None:
+    def count(self, field: ArrayField, into: str, depth: int) -> None:
+        """Read how many elements an array has (-1 for null), as far as the bytes left have room for them."""
         element = field.array_of
-        count = self._local("n")
         if isinstance(element, StructField):
             least = _least_size_of_fields(element, self._version, self._flexible)
         else:
             least = least_size(element, self._version, self._flexible)
-        self._read_length(count, depth, (">i", 4))
+        self._read_length(into, depth, (">i", 4))
+        self.line(depth, f"if {into} * {max(least, 1)} > end - pos:")
+        self.line(depth + 1, f"raise bad_length({field.name!r}, {into}, end - pos)")
+
+    def _array(self, field: ArrayField, target: str, depth: int) -> None:
+        element = field.array_of
+        count = self._local("n")
+        self.count(field, count, depth)
         self.line(depth, f"if {count} >= 0:")
         inner = depth + 1
-        self.line(inner, f"if {count} * {max(least, 1)} > end - pos:")
-        self.line(inner + 1, f"raise bad_length({field.name!r}, {count}, end - pos)")
         self.line(inner, f"room -= {count}")
         self.line(inner, "if room < 0:")
         self.line(inner + 1, "raise too_many()")

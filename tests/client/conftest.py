@@ -5,6 +5,8 @@ import re
 import signal
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,13 @@ from tests.stock.process import LoggedProcess
 
 @pytest.fixture(scope="package")
 def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    directory = tmp_path_factory.mktemp("client")
+    with whole_cluster(tmp_path_factory.mktemp("client")) as bootstrap:
+        yield bootstrap
+
+
+@contextmanager
+def whole_cluster(directory: Path) -> Iterator[str]:
+    """Where it can be reached."""
     process = LoggedProcess(directory / "log")
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", "--listeners", "PLAINTEXT://127.0.0.1:0"]
     process.launch([*command, "--data-dir", str(directory / "data")])

@@ -1,11 +1,14 @@
-"""One Spark session for all tests of the pipeline: two threads, a small heap, no web page, no JVM left behind."""
+"""One Spark session for all tests of the pipeline (two threads, a small heap, no web page, no JVM left behind), and a
+whole cluster of ours: six simulated brokers in three racks."""
 
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.spark import session
+from tests.client.conftest import whole_cluster
 from tests.processes import exists
 
 
@@ -16,3 +19,20 @@ def spark() -> Iterator[SparkSession]:
         jvm = started.sparkContext._gateway.proc.pid
         yield started
     assert not exists(jvm)
+
+
+@pytest.fixture(scope="package")
+def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with whole_cluster(tmp_path_factory.mktemp("pipeline")) as bootstrap:
+        yield bootstrap
+
+
+@pytest.fixture
+def client(bootstrap: str) -> Iterator[ReassignmentClient]:
+    """With no move in flight and no throttle afterwards."""
+    with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+        yield client
+        client.cancel_partition_reassignments(client.list_partition_reassignments())
+        brokers = [node.id for node in client.describe_cluster()]
+        throttles = dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"))
+        client.change_configs({(4, str(broker)): throttles for broker in brokers})

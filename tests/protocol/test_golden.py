@@ -7,7 +7,14 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.protocol import messages
-from kafka_reassign_rpc.protocol.codec import decode_request, decode_response, encode_request, encode_response
+from kafka_reassign_rpc.protocol.codec import (
+    decode_request,
+    decode_response,
+    decode_response_in_parts,
+    encode_request,
+    encode_response,
+)
+from kafka_reassign_rpc.protocol.errors import RemoteProtocolError
 
 DIRECTORY = Path(__file__).with_name("golden")
 FRAMES: list[Any] = [
@@ -56,3 +63,24 @@ def test_sv_2_a_frame_of_stock_kafka_is_read_and_written_identically(frame: dict
 def test_sv_2_there_are_frames_of_every_message_that_matters(api: str, version: int, direction: str) -> None:
     found = {(frame["api"], frame["version"], frame["direction"]) for (frame,) in (param.values for param in FRAMES)}
     assert (api, version, direction) in found
+
+
+@pytest.mark.parametrize("frame", [one for one in FRAMES if one.id.startswith("03-") and "response" in one.id])
+def test_dp_1_an_answer_read_in_parts_is_the_same_and_a_cut_one_is_refused(frame: dict[str, Any]) -> None:
+    data, version = bytes.fromhex(frame["hex"]), frame["version"]
+    _, whole = decode_response(messages.MetadataResponse, data, version=version)
+    head, topics = decode_response_in_parts(messages.MetadataResponse, data, "topics", version=version)
+    assert (head.cluster_id, head.controller_id, head.brokers) == (
+        whole.cluster_id,
+        whole.controller_id,
+        whole.brokers,
+    )
+    assert list(topics) == whole.topics
+
+    def read(cut: bytes) -> int:
+        return len(list(decode_response_in_parts(messages.MetadataResponse, cut, "topics", version=version)[1]))
+
+    behind = 4  # what is left unread behind the topics: tags, and an error code in version 13
+    for length in range(len(data) - behind):
+        with pytest.raises(RemoteProtocolError):
+            read(data[:length])

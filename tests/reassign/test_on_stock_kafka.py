@@ -12,9 +12,12 @@ import pytest
 import pytest_asyncio
 from kafka import KafkaAdminClient
 
-from kafka_reassign_rpc.client import AsyncReassignmentClient, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
+from kafka_reassign_rpc.client.cluster import TOPIC
 from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.pipeline import snapshot
+from kafka_reassign_rpc.pipeline.exporting import Exported, export
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.kraft import VERSION, kraft_cluster
@@ -137,3 +140,28 @@ async def test_860_3_the_guard_works_or_is_refused_in_kafkas_words_with_nothing_
             await client.alter_partition_reassignments({("guarded", 0): [2]}, allow_replication_factor_change=False)
         topics = await client.describe_topics(["guarded"])
         assert topics["guarded"][0].replicas == (1,)  # type: ignore[index]
+
+
+async def test_dp_1_a_snapshot_of_stock_kafka_holds_what_it_says(stock: Stock, tmp_path: Path) -> None:
+    await stock.create("snapped")
+
+    def export_it() -> Exported:
+        with ReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+            assert client.change_configs({(TOPIC, "snapped"): {"retention.ms": "77"}}) == {(TOPIC, "snapped"): None}
+            return export(client, tmp_path / "out", source=stock.bootstrap, say=lambda _: None)
+
+    found = await asyncio.to_thread(export_it)
+
+    assert (found.warnings, found.brokers) == ([], 2)
+    assert snapshot.check(tmp_path / "out").server == "kafka"
+    [row] = [row for row in snapshot.read(tmp_path / "out", "partitions").to_pylist() if row["topic"] == "snapped"]
+    assert (row["replicas"], row["leader"], row["isr"], row["bytes"]) == ([1], 1, [1], 0)
+    [row] = [row for row in snapshot.read(tmp_path / "out", "replicas").to_pylist() if row["topic"] == "snapped"]
+    assert (row["broker"], row["bytes"], row["future"]) == (1, 0, False)
+    assert row["log_dir"].startswith("/")
+    brokers = snapshot.read(tmp_path / "out", "brokers").to_pylist()
+    assert [(row["broker"], row["live"]) for row in brokers] == [(1, True), (2, True)]
+    assert all(0 < row["free_bytes"] <= row["capacity_bytes"] for row in brokers)
+    configs = snapshot.read(tmp_path / "out", "configs").to_pylist()
+    assert {"resource_type": "topic", "resource": "snapped", "name": "retention.ms", "value": "77"} in configs
+    assert {row["resource"] for row in configs if row["resource_type"] == "broker"} >= {"1", "2"}

@@ -1,0 +1,104 @@
+"""`kafka-reassign-rpc export`: what a cluster looks like, as Parquet."""
+
+import argparse
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.cli.errors import UsageError
+from kafka_reassign_rpc.cli.jobs import Status, add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.settings import whole
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.client import ReassignmentClient
+    from kafka_reassign_rpc.pipeline.exporting import Exported
+
+HELP = "write what a cluster looks like as Parquet"
+DESCRIPTION = """\
+Asks any Kafka cluster (this server, stock Kafka with ZooKeeper or KRaft), over the Kafka protocol, for its brokers,
+racks, partitions, replicas, leaders, sizes, configs and moves in flight, and writes them as a directory of Parquet
+files. Nothing in the cluster is changed.
+
+The directory is there when it is complete, and only then. A broker that does not answer is named, and the sizes that
+only it knows are null.
+"""
+EPILOG = """\
+exit codes: 0 exported, 1 failed, 2 wrong flags or a directory that cannot be used
+example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out snapshots/monday
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_connection_arguments(parser)
+    parser.add_argument("--out", required=True, metavar="DIR", help="where to; it must not exist or be empty")
+    parser.add_argument(
+        "--rates-from",
+        metavar="SNAPSHOT",
+        help="a snapshot taken before: what has grown since gives the produce rates (default: rates are not known)",
+    )
+    parser.add_argument(
+        "--watch",
+        metavar="SECONDS",
+        help="export again and again, to DIR/<UTC time>, with the rates since the one before, until Ctrl-C",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    interval = None
+    if arguments.watch is not None:
+        try:
+            interval = whole(1)(arguments.watch)
+        except ValueError as error:
+            raise UsageError(f"--watch: {error}") from None
+        if arguments.rates_from is not None:
+            raise UsageError("--rates-from: with --watch rates come from the snapshot before")
+    return run_job("export", lambda: _export(arguments, interval))
+
+
+def _export(arguments: argparse.Namespace, interval: int | None) -> int:
+    from kafka_reassign_rpc.pipeline import snapshot
+
+    out = Path(arguments.out)
+    if interval is None:
+        snapshot.require_free(out)
+    before = None if arguments.rates_from is None else Path(arguments.rates_from)
+    with connected(arguments) as client:
+        if interval is None:
+            print(_said(_one(client, out, arguments.bootstrap_server, before), out))  # noqa: T201
+            return 0
+        stop = threading.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        while not stop.is_set():
+            began = time.monotonic()
+            to = out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+            print(_said(_one(client, to, arguments.bootstrap_server, before), to), flush=True)  # noqa: T201
+            before = to
+            stop.wait(max(0.0, began + interval - time.monotonic()))
+    return 0
+
+
+def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "Exported":
+    from kafka_reassign_rpc.pipeline.exporting import export
+    from kafka_reassign_rpc.pipeline.rates import Earlier
+
+    status = Status()
+    try:
+        earlier = None if before is None else Earlier(before)
+        found = export(client, out, source=source, say=status.show, earlier=earlier)
+    finally:
+        status.clear()
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    return found
+
+
+def _said(found: "Exported", out: Path) -> str:
+    moving = f", {found.moving} moving" if found.moving else ""
+    return (
+        f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "
+        f"{found.partitions} partitions{moving}, {found.replicas} replicas"
+    )

@@ -1,0 +1,263 @@
+"""Snapshots of clusters that run here, and of one that answers badly."""
+
+import asyncio
+import contextlib
+import io
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    Node,
+    PartitionInfo,
+    PartitionReassignment,
+    ReassignmentClient,
+    TopicPartition,
+    Unreachable,
+    throttles,
+)
+from kafka_reassign_rpc.client.cluster import Resource
+from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Config, Everything, HeldReplica, TopicInfo
+from kafka_reassign_rpc.pipeline import snapshot
+from kafka_reassign_rpc.pipeline.errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.exporting import export
+from kafka_reassign_rpc.pipeline.rates import Earlier
+from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.cli.test_usage import run as process
+from tests.faults.cluster import Cluster
+from tests.processes import processes
+from tests.waiting import eventually
+
+Rows = list[dict[str, Any]]
+
+
+def rows(path: Path, table: str) -> Rows:
+    found: Rows = snapshot.read(path, table).to_pylist()
+    return found
+
+
+def run(*arguments: str) -> tuple[int, str, str]:
+    """Exit code, standard output and standard error of a command."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(arguments)
+    return code, out.getvalue(), err.getvalue()
+
+
+def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    topic = client.describe_topics(["orders"])["orders"]
+    assert not isinstance(topic, KafkaError)
+    target = tuple(broker for broker in range(1, 7) if broker not in topic[0].replicas)
+    moves = {TopicPartition("orders", 0): target}
+    current = {TopicPartition("orders", 0): topic[0].replicas}
+    client.throttle_moves(throttles.moves({}, moves, current), 1000)
+    client.change_configs({(2, "orders"): {"retention.ms": "77"}})
+    assert not any(client.alter_partition_reassignments(moves).values())
+
+    code, said, _ = run("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "out"))
+
+    assert code == 0
+    assert "6 brokers, 3 topics, 42 partitions, 1 moving, " in said
+    meta = snapshot.check(tmp_path / "out")
+    assert (meta.source, meta.server) == (bootstrap, "kafka-reassign-rpc")
+    brokers = rows(tmp_path / "out", "brokers")
+    assert [(row["broker"], row["rack"], row["live"]) for row in brokers] == [
+        (1, "a", True), (2, "b", True), (3, "c", True), (4, "a", True), (5, "b", True), (6, "c", True)
+    ]  # fmt: skip
+    partitions = {(row["topic"], row["partition"]): row for row in rows(tmp_path / "out", "partitions")}
+    assert len(partitions) == 42
+    moved = partitions["orders", 0]
+    assert tuple(moved["replicas"]) == target + topic[0].replicas
+    assert (tuple(moved["adding"]), tuple(moved["removing"])) == (target, topic[0].replicas)
+    assert {row["bytes"] for (name, _), row in partitions.items() if name == "payments"} == {20_000_000}
+    for index in range(1, 12):
+        row = partitions["orders", index]
+        assert (tuple(row["replicas"]), row["leader"]) == (topic[index].replicas, topic[index].leader)
+    replicas = {(row["topic"], row["partition"], row["broker"]) for row in rows(tmp_path / "out", "replicas")}
+    standing = {(*name, broker) for name, row in partitions.items() for broker in row["replicas"]}
+    assert standing - replicas <= {("orders", 0, broker) for broker in target}
+    configs = {(row["resource_type"], row["resource"], row["name"]): row["value"]
+               for row in rows(tmp_path / "out", "configs")}  # fmt: skip
+    assert configs["topic", "orders", "retention.ms"] == "77"
+    assert configs["broker", str(target[0]), "follower.replication.throttled.rate"] == "1000"
+    client.change_configs({(2, "orders"): {"retention.ms": None}})
+
+    code, said, _ = run("export", "--bootstrap-server", bootstrap, "--out", str(tmp_path / "two"),
+                        "--rates-from", str(tmp_path / "out"))  # fmt: skip
+
+    assert code == 0, said
+    assert {row["produce_rate"] for row in rows(tmp_path / "two", "partitions") if row["topic"] == "clicks"} == {0.0}
+
+
+async def test_dp_1_thirty_brokers_are_asked_directly_piece_by_piece(
+    zk: ZooKeeper, zk_connect: str, tmp_path: Path
+) -> None:
+    async with processes(tmp_path) as group:
+        cluster = Cluster(group, zk, zk_connect, tmp_path)
+        await cluster.server("one")
+        brokers = ",".join(map(str, range(1, 31)))
+        await cluster.fleet(brokers, *(f"t{index}:500:3:{1000 + index}" for index in range(6)))
+        bootstrap = cluster.servers["one"].told("bootstrap")
+
+        attempts = itertools.count()
+
+        def exported() -> Path | None:
+            """Once all is settled: a session of two seconds may end for a while where the machine is busy."""
+            out = tmp_path / f"out-{next(attempts)}"
+            with ReassignmentClient(bootstrap_servers=bootstrap) as client, contextlib.suppress(KafkaError):
+                everything = client.describe_everything()
+                led = [p.leader >= 0 for topic in everything.topics for p in topic.partitions.values()]
+                if len(everything.nodes) == 31 and len(led) == 3000 and all(led):
+                    found = export(client, out, source=bootstrap, say=lambda _: None, piece=700)
+                    return None if found.warnings else out
+            return None
+
+        out = await eventually(lambda: asyncio.to_thread(exported), within=60)
+    partitions = rows(out, "partitions")
+    assert {(row["topic"], row["partition"]) for row in partitions} == {
+        (f"t{topic}", index) for topic in range(6) for index in range(500)
+    }
+    assert all(row["bytes"] == 1000 + int(row["topic"][1:]) for row in partitions)
+    assert len(rows(out, "replicas")) == 9000
+    assert {row["broker"] for row in rows(out, "brokers")} == set(range(1, 31))
+
+
+class Answers:
+    """A cluster by its answers: a client that has no network. Broker 2 says nothing, broker 9 is gone, node 77 is a
+    server of ours."""
+
+    cluster_id = "c1"
+    nodes = (Node(1, "h1", 9092, "a"), Node(2, "h2", 9092, None), Node(77, "h7", 9092, None))
+    topics: Mapping[str, Mapping[int, PartitionInfo]] = {
+        "a": {0: PartitionInfo(1, (1, 2), (1, 2)), 1: PartitionInfo(2, (2, 1), (2, 1))},
+        "b": {0: PartitionInfo(2, (2, 9), (2,)), 1: PartitionInfo(-1, (9,), ())},
+    }
+
+    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
+        return {TopicPartition("a", 0): PartitionReassignment((1, 2), (1,), (2,))}
+
+    def describe_everything(self) -> Everything:
+        error = Unreachable("no leader")
+        topics = (TopicInfo(name, dict(found), error if name == "b" else None) for name, found in self.topics.items())
+        return Everything(self.cluster_id, 77, list(self.nodes), topics)
+
+    def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
+        if broker == 2:
+            raise Unreachable("Broker 2 is not available.")
+        if broker == 77:
+            return BrokerLogDirs([], ["none"], None, None)
+        held = [HeldReplica(topic, index, 10, "/d", False) for topic, ids in partitions.items() for index in ids]
+        return BrokerLogDirs(held, ["/d"], 1000, 100)
+
+    def describe_configs(self, resources: Sequence[Resource]) -> dict[Resource, list[Config] | KafkaError]:
+        return {one: KafkaError("not now") if one == (2, "b") else [Config("n", "v")] for one in resources}
+
+    def can_compare_replicas(self) -> bool:
+        return False
+
+
+def test_dp_1_what_brokers_do_not_say_is_null_and_named(tmp_path: Path) -> None:
+    said: list[str] = []
+    client: Any = Answers()
+    found = export(client, tmp_path / "out", source="s", say=said.append, piece=1)
+    assert found.warnings == [
+        "broker 2 does not tell the sizes of its replicas: Broker 2 is not available.",
+        "topic b: no leader What is known of its partitions is there.",
+        "the configs of topic b: not now",
+    ]
+    assert said == ["2 partitions of 1 topics", "4 partitions of 2 topics"]
+    brokers = rows(tmp_path / "out", "brokers")
+    assert [(row["broker"], row["host"], row["live"], row["capacity_bytes"]) for row in brokers] == [
+        (1, "h1", True, 1000),
+        (2, "h2", True, None),
+        (9, None, False, None),
+    ]
+    # The leader of a-1 does not answer: what a follower in sync has stands in.
+    assert [row["bytes"] for row in rows(tmp_path / "out", "partitions")] == [10, 10, None, None]
+    assert [row["removing"] for row in rows(tmp_path / "out", "partitions")] == [[2], [], [], []]
+    assert len(rows(tmp_path / "out", "replicas")) == 2
+
+
+def earlier(tmp_path: Path, meta: Meta, *sizes: int | None) -> Earlier:
+    path = tmp_path / "before"
+    with SnapshotWriter(path) as writer:
+        for index, size in enumerate(sizes):
+            writer.partitions.add(("a", index, [1], 1, [1], [], [], size, None, None))
+        writer.finish(meta)
+    return Earlier(path)
+
+
+def test_dp_1_rates_come_from_growth_and_from_nothing_else(tmp_path: Path) -> None:
+    before = earlier(tmp_path, Meta("c1", 1_000), 100, None, 100)
+    assert before.rate("a", 0, 600, 6_000) == 100.0
+    assert before.rate("a", 1, 600, 6_000) is None, "it was not known"
+    assert before.rate("a", 2, 50, 6_000) is None, "data was deleted"
+    assert before.rate("a", 2, None, 6_000) is None
+    assert before.rate("a", 3, 5, 6_000) is None
+    assert before.rate("b", 0, 5, 6_000) is None
+
+
+def test_dp_1_rates_of_another_cluster_or_time_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
+    client: Any = Answers()
+    before = earlier(tmp_path, Meta("c2", 1_000))
+    with pytest.raises(BadInput, match="before: is of cluster c2, this is cluster c1"):
+        export(client, tmp_path / "out", source="s", say=print, earlier=before)
+    with pytest.raises(BadInput, match="not older"):
+        earlier(tmp_path / "later", Meta("c1", 2**60)).must_be_of("c1", 5)
+    client.cluster_id = ""
+    with pytest.raises(JobFailed, match="does not say its id"):
+        export(client, tmp_path / "out", source="s", say=print)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.fixture
+def taken(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "taken"
+    path.mkdir()
+    (path / "mine").write_text("keep")
+    yield path
+    assert (path / "mine").read_text() == "keep"
+
+
+def test_dp_1_a_directory_that_is_taken_is_exit_code_2_before_anything_is_asked(taken: Path) -> None:
+    code, out, err = run("export", "--bootstrap-server", "127.0.0.1:1", "--out", str(taken))
+    assert (code, out) == (2, "")
+    assert (
+        err
+        == f"kafka-reassign-rpc export: {taken}: is there already; give a directory that does not exist or is empty\n"
+    )
+
+
+def test_dp_1_a_cluster_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("default.api.timeout.ms=300\nrequest.timeout.ms=300\n")
+    to = ("--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path / "out"), "--command-config", str(config))
+    ended = process("export", *to)  # kafka-python drops the sockets of a failed attempt without closing them
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr.count("\n") == 1
+    assert ended.stderr.startswith("kafka-reassign-rpc export: ")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saying"),
+    [
+        (("--watch", "0"), "--watch: expected a whole number from 1"),
+        (("--watch", "5", "--rates-from", "x"), "--rates-from: with --watch"),
+        (("--bootstrap-server", "nowhere"), "Invalid url in bootstrap.servers: nowhere"),
+        (("--command-config", "/nowhere"), "Unable to read file /nowhere"),
+    ],
+)
+def test_dp_1_wrong_flags_of_export_are_exit_code_2(tmp_path: Path, arguments: tuple[str, ...], saying: str) -> None:
+    code, out, err = run("export", "--bootstrap-server", "127.0.0.1:1", "--out", str(tmp_path / "out"), *arguments)
+    assert (code, out) == (2, "")
+    assert saying in err
+    assert err.count("\n") == 1
