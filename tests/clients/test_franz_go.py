@@ -20,7 +20,7 @@ from tests.interop.worlds import World
 from .conftest import Worlds
 from .plays import Transcript, the_same_on_both
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(420)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
 
 _HOME = Path(__file__).parent / "franz_go"
 _SOURCES = ("play.go", "go.mod", "go.sum")

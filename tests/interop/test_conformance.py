@@ -18,7 +18,7 @@ from .worlds import Ours, Stock
 
 Transcripts = dict[str, dict[str, Transcript]]
 
-pytestmark = pytest.mark.timeout(420)
+pytestmark = pytest.mark.timeout(900)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
