@@ -47,12 +47,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The state at one time. `finished` are the moves that have ended since the first look."""
+    """The state at one time. `finished` are the moves that have ended since the first look; `waiting` those that
+    have not begun, of which nothing else is known."""
 
     moves: Mapping[TopicPartition, Progress]
     total: Progress
     finished: int
     unknown_brokers: Mapping[int, str]
+    waiting: int = 0
 
 
 def concerned(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:

@@ -1,4 +1,4 @@
-"""--cancel: take moves back, those of a file or all of them; then the throttles."""
+"""--cancel: take back what moves or waits, that of a file or all of it; then the throttles."""
 
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.moves import Results
@@ -50,7 +50,7 @@ def _cancel_everything(session: Session) -> None:
         return
     _cancel(session, list(in_flight))
     if not session.given.has("preserve-throttles"):
-        brokers = (broker for move in in_flight.values() for broker in move.replicas)
+        brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
         throttling.clear(session, brokers, (partition.topic for partition in in_flight))
 
 

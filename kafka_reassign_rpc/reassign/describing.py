@@ -1,9 +1,21 @@
-"""--describe: each move with its identity, as KIP-240 describes it, and the bytes that its new replicas hold."""
+"""--describe: each move with its identity, as KIP-240 describes it, and the bytes that its new replicas hold.
+
+What waits in the queue comes after what moves.
+"""
 
 from datetime import UTC, datetime
 from typing import Any
 
-from kafka_reassign_rpc.client import KafkaError, Progress, ReassignmentDescription, Tracker, UnsupportedHere, rendering
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    PartitionReassignment,
+    Progress,
+    ReassignmentDescription,
+    TopicPartition,
+    Tracker,
+    UnsupportedHere,
+    rendering,
+)
 from kafka_reassign_rpc.client.progress import concerned
 from kafka_reassign_rpc.reassign import listing
 from kafka_reassign_rpc.reassign.errors import Terse, from_server
@@ -22,14 +34,21 @@ def run(session: Session) -> None:
     except KafkaError as error:
         raise from_server(error) from None
     found.sort(key=lambda one: one.reassignment.topic_partition)
-    in_flight = client.list_partition_reassignments([one.reassignment.topic_partition for one in found])
+    listed = client.list_partition_reassignments()
+    known = {one.reassignment.topic_partition for one in found}
+    in_flight = {partition: move for partition, move in listed.items() if partition in known}
+    waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
     sizes = Tracker().update(0.0, in_flight, client.describe_log_dirs(concerned(in_flight))).moves
-    if not found:
+    if not found and not waiting:
         output.line(listing.NOTHING)
     else:
         rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
+        rows += [_waiting_row(partition, move) for partition, move in waiting.items()]
         output.line("\n".join(rendering.table(rows)))
-    output.note(reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found])
+    output.note(
+        reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found],
+        waiting=listing.documents(waiting),
+    )
 
 
 def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, ...]:
@@ -46,6 +65,10 @@ def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, 
         copied,
         ", ".join(f"{broker} ({rendering.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items()),
     )
+
+
+def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tuple[str, ...]:
+    return (str(partition), "-", "waiting", "-", "-", "-", ", ".join(map(str, move.adding_replicas)) or "-")
 
 
 def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:

@@ -1,9 +1,9 @@
-"""--execute: start moves."""
+"""--execute and --execute-queue: start moves, or let them wait for their turn."""
 
 from collections.abc import Mapping, Sequence
 
-from kafka_reassign_rpc.client import KafkaError, TopicPartition, throttles
-from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, Results
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttles
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_QUEUE, Results
 from kafka_reassign_rpc.reassign import logdirs, throttling, watching
 from kafka_reassign_rpc.reassign.errors import Failed, Terse
 from kafka_reassign_rpc.reassign.java import joined, set_order
@@ -26,15 +26,28 @@ ALREADY_MOVING = (
 )
 
 
+NO_LOG_DIRS = (
+    "--execute-queue cannot place replicas in log dirs, for they are not there before their move starts: take "
+    '"log_dirs" out of the file, and use --execute with it once --verify-queue says that all is done.'
+)
+
+
 def run(session: Session) -> None:
+    execute(session, queue=False)
+
+
+def execute(session: Session, *, queue: bool) -> None:
+    """`queue`: the moves join the controller's queue."""
     given, output = session.given, session.output
     plan = parse_executable(read_file(given.value("reassignment-json-file") or ""))
+    if queue and plan.log_dirs:
+        raise Failed(NO_LOG_DIRS)
     rate, log_dir_rate = given.number("throttle"), given.number("replica-alter-log-dirs-throttle")
     timeout_ms = given.number("timeout")
     expected = expectations(plan, given.value("expect-current")) if given.has("expect-current") else {}
     client = session.client
     in_flight = client.list_partition_reassignments()
-    if in_flight and not given.has("additional"):
+    if in_flight and not queue and not given.has("additional"):
         raise Terse(ALREADY_MOVING)
     targets = plan.targets
     known = set(session.brokers())
@@ -49,10 +62,8 @@ def run(session: Session) -> None:
     output.note(current=assignment_document(current))
     may_change = not given.has("disallow-replication-factor-change")
     # Before any throttle is set: what cannot be done must leave nothing behind.
-    if not may_change and not client.can_forbid_replication_factor_change():
-        raise _refused(dict.fromkeys(targets, NO_GUARD))
-    if expected and not client.can_compare_replicas():
-        raise _refused(dict.fromkeys(targets, NO_EXPECTATIONS))
+    if missing := _missing(client, may_change=may_change, expected=expected, queue=queue):
+        raise _refused(dict.fromkeys(targets, missing))
     if rate >= 0 or log_dir_rate >= 0:
         output.line(throttling.VERIFY_LATER)
         if rate >= 0:
@@ -61,22 +72,33 @@ def run(session: Session) -> None:
         if log_dir_rate >= 0:
             throttling.throttle_log_dirs(session, (replica.broker for replica in plan.log_dirs), log_dir_rate)
             output.note(replica_alter_log_dirs_throttle=log_dir_rate)
-    refused = _refusals(start(session, targets, may_change=may_change, expected=expected))
-    output.note(started=[named(partition) for partition in sorted(targets) if partition not in refused])
+    refused = _refusals(start(session, targets, may_change=may_change, expected=expected, queue=queue))
+    accepted = [named(partition) for partition in sorted(targets) if partition not in refused]
+    output.note(**{"queued" if queue else "started": accepted})
     if refused:
         raise _refused(refused)
-    output.line(f"Successfully started partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
+    done = "queued" if queue else "started"
+    output.line(f"Successfully {done} partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
     if plan.log_dirs:
         logdirs.start(session, plan.log_dirs, timeout_ms)
     if given.has("watch"):
         watching.follow(session, list(targets))
 
 
-def start(session: Session, targets: Assignment, *, may_change: bool, expected: Assignment) -> Results:
+def _missing(client: ReassignmentClient, *, may_change: bool, expected: Assignment, queue: bool) -> str | None:
+    """What the controller lacks."""
+    if not may_change and not client.can_forbid_replication_factor_change():
+        return NO_GUARD
+    if expected and not client.can_compare_replicas():
+        return NO_EXPECTATIONS
+    return NO_QUEUE if queue and not client.can_queue() else None
+
+
+def start(session: Session, targets: Assignment, *, may_change: bool, expected: Assignment, queue: bool) -> Results:
     """What became of each partition; an error of the whole request is one of every partition, as in Java."""
     try:
         return session.client.alter_partition_reassignments(
-            targets, allow_replication_factor_change=may_change, expected_replicas=expected
+            targets, allow_replication_factor_change=may_change, expected_replicas=expected, queue=queue
         )
     except KafkaError as error:
         return dict.fromkeys(targets, error)

@@ -1,4 +1,4 @@
-"""--generate: an assignment that spreads topics over brokers; nothing is changed."""
+"""--generate and --generate-queue: an assignment that spreads topics over brokers; nothing is changed."""
 
 import random
 from collections.abc import Callable
@@ -28,6 +28,11 @@ Below = Callable[[int], int]
 
 
 def run(session: Session) -> None:
+    generate(session, {})
+
+
+def generate(session: Session, coming: Assignment) -> None:
+    """`coming`: where partitions are to stand that do not stand there yet."""
     given = session.given
     text = read_file(given.value("topics-to-move-json-file") or "")
     wanted = parse_brokers(given.value("broker-list") or "")
@@ -38,7 +43,8 @@ def run(session: Session) -> None:
         for index, info in partitions.items()
     }
     nodes = [node for node in session.client.describe_cluster() if node.id in wanted]
-    proposed = propose(current, nodes, rack_aware=not given.has("disable-rack-aware"))
+    foreseen = {partition: coming.get(partition, replicas) for partition, replicas in current.items()}
+    proposed = propose(foreseen, nodes, rack_aware=not given.has("disable-rack-aware"))
     output = session.output
     output.line(f"Current partition replica assignment\n{format_assignment(current)}\n")
     output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")

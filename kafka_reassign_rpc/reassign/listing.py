@@ -1,4 +1,4 @@
-"""--list: what moves."""
+"""--list: what moves, and what waits in the queue of our server."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,6 +30,8 @@ def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list
             "replicas": move.replicas,
             "adding_replicas": move.adding_replicas,
             "removing_replicas": move.removing_replicas,
+            "id": move.id if move.id >= 0 else None,
+            "state": move.state,
         }
         for partition, move in sorted(in_flight.items(), key=lambda item: item[0])
     ]
@@ -38,4 +40,5 @@ def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list
 def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
-    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}"
+    waiting = " waiting." if move.is_waiting else ""
+    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}"

@@ -1,6 +1,7 @@
 """`kafka-reassign`: one call of the command.
 
-Exit code 0, or 1 for whatever went wrong, as the stock tool has it (its help ends with 1, too); 130 on Ctrl-C.
+Exit code 0, or 1 for whatever went wrong, as the stock tool has it (its help ends with 1, too); 2 where
+--verify-queue found something that waits or moves; 130 on Ctrl-C.
 """
 
 import logging
@@ -16,6 +17,8 @@ from kafka_reassign_rpc.reassign import (
     executing,
     generating,
     listing,
+    queueing,
+    switching,
     usage,
     verifying,
     watching,
@@ -27,15 +30,21 @@ from kafka_reassign_rpc.reassign.session import Session
 
 DISTRIBUTION = "kafka-reassign-rpc"
 
-ACTIONS: dict[str, Callable[[Session], None]] = {
+ACTIONS: dict[str, Callable[[Session], int | None]] = {
     "generate": generating.run,
     "execute": executing.run,
     "verify": verifying.run,
     "cancel": cancelling.run,
     "list": listing.run,
+    "generate-queue": queueing.generate,
+    "execute-queue": queueing.execute,
+    "verify-queue": queueing.verify,
+    "disable": switching.disable,
+    "enable": switching.enable,
     "describe": describing.run,
     "watch": watching.run,
 }
+"""What each action does; it may return an exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -73,9 +82,10 @@ def _explain(problem: str) -> int:
 def _act(action: str, given: Given) -> int:
     output = Output(sys.stdout, as_json=given.has("json"))
     problem = ""
+    code: int | None = 0
     try:
         with Session(given, output) as session:
-            ACTIONS[action](session)
+            code = ACTIONS[action](session)
     except Terse as error:
         problem = str(error)
     except Failed as error:
@@ -90,7 +100,7 @@ def _act(action: str, given: Given) -> int:
         output.line(problem)
         output.note(error=problem.removeprefix("Error: "))
     output.finish()
-    return 1 if problem else 0
+    return 1 if problem else code or 0
 
 
 def _version() -> str:

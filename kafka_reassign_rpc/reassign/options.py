@@ -41,7 +41,39 @@ OPTIONS: tuple[Option, ...] = (
         "assignment, it does not execute it.",
     ),
     Option("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
-    Option("cancel", "Cancel an active reassignment. Without --reassignment-json-file: all that are active."),
+    Option("cancel", "Cancel an active reassignment. Without --reassignment-json-file: all that move or wait."),
+    Option(
+        "generate-queue",
+        "Generate a candidate as --generate does, for --execute-queue: a partition that moves or waits counts as if it "
+        "stood where it is to stand. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "execute-queue",
+        "Put the reassignment of --reassignment-json-file into the controller's queue, whatever moves already: each "
+        "partition starts when it is its turn, and its move replaces the one that is under way. Needs a "
+        "kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "verify-queue",
+        "Tell which partitions of --reassignment-json-file wait, move, are done, or are none of these; throttles are "
+        "removed as with --verify. Exit code 0 where all are done, 2 where some wait or move, 1 where some are none of "
+        "these. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "disable",
+        "Let no new reassignment start, by whatever route; what moves goes on, and can be cancelled. Needs a "
+        "kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "enable",
+        "Let new reassignments start again, after --disable. Exit code 1, and the reason, where something else keeps "
+        "them. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
     Option("list", "List all active partition reassignments."),
     Option(
         "describe",
@@ -52,7 +84,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(
         "watch",
         "Follow the active reassignments, or those of --reassignment-json-file, until they are done: bytes, rate and "
-        "time left. After --execute as well.",
+        "time left. After --execute and --execute-queue as well.",
         ours=True,
     ),
     Option("completion", "Print a script that completes the options of this command.", "bash|zsh", ours=True),

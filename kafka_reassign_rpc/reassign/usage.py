@@ -14,6 +14,9 @@ _REQUIRED: dict[str, tuple[str, ...]] = {
     "verify": ("reassignment-json-file",),
     "generate": ("topics-to-move-json-file", "broker-list"),
     "execute": ("reassignment-json-file",),
+    "generate-queue": ("topics-to-move-json-file", "broker-list"),
+    "execute-queue": ("reassignment-json-file",),
+    "verify-queue": ("reassignment-json-file",),
 }
 _PERMITTED: dict[str, tuple[str, ...]] = {
     "verify": ("preserve-throttles",),
@@ -28,18 +31,37 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
         "watch",
     ),
     "cancel": ("reassignment-json-file", "preserve-throttles", "timeout"),
+    "generate-queue": ("disable-rack-aware",),
+    "execute-queue": ("throttle", "disallow-replication-factor-change", "expect-current", "watch"),
+    "verify-queue": ("preserve-throttles",),
+    "disable": (),
+    "enable": (),
     "list": (),
     "describe": (),
     "watch": ("reassignment-json-file",),
 }
-ACTIONS = ("generate", "execute", "verify", "cancel", "list", "describe", "watch")
+ACTIONS = (
+    "generate",
+    "execute",
+    "verify",
+    "cancel",
+    "list",
+    "generate-queue",
+    "execute-queue",
+    "verify-queue",
+    "disable",
+    "enable",
+    "describe",
+    "watch",
+)
+_WATCHED = ("execute", "execute-queue")
 
 
 def action(given: Given) -> str:
     """The action that was asked for. Raises UsageError, in the stock tool's order and words."""
     asked = [name for name in ACTIONS if given.has(name)]
-    if asked == ["execute", "watch"]:
-        asked = ["execute"]
+    if len(asked) == 2 and asked[0] in _WATCHED and asked[1] == "watch":
+        asked.pop()
     if len(asked) != 1:
         raise UsageError(f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}")
     if not given.has("bootstrap-server"):

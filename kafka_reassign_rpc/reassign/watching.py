@@ -8,6 +8,7 @@ bytes from DescribeLogDirs of the brokers concerned.
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kafka_reassign_rpc.client import KafkaError, Progress, Snapshot, TopicPartition, Tracker, Unreachable, rendering
@@ -38,22 +39,24 @@ def follow(
     clock: Clock = time.monotonic,
     sleep: Sleep = time.sleep,
 ) -> None:
-    """Until none of these partitions moves, or none at all where no partitions are named."""
+    """Until none of these partitions moves or waits, or none at all where no partitions are named."""
     screen = Screen(session.output, clock)
     tracker = Tracker()
     began = clock()
     while True:
         looked = clock()
         try:
-            in_flight = session.client.list_partition_reassignments(partitions)
+            listed = session.client.list_partition_reassignments(partitions)
+            in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
             sizes = session.client.describe_log_dirs(concerned(in_flight))
         except Unreachable as error:
             screen.say(f"No answer, trying again: {error.message}")
         except KafkaError as error:
             raise from_server(error) from None
         else:
-            snapshot = tracker.update(looked, in_flight, sizes)
-            if not in_flight:
+            waiting = len(listed) - len(in_flight)
+            snapshot = replace(tracker.update(looked, in_flight, sizes), waiting=waiting)
+            if not listed:
                 screen.end(snapshot, clock() - began)
                 return
             screen.show(snapshot)
@@ -67,7 +70,7 @@ class Screen:
         self._output = output
         self._clock = clock
         self._drawn = 0
-        self._last: tuple[int, int, int] | None = None
+        self._last: tuple[int, int, int, int] | None = None
         self._said_at = 0.0
 
     def show(self, snapshot: Snapshot) -> None:
@@ -78,7 +81,7 @@ class Screen:
             self._draw(block(snapshot, columns, rows))
         else:
             now = self._clock()
-            state = (len(snapshot.moves), snapshot.finished, snapshot.total.done)
+            state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.total.done)
             if state != self._last or now - self._said_at >= SAY_SOMETHING_EVERY_S:
                 self._last, self._said_at = state, now
                 self._output.line(summary(snapshot))
@@ -119,7 +122,8 @@ def summary(snapshot: Snapshot) -> str:
     count = len(snapshot.moves)
     done = f", {snapshot.finished} done" if snapshot.finished else ""
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
-    return f"{count} move{plural(count)} in flight{done}: {rendering.amounts(snapshot.total)}{unknown}"
+    waiting = f", {snapshot.waiting} waiting" if snapshot.waiting else ""
+    return f"{count} move{plural(count)} in flight{waiting}{done}: {rendering.amounts(snapshot.total)}{unknown}"
 
 
 def block(snapshot: Snapshot, columns: int, rows: int) -> list[str]:
@@ -148,6 +152,7 @@ def document(snapshot: Snapshot) -> dict[str, Any]:
             {**named(partition), **_numbers(progress), "copied": {str(b): n for b, n in progress.copied.items()}}
             for partition, progress in sorted(snapshot.moves.items(), key=lambda item: item[0])
         ],
+        "waiting": snapshot.waiting,
         "finished": snapshot.finished,
         "total": _numbers(snapshot.total),
         "brokers_without_answer": {str(broker): why for broker, why in snapshot.unknown_brokers.items()},

@@ -26,6 +26,23 @@ async def kafka_reassign(*args: str, timeout: float = 60) -> Output:
     return Output(process.returncode, out.decode(), err.decode())
 
 
+class Command:
+    """The command for one cluster."""
+
+    def __init__(self, bootstrap: str) -> None:
+        self._bootstrap = bootstrap
+
+    async def __call__(self, *args: str) -> Output:
+        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args)
+
+    async def json(self, *args: str) -> Any:
+        """The document that it prints where it succeeds."""
+        output = await self(*args, "--json")
+        assert (output.code, output.err) == (0, "")
+        [line] = output.lines
+        return json.loads(line)
+
+
 class Files:
     """JSON files for the options that want one."""
 

@@ -2,44 +2,23 @@
 
 import asyncio
 import json
-from typing import Any
 
 import pytest
 import pytest_asyncio
 
 from tests.interop.worlds import TOPIC as TOPIC_CONFIGS
 from tests.interop.worlds import Ours
-from tests.stock.tools import Output
 
-from .running import Files, kafka_reassign
+from .running import Command, Files, kafka_reassign
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
-
-
-class Command:
-    def __init__(self, world: Ours, bootstrap: str) -> None:
-        self.world = world
-        self._bootstrap = bootstrap
-
-    async def __call__(self, *args: str) -> Output:
-        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args)
-
-    async def json(self, *args: str) -> Any:
-        output = await self(*args, "--json")
-        assert (output.code, output.err) == (0, "")
-        [line] = output.lines
-        return json.loads(line)
-
-    async def settled(self) -> None:
-        while (await self.json("--list"))["reassignments"]:
-            await asyncio.sleep(0.05)
 
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def command(ours: Ours) -> Command:
     host, port = await ours.address(3)
     await ours.set_rates()
-    return Command(ours, f"{host}:{port}")
+    return Command(f"{host}:{port}")
 
 
 async def test_236_12_cancel_without_a_file_cancels_everything_and_takes_the_throttles_away(
@@ -173,7 +152,9 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
     assert executed["current"]["partitions"] == [{**entry, "replicas": [1, 2], "log_dirs": ["any", "any"]}]
     assert (executed["throttle"], executed["started"]) == (1, [entry])
     moving = {"replicas": [3, 4, 1, 2], "adding_replicas": [3, 4], "removing_replicas": [1, 2]}
-    assert (await command.json("--list")) == {"reassignments": [{**entry, **moving}]}
+    [listed] = (await command.json("--list"))["reassignments"]
+    assert listed.pop("id") > 0
+    assert listed == {**entry, **moving, "state": "moving"}
     verified = await command.json("--verify", "--reassignment-json-file", plan)
     state = {"state": "in progress", "replicas": [3, 4, 1, 2], "target": [3, 4]}
     assert verified == {"partitions": [{**entry, **state}], "log_dirs": [], "reassignments_in_flight": 1}

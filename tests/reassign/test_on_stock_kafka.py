@@ -14,7 +14,8 @@ from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.cluster import TOPIC
-from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES, NO_QUEUE
+from kafka_reassign_rpc.client.switch import NO_SWITCH
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline import snapshot
 from kafka_reassign_rpc.pipeline.exporting import Exported, export
@@ -94,6 +95,27 @@ async def test_240_5_identities_need_our_server_and_the_command_says_so(stock: S
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         with pytest.raises(UnsupportedHere):
             await client.list_reassignments()
+        assert await client.list_partition_reassignments() == {}
+
+
+async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(stock: Stock, files: Files) -> None:
+    await stock.create("unqueued")
+    plan = files.plan("unqueued", (0, [2]))
+    output = await stock.run("--execute-queue", "--throttle", "5", "--reassignment-json-file", plan)
+    assert output.code == 1
+    assert output.lines[-2:] == ["Error reassigning partition(s):", f"unqueued-0: {NO_QUEUE}"]
+    assert "throttle" not in output.out
+    topics = ("--topics-to-move-json-file", files.topics("unqueued"), "--broker-list", "1")
+    for arguments in (("--verify-queue", "--reassignment-json-file", plan), ("--generate-queue", *topics)):
+        output = await stock.run(*arguments)
+        assert (output.code, output.out) == (1, f"{NO_QUEUE}\n")
+    for action in ("--disable", "--enable"):
+        output = await stock.run(action)
+        assert (output.code, output.out) == (1, f"{NO_SWITCH}\n")
+    async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+        with pytest.raises(UnsupportedHere):
+            await client.alter_partition_reassignments({("unqueued", 0): [2]}, queue=True)
+        assert not await client.can_queue()
         assert await client.list_partition_reassignments() == {}
 
 
