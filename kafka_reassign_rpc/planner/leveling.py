@@ -1,0 +1,97 @@
+"""How far each broker may be filled: levels as of water, and the buckets of proposals that reach them."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from kafka_reassign_rpc.planner.model import Load
+from kafka_reassign_rpc.planner.targets import Targets
+from kafka_reassign_rpc.planner.touches import IN
+from kafka_reassign_rpc.planner.view import ALL
+
+Steps = Sequence[tuple[int, Load]]
+"""Buckets in ascending order, each with the sum of its proposals."""
+
+_SMALL = 1e-12
+
+
+def guess(leaving: Iterable[tuple[str, Load]], racks: Mapping[str, Sequence[int]]) -> dict[str, Load]:
+    """What each rack will have to take in, before anybody has proposed: from the broker's own rack, else equally."""
+    found: dict[str, Load] = dict.fromkeys(racks, Load())
+    for rack, load in leaving:
+        if rack in found:
+            found[rack] = found[rack].plus(load)
+        else:
+            part = Load(*[value // len(found) for value in load])
+            found = {name: held.plus(part) for name, held in found.items()}
+    return found
+
+
+def by_rack(ordered: Mapping[tuple[int, int], Steps], racks: Mapping[int, str]) -> dict[str, Load]:
+    """What the proposals bring to each rack."""
+    found: dict[str, Load] = {}
+    for (broker, side), steps in ordered.items():
+        if side == IN and broker >= 0:
+            rack = racks.get(broker, "")
+            for _, load in steps:
+                found[rack] = found.get(rack, Load()).plus(load)
+    return found
+
+
+def level(demand: Load, brokers: Sequence[int], loads: Mapping[int, Load], targets: Targets) -> float:
+    """The height to which `demand`, poured over these brokers, fills them."""
+    heights = [(targets.worth(broker, loads[broker]), targets.worth(broker, demand)) for broker in brokers]
+    low = min(height for height, _ in heights)
+    high = max(height for height, _ in heights) + max(width for _, width in heights)
+    if high - low <= _SMALL:
+        return high
+    for _ in range(60):
+        middle = (low + high) / 2
+        taken = sum(max(0.0, middle - height) / width for height, width in heights if width)
+        low, high = (middle, high) if taken < 1 else (low, middle)
+    return high
+
+
+def shares(demand: Load, brokers: Sequence[int], loads: Mapping[int, Load], targets: Targets) -> dict[int, float]:
+    """Which part of `demand` each broker gets."""
+    reached = level(demand, brokers, loads, targets)
+    found = {}
+    for broker in brokers:
+        width = targets.worth(broker, demand)
+        found[broker] = max(0.0, reached - targets.worth(broker, loads[broker])) / width if width else 1 / len(brokers)
+    return found
+
+
+def below(steps: Steps, broker: int, load: Load, targets: Targets, height: float, room: int) -> int:
+    """The bucket below which what comes in stays under the level and fits."""
+    for bucket, step in steps:
+        load, room = load.plus(step), room - step.bytes
+        if room < 0 or targets.worth(broker, load) > height + _SMALL:
+            return bucket
+    return ALL
+
+
+def within(steps: Steps, limit: int) -> int:
+    """The bucket below which no more than `limit` bytes are copied."""
+    for bucket, step in steps:
+        limit -= step.bytes
+        if limit < 0:
+            return bucket
+    return ALL
+
+
+def nearest(steps: Steps, load: Load, sign: int, cost: Callable[[Load], float], room: int) -> tuple[int, int]:
+    """(need, allow): the buckets below which a broker's cost gets as low as it can, and stays so low."""
+    least = cost(load)
+    following = [bucket for bucket, _ in steps[1:]] + [ALL]
+    start = steps[0][0] if steps else ALL
+    need = allow = start
+    for (_, step), end in zip(steps, following, strict=True):
+        load = load.plus(step) if sign > 0 else load.minus(step)
+        room -= step.bytes
+        if room < 0:
+            break
+        now = cost(load)
+        if now < least - _SMALL:
+            least, need, allow = now, end, end
+        elif now <= least + _SMALL:
+            allow = end
+    return need, allow

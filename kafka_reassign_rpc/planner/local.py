@@ -1,0 +1,106 @@
+"""A whole plan in this process, in slices: for self-healing inside a controller, for tests, for small clusters."""
+
+from collections.abc import Iterable, Iterator
+
+import msgspec
+
+from kafka_reassign_rpc.planner.coordinator import Coordinator
+from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, LeftOut, Move, Options, Partition, Plan, Topic
+from kafka_reassign_rpc.planner.rounds import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
+from kafka_reassign_rpc.planner.touches import Proposal
+
+_SLICE = 200
+"""Partitions or proposals between two yields."""
+
+
+class Snapshot(msgspec.Struct):
+    """A cluster in memory. `topics` is read once, in slices; its partitions are never changed."""
+
+    brokers: list[Broker]
+    topics: Iterable[Topic]
+
+
+class Planning:
+    """One plan in the making: iterate over `steps()` to its end, resting between steps as you like, take `plan`.
+
+    planning = Planning(snapshot, Goal(Kind.HEAL, (3,)))
+    await pace.through(planning.steps())
+    planning.plan.moves
+    """
+
+    plan: Plan
+
+    def __init__(self, snapshot: Snapshot, goal: Goal, options: Options | None = None) -> None:
+        """Raises PlanError."""
+        self._snapshot = snapshot
+        self._coordinator = Coordinator(snapshot.brokers, goal, options or Options())
+        live = {broker.id for broker in snapshot.brokers if broker.live}
+        self._goal = goal
+        self._live = live
+
+    def steps(self) -> Iterator[None]:
+        """Plan; yields every few hundred partitions. Raises PlanError."""
+        survey = Survey()
+        chunk: list[Topic] = []
+        yield from self._read(survey, chunk)
+        coordinator = self._coordinator
+        coordinator.begin(survey)
+        while (view := coordinator.view()) is not None:
+            yield
+            proposals: list[Proposal] = []
+            demand = Demand()
+            for turn, proposal in enumerate(propose(chunk, view)):
+                if proposal is not None:
+                    proposals.append(proposal)
+                    demand.add(proposal)
+                if proposal is None or not turn % _SLICE:
+                    yield
+            thresholds = coordinator.decide(demand)
+            change = Change()
+            for turn, proposal in enumerate(proposals):
+                if is_accepted(proposal, thresholds):
+                    change.add(proposal)
+                    carry_out(chunk, (proposal,))
+                if not turn % _SLICE:
+                    yield
+            coordinator.settle(change)
+        moves: list[Move] = []
+        left_out: list[LeftOut] = []
+        for found in harvest(chunk, coordinator.last_view()):
+            if isinstance(found, Move):
+                moves.append(found)
+            elif found is not None:
+                left_out.append(found)
+            yield
+        moves.sort(key=lambda move: (move.priority, move.topic, move.partition))
+        left_out.sort()
+        summary = coordinator.summary(len(moves), sum(move.bytes for move in moves), len(left_out))
+        self.plan = Plan(tuple(moves), tuple(left_out), summary)
+
+    def _read(self, survey: Survey, chunk: list[Topic]) -> Iterator[None]:
+        """Survey everything; keep what the goal may move."""
+        for topic in self._snapshot.topics:
+            kept: list[Partition] = []
+            for turn, partition in enumerate(topic.partitions):
+                survey.add(partition)
+                if self._may_move(partition):
+                    kept.append(msgspec.structs.replace(partition))
+                if not turn % _SLICE:
+                    yield
+            if kept:
+                chunk.append(Topic(topic.name, kept))
+
+    def _may_move(self, partition: Partition) -> bool:
+        if self._goal.kind is Kind.HEAL:
+            return not self._live.issuperset(partition.replicas)
+        if self._goal.kind is Kind.DRAIN:
+            return not set(self._goal.brokers).isdisjoint(partition.replicas)
+        return self._goal.kind is not Kind.SET_FACTOR or len(partition.replicas) != self._goal.factor
+
+
+def plan(snapshot: Snapshot, goal: Goal, options: Options | None = None) -> Plan:
+    """The whole plan at once. Raises PlanError."""
+    planning = Planning(snapshot, goal, options)
+    for _ in planning.steps():
+        pass
+    return planning.plan

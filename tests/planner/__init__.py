@@ -1,0 +1,1 @@
+"""The planner as a pure function: hard rules, determinism, how little is moved."""

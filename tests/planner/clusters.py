@@ -1,0 +1,178 @@
+"""Clusters for the planner's tests: short ways to say what stands, random ones, and the rules told once more."""
+
+import random
+from collections.abc import Iterable, Sequence
+
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.planner.coordinator import Coordinator
+from kafka_reassign_rpc.planner.local import Snapshot
+from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, LeftOut, Move, Options, Partition, Plan, Topic
+from kafka_reassign_rpc.planner.rounds import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
+
+MIB = 1 << 20
+
+
+def brokers(racks: Sequence[str | None], *, dead: Iterable[int] = (), capacity: int = -1) -> list[Broker]:
+    """Brokers 1, 2, …, one for each rack given."""
+    gone = set(dead)
+    return [Broker(number, rack, number not in gone, capacity) for number, rack in enumerate(racks, 1)]
+
+
+def partition(index: int, *replicas: int, live: Iterable[int] | None = None, size: int = MIB, **more: int) -> Partition:
+    alive = set(replicas if live is None else live)
+    isr = tuple(broker for broker in replicas if broker in alive)
+    return Partition(index, tuple(replicas), isr[0] if isr else -1, isr, bytes=size, **more)
+
+
+def topic(name: str, *partitions: Partition) -> Topic:
+    return Topic(name, list(partitions))
+
+
+def random_cluster(
+    count: int, racks: int, partitions: int, *, factor: int = 3, seed: int = 1, dead: Iterable[int] = ()
+) -> Snapshot:
+    """Brokers 0 … count - 1 in racks by turns, topics of Zipf sizes, replicas spread over racks."""
+    chance, gone = random.Random(seed), set(dead)
+    made, left = [], partitions
+    while left > 0:
+        size = min(left, max(1, partitions // (4 * (len(made) + 1))))
+        made.append(
+            topic(f"t{len(made)}", *[_random_partition(chance, n, count, racks, factor, gone) for n in range(size)])
+        )
+        left -= size
+    return Snapshot([Broker(n, f"r{n % racks}", n not in gone, 10**13) for n in range(count)], made)
+
+
+def _random_partition(
+    chance: random.Random, index: int, count: int, racks: int, factor: int, gone: set[int]
+) -> Partition:
+    replicas: list[int] = []
+    while len(replicas) < factor:
+        broker = chance.randrange(count)
+        crowded = len(replicas) < racks and any(broker % racks == other % racks for other in replicas)
+        if broker not in replicas and not crowded:
+            replicas.append(broker)
+    live = [broker for broker in replicas if broker not in gone]
+    size = int(MIB * chance.paretovariate(1.2)) % 10**10
+    return partition(
+        index, *replicas, live=live, size=size, produce=chance.randrange(10**6), fetch=chance.randrange(10**6)
+    )
+
+
+@st.composite
+def clusters(draw: st.DrawFn) -> Snapshot:
+    """Small clusters of every kind: racks or none or some, dead and unknown brokers, moves in flight, unknown sizes."""
+    count = draw(st.integers(2, 8))
+    named = draw(st.sampled_from(["all", "none", "some"]))
+    rack = {"all": st.sampled_from("abc"), "none": st.none(), "some": st.sampled_from(["a", "b", None])}[named]
+    listed = [
+        Broker(
+            number,
+            draw(rack),
+            draw(st.integers(0, 4)) > 0 or number == 1,
+            draw(st.sampled_from([-1, 10_000, 1_000])),
+            draw(st.sampled_from([-1, 5_000, 200])),
+        )
+        for number in range(1, count + 1)
+    ]
+    ids = [broker.id for broker in listed]
+    topics = []
+    for name in draw(st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), unique=True, max_size=4)):
+        made = []
+        for index in range(draw(st.integers(1, 6))):
+            replicas = draw(st.lists(st.sampled_from(ids), unique=True, min_size=1, max_size=min(4, count)))
+            isr = [broker for broker in replicas if draw(st.integers(0, 5))]
+            made.append(
+                Partition(
+                    index,
+                    tuple(replicas),
+                    isr[0] if isr else -1,
+                    tuple(isr),
+                    draw(st.integers(0, 9)) == 0,
+                    draw(st.sampled_from([-1, 0, 10, 100, 500])),
+                    draw(st.integers(0, 100)),
+                    draw(st.integers(0, 100)),
+                    draw(st.integers(1, 2)),
+                )
+            )
+        topics.append(Topic(name, made))
+    return Snapshot(listed, topics)
+
+
+@st.composite
+def goals(draw: st.DrawFn, cluster: Snapshot) -> Goal:
+    live = [broker.id for broker in cluster.brokers if broker.live]
+    kind = draw(st.sampled_from(list(Kind)))
+    if kind in (Kind.DRAIN, Kind.EXPAND):
+        return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
+    return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is Kind.SET_FACTOR else 0)
+
+
+def plan_in_chunks(cluster: Snapshot, goal: Goal, options: Options, chunks: list[list[Topic]]) -> Plan:
+    """What the jobs do: every chunk on its own, sums merged in whatever order the chunks come."""
+    coordinator = Coordinator(cluster.brokers, goal, options)
+    survey = Survey()
+    for chunk in chunks:
+        part = Survey()
+        for one in chunk:
+            for held in one.partitions:
+                part.add(held)
+        survey = part.merge(survey)
+    coordinator.begin(survey)
+    while (view := coordinator.view()) is not None:
+        pending, demand = [], Demand()
+        for chunk in chunks:
+            found, part_of_demand = [one for one in propose(chunk, view) if one is not None], Demand()
+            for one_proposal in found:
+                part_of_demand.add(one_proposal)
+            pending.append(found)
+            demand = part_of_demand.merge(demand)
+        thresholds, change = coordinator.decide(demand), Change()
+        for chunk, found in zip(chunks, pending, strict=True):
+            accepted, part_of_change = [one for one in found if is_accepted(one, thresholds)], Change()
+            for one_proposal in accepted:
+                part_of_change.add(one_proposal)
+            carry_out(chunk, accepted)
+            change = part_of_change.merge(change)
+        coordinator.settle(change)
+    found_at_last = [one for chunk in chunks for one in harvest(chunk, coordinator.last_view())]
+    moves = sorted(
+        (one for one in found_at_last if isinstance(one, Move)), key=lambda m: (m.priority, m.topic, m.partition)
+    )
+    left = sorted(one for one in found_at_last if isinstance(one, LeftOut))
+    return Plan(tuple(moves), tuple(left), coordinator.summary(len(moves), sum(m.bytes for m in moves), len(left)))
+
+
+def broken_rules(cluster: Snapshot, goal: Goal, plan: Plan, headroom: float) -> list[str]:
+    """The hard rules, told without the planner's words."""
+    racks = {broker.id: broker.rack or "?" for broker in cluster.brokers}
+    live = {broker.id for broker in cluster.brokers if broker.live}
+    usable = live - set(goal.brokers) if goal.kind is Kind.DRAIN else live
+    stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
+    sizes = [held.bytes for held in stood.values() if held.bytes >= 0]
+    mean = sum(sizes) // len(sizes) if sizes else 0
+    arriving: dict[int, int] = {}
+    broken = []
+    for move in plan.moves:
+        held, target = stood[move.topic, move.partition], move.target
+        name = f"{move.topic}-{move.partition} {held.replicas} -> {target}"
+        if move.origin != held.replicas or target == held.replicas:
+            broken.append(f"{name}: does not start where it stands, or is no move")
+        if len(set(target)) != len(target):
+            broken.append(f"{name}: a broker twice")
+        if not usable.issuperset(target):
+            broken.append(f"{name}: on brokers that are not live")
+        wanted = goal.factor if goal.kind is Kind.SET_FACTOR else len(held.replicas)
+        if len(target) != wanted:
+            broken.append(f"{name}: replication factor")
+        spread = len({racks[broker] for broker in target})
+        reach = {racks[b] for b in (goal.brokers if goal.kind is Kind.EXPAND else usable)}
+        if spread < min(len({racks[b] for b in held.replicas}), len(target), len(reach)):
+            broken.append(f"{name}: fewer racks")
+        if held.moving:
+            broken.append(f"{name}: in flight")
+        for broker in set(target) - set(held.replicas):
+            arriving[broker] = arriving.get(broker, 0) + (held.bytes if held.bytes >= 0 else mean)
+    full = [one for one in cluster.brokers if one.free >= 0 and arriving.get(one.id, 0) > one.free]
+    return broken + [f"broker {one.id}: gets {arriving[one.id]} bytes and has {one.free}" for one in full]

@@ -1,0 +1,88 @@
+"""Whatever the cluster and the goal: no hard rule is broken, and the plan does not depend on who computes it."""
+
+import copy
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.planner.local import Planning, Snapshot, plan
+from kafka_reassign_rpc.planner.model import Goal, Kind, Options, PlanError
+from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
+
+
+@given(st.data())
+@settings(max_examples=300, deadline=None)
+def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    goal = data.draw(goals(cluster))
+    options = Options(seed=data.draw(st.integers(0, 3)), rounds=6)
+    before = copy.deepcopy(cluster)
+    try:
+        made = plan(cluster, goal, options)
+    except PlanError:
+        return
+    assert cluster == before
+    assert broken_rules(cluster, goal, made, options.headroom) == []
+    assert not {move[:2] for move in made.moves} & {left[:2] for left in made.left_out}
+
+
+@given(st.data())
+@settings(max_examples=100, deadline=None)
+def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.DataObject) -> None:
+    cluster = data.draw(clusters())
+    goal = data.draw(goals(cluster).filter(lambda goal: goal.kind in (Kind.HEAL, Kind.DRAIN)))
+    live = {broker.id for broker in cluster.brokers if broker.live}
+    leaving = set(goal.brokers) if goal.kind is Kind.DRAIN else set(range(1, 9)) - live
+    concerned = {
+        (topic.name, held.index)
+        for topic in cluster.topics
+        for held in topic.partitions
+        if leaving & set(held.replicas)
+    }
+    try:
+        made = plan(cluster, goal)
+    except PlanError:
+        return
+    assert {move[:2] for move in made.moves} | {left[:2] for left in made.left_out} == concerned
+    assert all(left.reason for left in made.left_out)
+    assert all(set(move.target) - set(move.origin) for move in made.moves)
+    for move in made.moves:  # just the replicas that had to, each in its place
+        assert [a for a, b in zip(move.origin, move.target, strict=True) if a != b] == [
+            broker for broker in move.origin if broker in leaving
+        ]
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("pieces", [1, 3, 17])
+def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: Kind, pieces: int) -> None:
+    dead = (5,) if kind is Kind.HEAL else ()
+    cluster = random_cluster(12, 3, 1500, dead=dead)
+    brokers = {Kind.DRAIN: (2, 3), Kind.EXPAND: (11,)}.get(kind, ())
+    goal = Goal(kind, brokers, factor=2 if kind is Kind.SET_FACTOR else 0)
+    options = Options(seed=4, tolerance=0.08)
+    whole = plan(cluster, goal, options)
+    assert whole.moves
+    chance, topics = random.Random(pieces), list(copy.deepcopy(cluster).topics)
+    chance.shuffle(topics)
+    chunks = [topics[piece::pieces] for piece in range(pieces)]
+    assert plan_in_chunks(cluster, goal, options, chunks) == whole
+
+
+def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:
+    cluster = random_cluster(12, 3, 1500, dead=(5,))
+    one, other = (plan(cluster, Goal(Kind.HEAL), Options(seed=seed)) for seed in (1, 2))
+    assert one.moves != other.moves
+    assert one.summary.bytes == other.summary.bytes
+    assert abs(one.summary.imbalance_after["bytes"] - other.summary.imbalance_after["bytes"]) < 0.05
+
+
+def test_46_3_a_plan_is_made_in_slices_that_never_take_long() -> None:
+    cluster = random_cluster(10, 5, 20_000, dead=(3,))
+    planning = Planning(Snapshot(cluster.brokers, iter(cluster.topics)), Goal(Kind.HEAL))
+    slices = sum(1 for _ in planning.steps())
+    moves = planning.plan.moves
+    assert len(moves) > 5000
+    assert slices > 20_000 / 256 + len(moves) / 256
+    assert [move.priority for move in moves] == sorted(move.priority for move in moves)
