@@ -256,6 +256,17 @@ class LogDirsPort(Protocol):
         """(absolute path, topic, partition) each: put that replica there (also before it exists)."""
 
 
+# ---------------------------------------------------------------------------------------------------- events
+
+
+class Events(NamedTuple):
+    """Events as JSON objects, the number of the next one to ask for, and the number of the oldest that is kept."""
+
+    events: Sequence[str]
+    next_seq: int
+    oldest_seq: int
+
+
 # ---------------------------------------------------------------------------------------------------- the node
 
 
@@ -307,3 +318,7 @@ class Node(Protocol):
     @property
     def log_dirs(self) -> LogDirsPort | None:
         """None on a node that holds no replicas."""
+
+    async def events(self, first: int, max_bytes: int) -> Events | None:
+        """What this node itself has recorded, from event `first` on: at least one if there is any, beyond that no more
+        than `max_bytes`. Below 0: none of those that are there. None where no log is kept."""

@@ -35,6 +35,7 @@ from kafka_reassign_rpc.api import (
     a75_describe_topic_partitions,
     a32240_list_reassignments,
     a32241_describe_reassignments,
+    a32242_describe_reassignment_events,
 )
 from kafka_reassign_rpc.api.node import Api
 
@@ -83,8 +84,10 @@ INTER_BROKER_APIS: Mapping[int, Api] = table(
 )
 """What brokers ask of their controller."""
 
-VENDOR_APIS: Mapping[int, Api] = table((a32240_list_reassignments.API, a32241_describe_reassignments.API))
-"""What Kafka never allocated keys for (KIP-240)."""
+VENDOR_APIS: Mapping[int, Api] = table(
+    (a32240_list_reassignments.API, a32241_describe_reassignments.API, a32242_describe_reassignment_events.API)
+)
+"""What Kafka never allocated keys for (KIP-240), and what it has nothing like."""
 
 SERVER_APIS: Mapping[int, Api] = {**CLIENT_APIS, **INTER_BROKER_APIS, **VENDOR_APIS}
 """What the server process serves."""

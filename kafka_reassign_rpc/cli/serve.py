@@ -12,7 +12,7 @@ from kafka_reassign_rpc.cli.errors import UsageError
 from kafka_reassign_rpc.cli.process import LEVELS, announce, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.settings import Setting, whole
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
-from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.core.guard import REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
@@ -92,7 +92,16 @@ SETTINGS = (
     ),
     Setting("socket.request.max.bytes", whole(512), Limits().socket_request_max_bytes, "the largest request"),
     Setting("queued.max.requests", whole(1), Limits().queued_max_requests, "requests in work before reading stops"),
-    Setting("data.dir", settings.text, ".data", "of the cluster of our own"),
+    Setting("data.dir", settings.text, ".data", "of the cluster of our own, and of what is recorded"),
+    Setting(
+        "event.log.dir",
+        settings.maybe_empty,
+        None,
+        "where each decision is recorded, with who asked for it, as JSON lines; empty: nowhere; if not given:"
+        " events-ID in data.dir",
+    ),
+    Setting("event.log.file.bytes", whole(65_536), 16 * 2**20, "so large is a file of the event log at most"),
+    Setting("event.log.files", whole(2), 8, "so many of its files are kept"),
     Setting("log.level", settings.one_of(*LEVELS), "INFO", "of what is logged on standard error"),
     Setting("loop", settings.one_of("auto", "uvloop", "asyncio"), "auto", "which event loop"),
 )
@@ -149,6 +158,15 @@ def _fleet_arguments(values: dict[str, Any]) -> list[str]:
     return arguments
 
 
+def _event_log(values: dict[str, Any]) -> EventLogConfig | None:
+    directory = values["event.log.dir"]
+    if directory is None:
+        directory = Path(values["data.dir"]) / f"events-{values['broker.id']}"
+    elif not directory:
+        return None
+    return EventLogConfig(Path(directory), values["event.log.file.bytes"], values["event.log.files"])
+
+
 def _configuration(values: dict[str, Any]) -> ServerConfig:
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"],
@@ -165,6 +183,7 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
             values["leader.imbalance.per.broker.percentage"],
         ),
         rules=Rules(values[REPLICATION_FACTOR_CHANGE_ALLOWED]),
+        event_log=_event_log(values),
         limits=Limits(
             max_connections=values["max.connections"],
             max_connections_per_ip=values["max.connections.per.ip"],

@@ -52,6 +52,12 @@ def text(value: Any) -> str:
     return value.strip()
 
 
+def maybe_empty(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {value!r}")  # noqa: TRY004 (as every parser here)
+    return value.strip()
+
+
 def zookeeper_connect(value: Any) -> str:
     """Checked for its form; the string itself is what the client takes."""
     given = text(value)

@@ -10,6 +10,7 @@ AsyncReassignmentClient has the same calls for asyncio.
 
 from kafka_reassign_rpc.client.aio import AsyncReassignmentClient
 from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.events import Event, EventPage
 from kafka_reassign_rpc.client.model import (
     MOVING,
     NO_THROTTLE,
@@ -33,6 +34,8 @@ __all__ = [
     "NO_THROTTLE",
     "WAITING",
     "AsyncReassignmentClient",
+    "Event",
+    "EventPage",
     "KafkaError",
     "LogDirs",
     "Node",

@@ -1,14 +1,15 @@
 """The client for asyncio (or uvloop): the same calls as the blocking one, to be awaited."""
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, inventory, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, events, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
+from kafka_reassign_rpc.client.events import Event, EventPage
 from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -100,6 +101,24 @@ class AsyncReassignmentClient:
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.cancel_partition_reassignments."""
         return await self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    async def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
+        """See ReassignmentClient.event_page."""
+        return await self._run(events.event_page, from_seq, server)
+
+    async def reassignment_events(
+        self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
+    ) -> AsyncIterator[Event]:
+        """See ReassignmentClient.reassignment_events."""
+        cursor = events.Cursor(from_seq)
+        while True:
+            found = cursor.take(await self.event_page(cursor.seq, server=server))
+            for event in found or ():
+                yield event
+            if found is None:
+                if not follow:
+                    return
+                await asyncio.sleep(poll_s)
 
     async def can_forbid_replication_factor_change(self) -> bool:
         """See ReassignmentClient.can_forbid_replication_factor_change."""

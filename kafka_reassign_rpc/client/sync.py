@@ -1,13 +1,15 @@
 """The client for ordinary code: every call blocks until its answer is there."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, inventory, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, events, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
+from kafka_reassign_rpc.client.events import Event, EventPage
 from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -108,6 +110,31 @@ class ReassignmentClient:
     ) -> dict[TopicPartition, KafkaError | None]:
         """Cancel moves; what became of each. NoReassignmentInProgress for a partition that does not move."""
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
+        """Some of what a server has recorded, from event `from_seq` on: the controller, or the server of that id.
+
+        Below 0: none, but the number that the next one will have. Raises UnsupportedHere where the controller is not
+        our server, PolicyViolation where it records nothing.
+        """
+        return self._run(events.event_page, from_seq, server)
+
+    def reassignment_events(
+        self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
+    ) -> Iterator[Event]:
+        """Every event that the controller (or the server of that id) has recorded, from number `from_seq` on.
+
+        With `follow` it waits for more, and goes on with the next controller after a failover; -1 begins with what
+        comes from now on. Raises what `event_page` raises.
+        """
+        cursor = events.Cursor(from_seq)
+        while True:
+            found = cursor.take(self.event_page(cursor.seq, server=server))
+            yield from found or ()
+            if found is None:
+                if not follow:
+                    return
+                time.sleep(poll_s)
 
     def can_forbid_replication_factor_change(self) -> bool:
         """Whether the controller serves AlterPartitionReassignments 1 (KIP-860)."""

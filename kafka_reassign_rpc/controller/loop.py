@@ -21,6 +21,7 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller.command import Command, Round
+from kafka_reassign_rpc.controller.legacy_commands import BY_BATCH
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
@@ -28,6 +29,7 @@ from kafka_reassign_rpc.core import history, replay
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, PolicyViolation, UnknownServerError
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
+from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import Cluster, Topic
 
 log = logging.getLogger(__name__)
@@ -134,7 +136,8 @@ class Loop:
 
     def _report(self, view: View, applied: replay.Applied) -> None:
         """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
-        said, self._said = [*self._said, *view.said], []
+        problems = [Event("entry.refused", who=BY_BATCH, reason=problem) for problem in self._store.problems()]
+        said, self._said = [*self._said, *problems, *view.said], []
         news = list(self._news_of.of(self.cluster))
         if said or news:
             self._record(chain(history.events_of(said, applied.partitions), news))

@@ -7,9 +7,11 @@ ZooKeeper, and names the real controller, so that clients find it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.api.node import Api, ConfigStore, NodeEndpoint
+from kafka_reassign_rpc.api.node import Api, ConfigStore, Events, NodeEndpoint
+from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
+from kafka_reassign_rpc.core.errors import KafkaStorageError
 from kafka_reassign_rpc.core.model import Broker, Endpoint, Topic
 
 
@@ -31,6 +33,7 @@ class ServerNode:
         configs: ConfigStore,
         endpoints: Callable[[], Sequence[Endpoint]],
         static_configs: Mapping[str, str],
+        recorder: Recorder,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -38,6 +41,7 @@ class ServerNode:
         self.controller = controller
         self.configs = configs
         self.static_configs = static_configs
+        self._recorder = recorder
         self._standby = standby
         self._endpoints = endpoints
 
@@ -65,6 +69,13 @@ class ServerNode:
     def topic_name(self, topic_id: UUID) -> str | None:
         cluster = self.controller.cluster
         return None if cluster is None else cluster.topic_names.get(topic_id)
+
+    async def events(self, first: int, max_bytes: int) -> Events | None:
+        try:
+            read = await self._recorder.read(first, max_bytes)
+        except OSError as error:
+            raise KafkaStorageError(f"The event log cannot be read: {error}") from error
+        return None if read is None else Events([one.decode() for one in read.events], read.next_seq, read.oldest_seq)
 
     def _own(self, listener: str) -> NodeEndpoint | None:
         endpoints = self._endpoints()

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Collection, Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 from uuid import uuid4
@@ -12,6 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller.event_log import EventLog
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.node import ServerNode
 from kafka_reassign_rpc.controller.recorder import Recorder
@@ -32,6 +34,14 @@ log = logging.getLogger(__name__)
 POLL_S = 0.02
 
 
+class EventLogConfig(msgspec.Struct, frozen=True):
+    """Where the event log is kept, and how much of it."""
+
+    directory: Path
+    file_bytes: int = 16 * 2**20
+    files: int = 8
+
+
 class ServerConfig(msgspec.Struct, frozen=True):
     """How one server runs. `advertised` beside `listeners`, in the same order, where it differs."""
 
@@ -46,6 +56,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     balance: LeaderBalance = LeaderBalance()
     limits: Limits = Limits()
     rules: Rules = NO_RULES
+    event_log: EventLogConfig | None = None
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
@@ -77,6 +88,14 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
     }
 
 
+def _event_log(config: EventLogConfig | None) -> EventLog | None:
+    return None if config is None else EventLog(config.directory, file_bytes=config.file_bytes, files=config.files)
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
 class IdTaken(RuntimeError):
     """Our id is a broker's: clients could not tell the two apart."""
 
@@ -89,7 +108,7 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
-        self._recorder = Recorder()
+        self._recorder = Recorder(_now_ms, _event_log(config.event_log), config.server_id)
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
@@ -134,6 +153,7 @@ class ControllerProcess:
 
     async def _start(self) -> None:
         config = self._config
+        await self._recorder.open()
         await self._zk.start(config.connection_timeout_ms / 1000)
         for path in (*paths.PERSISTENT, paths.REASSIGNMENTS):
             await self._zk.ensure_path(path)
@@ -148,6 +168,7 @@ class ControllerProcess:
             ConfigStore(self._zk),
             self._endpoints,
             _static_configs(config),
+            self._recorder,
         )
         self._server = Server(
             Dispatcher(node),
@@ -161,7 +182,7 @@ class ControllerProcess:
             self._endpoints(),
             self._service,
             self._standby,
-            lambda: time.time_ns() // 1_000_000,
+            _now_ms,
             seize_from_brokers=config.seize,
             balance=config.balance,
             broker_listener=config.broker_listener,

@@ -38,12 +38,14 @@ class Loaded(NamedTuple):
     orphans   move records of partitions that do not exist
     parents   paths without content of their own that exist: the parents of records, and of states not yet written
     since     the last transaction before all this was read: watches placed from there miss nothing
+    problems  what is wrong with the batch
     """
 
     cluster: Cluster
     orphans: list[TopicPartition]
     parents: set[str]
     since: int
+    problems: list[str]
 
 
 async def read_cluster(zk: ZooKeeper) -> Loaded:
@@ -62,8 +64,6 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
     )
     admin = await read_admin(zk)
     cluster.guarded, cluster.cancel_all, cluster.batch = admin.guarded, admin.cancel_all, admin.batch
-    for problem in admin.problems:
-        log.warning("%s", problem)
     pace = Pace()
     for topic in topics.values():
         replay.put_topic(
@@ -84,7 +84,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
             orphans.append(name)
         await pace.rest()
     parents |= await read_stateless(zk, topics.values())
-    return Loaded(cluster, orphans, parents, since)
+    return Loaded(cluster, orphans, parents, since, admin.problems)
 
 
 class AdminZnodes(NamedTuple):

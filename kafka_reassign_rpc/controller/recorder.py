@@ -1,17 +1,33 @@
-"""Where everything that was decided goes: to whoever reads the log on standard error."""
+"""Where everything that was decided goes: the event log, whoever reads standard error, and who counts.
+
+Recording is no part of any answer: a decision is durable in ZooKeeper before it is answered, and is written down a
+few milliseconds later, in the order in which decisions were made. A process that is killed in between leaves the last
+few unwritten; a disk that takes nothing more loses what it does not take, and stops nobody.
+"""
 
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.event_log import EventLog, Read
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.core.history import SLICE, Event
 
 log = logging.getLogger(__name__)
 
 LINES = 10
-"""Events of a name that one round shows one by one; the log says how many more there were."""
+"""Events of a name that one round shows one by one on standard error; there it says how many more there were."""
+
+CHUNK = 262_144
+"""Bytes that are written at once."""
+
+LONGEST = 16_384
+"""Bytes of one event: what names or quotes more than that is cut."""
 
 WARNINGS = frozenset(
     (
@@ -35,43 +51,147 @@ class Recorder:
     """Records events in the order in which they come, beside the work that they come from.
 
     `record` returns at once; what it was given is read later, a slice at a time, so it must not change any more.
+
+    event_log   where they are written; None: nowhere
+    server      our id, for the log
+    counted     called with each event and its time
+    lost        how many could not be written
     """
 
-    def __init__(self) -> None:
-        self._waiting: deque[tuple[int, Iterable[Event]]] = deque()
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        event_log: EventLog | None = None,
+        server: int = -1,
+        counted: Callable[[Event, int], None] = lambda *_: None,
+    ) -> None:
+        self.event_log = event_log
+        self.lost = 0
+        self._now_ms = now_ms
+        self._server = server
+        self._counted = counted
+        self._waiting: deque[tuple[int, int, Iterable[Event]]] = deque()
         self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "event-log")
+        self._encoder = msgspec.json.Encoder()
+        self._chunk = bytearray()
+        self._seq = self._first = 0
+        self._failing = False
 
-    def record(self, epoch: int, events: Iterable[Event]) -> None:
-        """Events under that controller epoch."""
-        self._waiting.append((epoch, events))
-        if self._task is None:
-            self._task = asyncio.create_task(self._work(), name="recorder")
+    async def open(self) -> None:
+        """Open the event log, if there is to be one. Where that fails there is none, and a warning."""
+        if self.event_log is None:
+            return
+        try:
+            await self._in_thread(self.event_log.open)
+        except OSError as error:
+            another = isinstance(error, BlockingIOError)
+            why = "another process writes there" if another else error
+            log.warning("no event log is kept in %s: %s", self.event_log.directory, why)
+            await self._in_thread(self.event_log.close)
+            self.event_log = None
+        else:
+            self._seq = self._first = self.event_log.next_seq
 
     async def close(self) -> None:
         """Wait until all is recorded."""
         if self._task is not None:
             await self._task
+        if self.event_log is not None:
+            await self._in_thread(self.event_log.close)
+        self._thread.shutdown()
+
+    def record(self, epoch: int, events: Iterable[Event]) -> None:
+        """Events under that controller epoch, as of now."""
+        self._waiting.append((epoch, self._now_ms(), events))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work(), name="recorder")
+
+    async def read(self, first: int, max_bytes: int) -> Read | None:
+        """See EventLog.read; None where no log is kept. Raises OSError."""
+        return None if self.event_log is None else await asyncio.to_thread(self.event_log.read, first, max_bytes)
 
     async def _work(self) -> None:
         try:
             while self._waiting:
-                _, events = self._waiting.popleft()
-                await Pace().through(self._show(events))
+                epoch, at, events = self._waiting.popleft()
+                try:
+                    await self._take(epoch, at, events)
+                except Exception:  # a defect in one event must not take the others with it
+                    log.exception("events were lost")
+                    self.lost += 1
+                if not self._waiting:
+                    await self._write()
         finally:
             self._task = None
 
-    @staticmethod
-    def _show(events: Iterable[Event]) -> Iterator[None]:
+    async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
+        pace = Pace()
         counts: Counter[str] = Counter()
         for count, event in enumerate(events, 1):
+            self._counted(event, at)
             counts[event.event] += 1
             if counts[event.event] <= LINES:
                 log.log(level(event), "%s", line(event))
+            if self.event_log is not None:
+                self._encode(epoch, at, event)
+                if len(self._chunk) > CHUNK:
+                    await self._write()
             if count % SLICE == 0:
-                yield
-        for name, count in counts.items():
-            if count > LINES:
-                log.info("%s: %d more", name, count - LINES)
+                await pace.rest()
+        for name, number in counts.items():
+            if number > LINES:
+                log.info("%s: %d more", name, number - LINES)
+
+    def _encode(self, epoch: int, at: int, event: Event) -> None:
+        encoded = self._encoder.encode(event)
+        if len(encoded) > LONGEST:
+            encoded = self._encoder.encode(_shortened(event))
+        self._chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
+        self._chunk += encoded[1:]
+        self._chunk += b"\n"
+        self._seq += 1
+
+    async def _write(self) -> None:
+        if self.event_log is None or not self._chunk:
+            return
+        chunk, first = bytes(self._chunk), self._first
+        self._chunk.clear()
+        self._first = self._seq
+        try:
+            await self._in_thread(self.event_log.append, chunk, first, self._seq)
+        except OSError as error:
+            self.lost += self._seq - first
+            if not self._failing:
+                log.warning("events are lost, %s takes none: %s", self.event_log.directory, error)
+            self._failing = True
+        else:
+            if self._failing:
+                log.warning("%s takes events again; %d were lost", self.event_log.directory, self.lost)
+            self._failing = False
+
+    async def _in_thread(self, call: Callable[..., None], *arguments: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+
+def _shortened(event: Event) -> Event:
+    """Garbage in a znode may name a topic of any length."""
+
+    def text(value: str | None) -> str | None:
+        return None if value is None else value[:1000]
+
+    def ids(value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if value is None else value[:100]
+
+    return replace(
+        event,
+        topic=text(event.topic),
+        who=text(event.who),
+        reason=text(event.reason),
+        target=ids(event.target),
+        original=ids(event.original),
+        replicas=ids(event.replicas),
+    )
 
 
 def level(event: Event) -> int:

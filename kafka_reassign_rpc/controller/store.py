@@ -55,12 +55,19 @@ class Store:
         self._leadership = leadership
         self._fence = Check(paths.CONTROLLER_EPOCH, leadership.epoch_version)
         self._parents: set[str] = set()
+        self._problems: list[str] = []
 
     async def load(self) -> Loaded:
         """The whole cluster. Raises Deposed, OutOfDate."""
         found = await self.reading(read_cluster(self._zk))
         self._parents = set(found.parents)
+        self._problems += found.problems
         return found
+
+    def problems(self) -> list[str]:
+        """What was wrong with the batch as it was last read with the whole cluster; once."""
+        problems, self._problems = self._problems, []
+        return problems
 
     async def reload(self, cluster: Cluster) -> list[Topic]:
         """Make `cluster` what ZooKeeper holds now. Returns the topics that are gone. Raises Deposed, OutOfDate."""

@@ -58,8 +58,8 @@ class Supervisor:
         seize_from_brokers: bool = True,
         balance: LeaderBalance | None = None,
         broker_listener: str | None = None,
+        recorder: Recorder,
         rules: Rules = NO_RULES,
-        recorder: Recorder | None = None,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -71,7 +71,7 @@ class Supervisor:
         self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
         self._rules = rules
-        self._recorder = recorder or Recorder()
+        self._recorder = recorder
         self._news = asyncio.Event()
         self._term: Term | None = None
         self._first_look = asyncio.Event()

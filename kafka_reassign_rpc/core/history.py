@@ -25,7 +25,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.assignment import cancel
 from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.model import Broker, Cluster, Partition
+from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
 
 CONTROLLER = "controller"
 """Who decides what nobody has asked for: that a move is over, for one."""
@@ -42,6 +42,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
     event       what happened: "move.started", "entry.refused", …
     id          czxid of the move record
+    started     its ctime, ms since the epoch: how long a move has taken
     route       by which the move came (see `Move`)
     who         who asked: a client ("User:alice as admin-1 from 10.0.0.7"), "znode /admin/…", "controller"
     reason      free text; the error, where something was refused
@@ -61,6 +62,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     replicas: tuple[int, ...] | None = None
     bytes: int | None = None
     broker: int | None = None
+    started: int | None = None
 
 
 class Decided(NamedTuple):
@@ -87,12 +89,12 @@ def reassigned(before: Partition, after: Partition) -> bool:
 
 def events_of(said: Iterable[Said], made: Made) -> Iterator[Event]:
     """A durable round's events, in the order of its decisions."""
-    ids = {(topic, index): after.move.id for topic, index, _, after in made if after.move is not None}
+    moves = {(topic, index): after.move for topic, index, _, after in made if after.move is not None}
     for one in said:
         if isinstance(one, Event):
             yield one
         else:
-            yield from _of_move(one, ids)
+            yield from _of_move(one, moves)
 
 
 def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
@@ -123,15 +125,29 @@ def _in_batch(cluster: Cluster, topic: str | None, partition: int | None) -> boo
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 
 
-def _of_move(one: Decided, ids: Mapping[tuple[str, int], int]) -> Iterator[Event]:
+def _of_move(one: Decided, durable: Mapping[tuple[str, int], Move]) -> Iterator[Event]:
     topic, partition, before, after, who = one
     moves, moved = after.is_moving, before.is_moving
-    known = after.move or before.move
-    id_ = None if known is None else known.id if known.id >= 0 else ids.get((topic, partition))
+    move = after.move or before.move
+    route = None if move is None else move.route
+    if move is not None and move.id < 0:
+        move = durable.get((topic, partition))
     original = cancel(before).replicas
 
     def event(name: str, who: str, target: tuple[int, ...]) -> Event:
-        return Event(name, topic, partition, id_, who=who, target=target, original=original, replicas=after.replicas)
+        return Event(
+            name,
+            topic,
+            partition,
+            None if move is None else move.id,
+            route,
+            who,
+            None,
+            target,
+            original,
+            after.replicas,
+            started=None if move is None else move.started,
+        )
 
     if moves:
         if not moved:

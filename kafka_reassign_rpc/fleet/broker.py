@@ -291,6 +291,9 @@ class SimulatedBroker:
         known = self._cache.topics
         return known if names is None else {name: known[name] for name in names if name in known}
 
+    async def events(self, first: int, max_bytes: int) -> None:
+        """A broker decides nothing."""
+
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._cache.topic_name(topic_id)
 

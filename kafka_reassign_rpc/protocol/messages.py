@@ -149,6 +149,14 @@ class DescribeReassignmentsResponse(Message, load_json=SCHEMAS):
     """Answer to DescribeReassignmentsRequest."""
 
 
+class DescribeReassignmentEventsRequest(Message, load_json=SCHEMAS):
+    """API 32242: what a server has recorded."""
+
+
+class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS):
+    """Answer to DescribeReassignmentEventsRequest."""
+
+
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
     """API 4: controller to broker: what to lead and what to follow."""
 
@@ -254,6 +262,8 @@ __all__ = [
     "DescribeProducersResponse",
     "DescribeQuorumRequest",
     "DescribeQuorumResponse",
+    "DescribeReassignmentEventsRequest",
+    "DescribeReassignmentEventsResponse",
     "DescribeReassignmentsRequest",
     "DescribeReassignmentsResponse",
     "DescribeTopicPartitionsRequest",

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.api.node import (
     Api,
     ConfigChange,
     CreatedTopic,
+    Events,
     ItemResult,
     LogDir,
     NewPartitions,
@@ -207,6 +208,8 @@ class ModelNode:
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
         self.controller: ModelController | None = ModelController(self)
         self.log_dirs: ModelLogDirs | None = None
+        self.recorded: Events | None = None
+        self.asked_events: list[tuple[int, int]] = []
 
     def controller_id(self) -> int:
         return 1000
@@ -220,6 +223,10 @@ class ModelNode:
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
         await asyncio.sleep(0)
         return {n: t for n, t in self.known.items() if names is None or n in names}
+
+    async def events(self, first: int, max_bytes: int) -> Events | None:
+        self.asked_events.append((first, max_bytes))
+        return self.recorded
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return next((t.name for t in self.known.values() if t.id == topic_id), None) if self.knows else None

@@ -7,10 +7,11 @@ a second.
 import json
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.brokers.rpc import RpcClient
-from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
@@ -20,6 +21,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DeleteTopicsRequest,
     DescribeConfigsRequest,
     DescribeLogDirsRequest,
+    DescribeReassignmentEventsRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
 )
@@ -42,23 +44,29 @@ Answer = tuple[int, str | None]
 class Cluster:
     """`server` may be stopped and started; `zk` is a plain client that is nobody's controller."""
 
-    def __init__(self, connect: str, zk: ZooKeeper, rules: Rules) -> None:
+    def __init__(self, connect: str, zk: ZooKeeper, rules: Rules, event_log: Path | None = None) -> None:
         self.connect = connect
         self.zk = zk
         self.fleets: dict[int, Fleet] = {}
         self._configs = ConfigStore(zk)
         self._rules = rules
+        self._event_log = event_log
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
 
     # ---------------------------------------------------------------------------------------- processes
 
-    async def start_server(self) -> None:
+    async def start_server(self, server_id: int = 1000) -> None:
         self._server = AsyncExitStack()
-        server = await self._server.enter_async_context(
-            ControllerProcess(ServerConfig(zookeeper_connect=self.connect, listeners=LISTENERS, rules=self._rules))
+        config = ServerConfig(
+            zookeeper_connect=self.connect,
+            listeners=LISTENERS,
+            server_id=server_id,
+            rules=self._rules,
+            event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
         )
+        server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
         host, _, port = server.bootstrap.rpartition(":")
         self._wire = await RpcClient.open(host, int(port), "test", 20.0)
@@ -166,6 +174,12 @@ class Cluster:
             for one in topic.partitions
         }
 
+    async def events(self, from_seq: int = 0) -> list[dict[str, Any]]:
+        """What the server has recorded, as DescribeReassignmentEvents shows it."""
+        answer = await self.ask(DescribeReassignmentEventsRequest(from_seq=from_seq, max_bytes=1_000_000), 0)
+        assert answer.error_code == 0, answer.error_message
+        return [json.loads(one) for one in answer.events]
+
     async def moving(self) -> set[Name]:
         """What ListPartitionReassignments shows."""
         answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
@@ -243,11 +257,11 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    connect: str, *, brokers: Collection[int] = BROKERS, rules: Rules = NO_RULES
+    connect: str, *, brokers: Collection[int] = BROKERS, rules: Rules = NO_RULES, event_log: Path | None = None
 ) -> AsyncIterator[Cluster]:
     """The server is controller and all brokers are registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, rules)
+        made = Cluster(connect, zk, rules, event_log)
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

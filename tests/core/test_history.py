@@ -49,7 +49,16 @@ def test_sv_7_what_a_decision_is_called_follows_from_what_stood_and_what_stands(
 def test_sv_7_an_event_says_what_the_move_is_about() -> None:
     (started,) = events_of([Decided(TOPIC, 3, standing(1, 2), moving((1, 2), (3, 2)), ALICE)], [])
     assert started == Event(
-        "move.started", TOPIC, 3, 400, who=ALICE, target=(3, 2), original=(1, 2), replicas=(3, 2, 1)
+        "move.started",
+        TOPIC,
+        3,
+        400,
+        "rpc",
+        ALICE,
+        target=(3, 2),
+        original=(1, 2),
+        replicas=(3, 2, 1),
+        started=1_700_000_000_000,
     )
     (back,) = events_of([Decided(TOPIC, 3, moving((1, 2), (3, 2)), standing(1, 2), ALICE)], [])
     assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))

@@ -8,6 +8,7 @@ from typing import Any
 
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
+    DescribeReassignmentEventsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
 )
@@ -98,6 +99,7 @@ class Cluster:
     async def server(self, name: str, *, connect: str | None = None, broker_id: int = 1000) -> Process:
         arguments = ["--zookeeper-connect", connect or self.connect, "--listeners", "PLAINTEXT://127.0.0.1:0"]
         arguments += ["--zookeeper-session-timeout-ms", str(SESSION_MS), "--broker-id", str(broker_id)]
+        arguments += ["--event-log-dir", str(self._data / f"events-{broker_id}")]
         process = await self._group.start(f"server-{name}", "serve", *arguments)
         self.servers[name] = process
         return process
@@ -115,6 +117,13 @@ class Cluster:
 
     async def controlled_by(self, server: str, *, within: float = 20) -> None:
         await eventually(lambda: self.is_controller(server), within=within)
+
+    async def events(self, server: str) -> list[dict[str, Any]]:
+        """What one server has recorded."""
+        request = DescribeReassignmentEventsRequest(from_seq=0, max_bytes=1_000_000)
+        answer = await ask(self.address(server), request, 0)
+        assert not answer.error_code, answer.error_message
+        return [json.loads(one) for one in answer.events]
 
     async def moving(self, server: str) -> set[Name]:
         answer = await listed(self.address(server))

@@ -61,7 +61,12 @@ def test_455_1_kafka_python_keeps_its_own_classes_for_its_own_clients(key: int) 
 
 def test_240_1_vendor_keys_are_beyond_those_of_kafka() -> None:
     vendor = {key for key in SUPPORTED if key > max(key for key in ApiKey if key < 1000)}
-    assert vendor == {ApiKey.LIST_REASSIGNMENTS, ApiKey.DESCRIBE_REASSIGNMENTS, ApiKey.SIMULATED_FETCH}
+    assert vendor == {
+        ApiKey.LIST_REASSIGNMENTS,
+        ApiKey.DESCRIBE_REASSIGNMENTS,
+        ApiKey.DESCRIBE_REASSIGNMENT_EVENTS,
+        ApiKey.SIMULATED_FETCH,
+    }
 
 
 def test_sv_1_every_package_and_the_schemas_are_part_of_the_distribution() -> None:

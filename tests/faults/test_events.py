@@ -1,0 +1,35 @@
+"""The event log of a server that is killed."""
+
+from tests.faults.cluster import Cluster
+from tests.faults.test_servers import TOPIC, two_servers
+from tests.waiting import eventually
+
+SLOW = 300_000
+
+
+async def recorded(cluster: Cluster, server: str, what: str) -> int:
+    return sum(event["event"] == what for event in await cluster.events(server))
+
+
+async def test_sv_7_a_kill_takes_nothing_out_of_the_event_log_and_numbers_go_on(cluster: Cluster) -> None:
+    targets = await two_servers(cluster)
+    await cluster.alter("a", targets)
+    await eventually(lambda: recorded(cluster, "a", "move.started"))
+    before = await cluster.events("a")
+    assert sum(event["event"] == "move.started" for event in before) == len(targets), TOPIC
+
+    await cluster.servers["a"].kill()
+    await cluster.controlled_by("b")
+    await cluster.rests_at(targets)
+    assert await eventually(lambda: recorded(cluster, "b", "move.completed")) == len(targets)
+    by_id = {(event["partition"], event["id"]) for event in before if event["event"] == "move.started"}
+    ended = [event for event in await cluster.events("b") if event["event"] == "move.completed"]
+    assert {(event["partition"], event["id"]) for event in ended} == by_id, "what one began the other has finished"
+
+    await cluster.server("a", broker_id=1000)
+    await cluster.servers["b"].kill()
+    await cluster.controlled_by("a")
+    await eventually(lambda: recorded(cluster, "a", "controller.elected"))
+    after = await cluster.events("a")
+    assert after[: len(before)] == before
+    assert [event["seq"] for event in after] == list(range(len(after)))
