@@ -19,6 +19,9 @@ from kafka_reassign_rpc.client.switch import NO_SWITCH
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline import snapshot
 from kafka_reassign_rpc.pipeline.exporting import Exported, export
+from kafka_reassign_rpc.pipeline.plandir import read_plan
+from kafka_reassign_rpc.pipeline.submitting import DoesNotFit, Pace, Show, Submission
+from tests.pipeline.plans import write_plan
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.kraft import VERSION, kraft_cluster
@@ -187,3 +190,26 @@ async def test_dp_1_a_snapshot_of_stock_kafka_holds_what_it_says(stock: Stock, t
     configs = snapshot.read(tmp_path / "out", "configs").to_pylist()
     assert {"resource_type": "topic", "resource": "snapped", "name": "retention.ms", "value": "77"} in configs
     assert {row["resource"] for row in configs if row["resource_type"] == "broker"} >= {"1", "2"}
+
+
+async def test_dp_4_a_plan_is_carried_out_on_stock_kafka_with_what_it_lacks_compared_here(
+    stock: Stock, tmp_path: Path
+) -> None:
+    await stock.create("planned")
+    said: list[str] = []
+
+    def submit_it() -> int:
+        with ReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+            cluster_id = client.describe_everything().cluster_id
+            path = write_plan(tmp_path / "p", cluster_id, {("planned", 0): ([2], [1])})
+            show = Show(said.append, said.append)
+            begun = Submission(client, path, read_plan(path), show).execute()
+            late = write_plan(tmp_path / "late", cluster_id, {("planned", 0): ([3], [1])})
+            with pytest.raises(DoesNotFit, match=r"planned-0: has the replicas \[2\], the plan was made for \[1\]"):
+                Submission(client, late, read_plan(late), show, Pace(settle=0)).execute()
+            return begun
+
+    assert await asyncio.to_thread(submit_it) == 1
+    assert said[0] == "this cluster cannot compare and set: assignments are compared here, before each batch"
+    assert (said[1].startswith("this cluster cannot forbid")) != stock.has_guard
+    assert "batch-0001: 1 done" in said

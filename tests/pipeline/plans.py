@@ -1,0 +1,21 @@
+"""Plans on disk, as `plan` writes them."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+Replicas = Sequence[int]
+Moves = Mapping[tuple[str, int], tuple[Replicas, Replicas]]
+"""Partition -> where to, and what is expected there."""
+
+
+def write_plan(path: Path, cluster_id: str, *batches: Moves, kind: str = "rebalance") -> Path:
+    (path / "batches").mkdir(parents=True)
+    (path / "summary.json").write_text(json.dumps({"kind": kind, "cluster_id": cluster_id, "at": 5, "more": []}))
+    for number, batch in enumerate(batches, 1):
+        entries = [
+            {"topic": topic, "partition": index, "replicas": list(target), "expected_replicas": list(expected)}
+            for (topic, index), (target, expected) in batch.items()
+        ]
+        (path / "batches" / f"batch-{number:04d}.json").write_text(json.dumps({"version": 1, "partitions": entries}))
+    return path
