@@ -4,8 +4,9 @@ Behaviour   NOT_CONTROLLER at the top level, with no results, where this node is
             partition asked for is answered exactly once, with its own error. A partition that is named twice counts
             once, with its last target, as in Kafka. Null replicas cancel. Version 1 carries and echoes
             `allow_replication_factor_change`. Tagged field 860 of a partition (nullable list of int32) is the
-            replica set that must stand there now: compare-and-set. Tagged field 2362 of the request says in words what
-            the moves are for; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
+            replica set that must stand there now: compare-and-set. Of the request, tagged field 2361 is a throttle that
+            the moves have as a lease, in bytes/s (0: none any more, -1: as it is), and 2362 says in words what they are
+            for; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
 ACL         ALTER on the cluster.
 """
 
@@ -13,6 +14,7 @@ from typing import Any
 
 from kafka_reassign_rpc.api.common import active_controller, in_turns
 from kafka_reassign_rpc.api.node import AlterReassignments, Api, Node, RequestContext
+from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 
@@ -30,6 +32,8 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     reason = request.reason or ""
     if len(reason) > REASON_LENGTH:
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
+    if request.throttle < AS_IT_IS:
+        raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
     wanted: dict[str, Targets] = {}
     for topic in request.topics:
         targets = wanted.setdefault(topic.name, {})
@@ -44,6 +48,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
             allow_replication_factor_change=allow,
             timeout_ms=request.timeout_ms,
             reason=reason,
+            throttle=request.throttle,
         ),
         ctx,
     )

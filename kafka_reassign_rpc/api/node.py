@@ -15,6 +15,7 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import Partition, Topic
 from kafka_reassign_rpc.core.throttles import TopicThrottles
@@ -90,6 +91,8 @@ class AlterReassignments(msgspec.Struct, frozen=True):
     allow_replication_factor_change: bool = True
     timeout_ms: int = 60_000
     reason: str = ""
+    throttle: int = AS_IT_IS
+    """Bytes/s of the lease that each of these moves gets; 0: none."""
 
 
 ItemResult = tuple[str, int, KafkaError | None]

@@ -97,6 +97,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
             expected=expected,
             reason=self._request.reason,
+            throttle=self._request.throttle,
         )
         for change in changes:
             work.view.add(change)

@@ -95,12 +95,15 @@ def _roll_back(work: Round, batch: Batch) -> Iterator[None]:
     changes = work.view.batch
     room = ROOM - len(encode_reassignments(batch.entries))
     for count, name, entry in _entries(work, batch):
+        before = work.view.get(*name)
         outcome = legacy.roll_back(work.view, name, entry)
         refused = work.refused.get(name[0])
         if outcome.changes and refused is not None:
             outcome = legacy.left_alone(entry, str(refused))
         for change in outcome.changes:
             work.view.add(change)
+        if outcome.changes and before is not None:
+            work.view.unthrottle(*name, before.replicas)
         if outcome.report is not None:
             what = "entry.rolled-back" if outcome.entry is None else "entry.kept"
             work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))

@@ -25,6 +25,7 @@ from kafka_reassign_rpc.controller.legacy_commands import BY_BATCH
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
+from kafka_reassign_rpc.controller.throttler import Throttler
 from kafka_reassign_rpc.core import history, replay
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, PolicyViolation, UnknownServerError
@@ -49,6 +50,8 @@ class Loop:
               gone since
     rules     what every new move is held to
     record    given what has happened, once it is durable and answered
+
+    `throttler` sets the throttles that moves have; whoever runs the loop runs it beside.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Loop:
         self._anew = anew
         self._rules = rules
         self._record = record
+        self.throttler = Throttler(cluster, store, record)
         self._said: list[history.Said] = []
         self._news_of = history.News()
         self._queue: list[Command[Any]] = []
@@ -112,15 +116,20 @@ class Loop:
             decided = await self._decide([*first, *commands], work)
             commands = [command for command in commands if command in decided]
             try:
+                await self.throttler.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
+                self.throttler.given_up()
                 refused[error.topic] = PolicyViolation(str(error))
             except OutOfDate as reason:
                 log.warning("reading the cluster again: %s", reason)
+                self.throttler.given_up()
                 gone += await self._store.reload(self.cluster)
                 self._said += history.kept(work.view.said, self.cluster)
                 first = [self._anew(gone)]
+                self.throttler.everything()
             else:
+                self.throttler.after(applied)
                 await Pace().through(self._tell(applied))
                 for command in decided:
                     command.durable()

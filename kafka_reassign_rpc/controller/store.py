@@ -4,7 +4,7 @@ Every transaction begins with a check of `/controller_epoch` at the version that
 bound to the session that won it. So a controller that was replaced without noticing can write nothing.
 """
 
-from collections.abc import Awaitable, Iterable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
 from kafka_reassign_rpc.controller import plan
@@ -119,6 +119,32 @@ class Store:
     async def write(self, operations: Iterable[Op]) -> None:
         """Fenced writes beside the rounds: an orphan record, a block of producer ids, the znodes of a deleted topic."""
         await self._write(list(split_ops(operations)))
+
+    async def write_together(self, groups: Iterable[Sequence[Op]]) -> None:
+        """As `write`, but the operations of each group are done together or not at all."""
+        batches: list[list[Op]] = []
+        room = 0
+        for group in groups:
+            cost = sum(size_of(op, self._zk.chroot) for op in group)
+            if not batches or cost > room or len(batches[-1]) + len(group) > MAX_OPERATIONS:
+                batches.append([])
+                room = MAX_MULTI_BYTES
+            batches[-1].extend(group)
+            room -= cost
+        await self._write(batches)
+
+    async def read(self, places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """What stands in each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        return await self.reading(self._zk.multi_get(places))
+
+    async def children(self, places: Sequence[str]) -> list[list[str] | None]:
+        """The names under each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        return await self.reading(self._zk.multi_children(places))
+
+    async def ensure(self, places: Iterable[str]) -> None:
+        """These znodes exist from now on. Raises Deposed, OutOfDate."""
+        for path in places:
+            await self.reading(self._zk.ensure_path(path))
 
     async def remove_topic(self, name: str) -> None:
         """Remove the znodes of a topic whose replicas are gone: the topic, its configs, the mark of its deletion.

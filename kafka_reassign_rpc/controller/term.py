@@ -111,6 +111,7 @@ class Term:
             await taken_over
             await self._events.place()
             self._background(self._events.run())
+            self._background(self._loop.throttler.run())
             self._background(balance_leaders(self._loop, self._balance))
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
             began = True

@@ -34,9 +34,13 @@ from kafka_reassign_rpc.core.errors import (
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.leases import NO_RATE
 from kafka_reassign_rpc.core.model import NO_LEADER, RPC, Cluster, Move, Partition
 
 Decision = tuple[KafkaError | None, list[Change]]
+
+AS_IT_IS = -1
+"""Of a throttle: whatever the move has."""
 
 
 def alter(
@@ -49,12 +53,14 @@ def alter(
     expected: Replicas | None = None,
     route: str = RPC,
     reason: str = "",
+    throttle: int = AS_IT_IS,
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
     """Give a partition a new target, or cancel its move (`target` None): (why not, or None; what should stand).
 
     route, reason     by which the target came, and why: recorded with the move
+    throttle          bytes/s of the move's lease; 0: it has none; AS_IT_IS: what it had, a new one none
     adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
     even_uncleanly    cancel as for a topic that allows unclean election
     """
@@ -84,7 +90,9 @@ def alter(
         ), []
     if not partition.is_moving and partition.replicas == target:
         return None, []
-    return _move(view.cluster, topic, index, partition, to, to_cancel=False, route=route, reason=reason)
+    return _move(
+        view.cluster, topic, index, partition, to, to_cancel=False, route=route, reason=reason, throttle=throttle
+    )
 
 
 def _standing(view: View, topic: str, index: int) -> Partition | None:
@@ -136,6 +144,7 @@ def _move(
     to_cancel: bool,
     route: str = RPC,
     reason: str = "",
+    throttle: int = AS_IT_IS,
     even_uncleanly: bool = False,
 ) -> Decision:
     isr = among(partition.isr, to.replicas)
@@ -156,7 +165,7 @@ def _move(
         isr=isr or partition.isr,
         leader_epoch=partition.leader_epoch + 1,
         leader_recovery_state=recovery,
-        move=_record(partition, to, route, reason),
+        move=_record(partition, to, route, reason, throttle),
     )
     done = finished(cluster, value)
     if done is not None:  # one step for those who watch: the epoch rises once
@@ -164,13 +173,14 @@ def _move(
     return None, [PartitionChange(topic, index, value, AssignmentWrite.NOW)]
 
 
-def _record(partition: Partition, to: Reassigned, route: str, reason: str) -> Move | None:
+def _record(partition: Partition, to: Reassigned, route: str, reason: str, throttle: int) -> Move | None:
     if not to.is_moving:
         return None
     target = to.replicas[: len(to.replicas) - len(to.removing)]
     if partition.move is not None and partition.is_moving:
-        return replace(partition.move, target=target, route=route, reason=reason)
-    return Move(target=target, original=partition.origin, route=route, reason=reason)
+        rate = partition.move.throttle if throttle == AS_IT_IS else throttle or NO_RATE
+        return replace(partition.move, target=target, route=route, reason=reason, throttle=rate)
+    return Move(target=target, original=partition.origin, route=route, reason=reason, throttle=throttle or NO_RATE)
 
 
 def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:

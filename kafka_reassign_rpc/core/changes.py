@@ -85,8 +85,10 @@ class View:
     Reads like `Cluster` for partitions; `changes` is what the round has to commit, one value per partition
     (the latest), in the order of first mention.
 
-    by    who has asked for what is decided next
-    said  what `core.history` makes events of: every decision about an assignment, and what was reported
+    unthrottled   moves that were cancelled and take along what throttles others have put on their replicas: by topic
+                  and partition, these replicas
+    by            who has asked for what is decided next
+    said          what `core.history` makes events of: every decision about an assignment, and what was reported
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -94,6 +96,7 @@ class View:
         self.partitions: dict[tuple[str, int], PartitionChange] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()
+        self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.by = CONTROLLER
         self.said: list[Said] = []
 
@@ -129,6 +132,10 @@ class View:
             elif isinstance(change, TopicDeletionStarted):
                 self.report(Event("topic.deleted", change.name))
             self.topics[change.name] = change
+
+    def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
+        """The move of a partition with these replicas is cancelled: throttles that others have put on them go too."""
+        self.unthrottled.setdefault(topic, {})[partition] = replicas
 
     def report(self, event: Event) -> None:
         """Somebody has to be told, once the round is durable. An event that names nobody is of who has asked."""

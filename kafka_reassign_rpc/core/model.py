@@ -12,6 +12,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.batch import Batch, CancelAll
+from kafka_reassign_rpc.core.leases import Lease, Leases
 
 NO_LEADER = -1
 """Leader id of a partition that no live in-sync replica can lead."""
@@ -38,7 +39,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     `original` is the replica set, in order, that stood before the first target was given: a cancel
     brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
     both are -1 until the record is durable. `route` is the one by which the target came that stands now, `reason`
-    what whoever gave it said of it, in words.
+    what whoever gave it said of it, in words. `throttle` is the rate of its lease (see `core.leases`) in bytes/s, -1
+    where it has none.
     """
 
     target: tuple[int, ...]
@@ -47,6 +49,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     started: int = -1
     route: str = RPC
     reason: str = ""
+    throttle: int = -1
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -86,6 +89,13 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     def origin(self) -> tuple[int, ...]:
         """The replicas that stood before the move, in the order in which they stand now (KIP-455's R - AR)."""
         return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
+
+    @property
+    def lease(self) -> Lease | None:
+        """The throttle that its move has of its own; None where nothing is copied, too."""
+        if self.move is None or self.move.throttle <= 0 or not self.adding:
+            return None
+        return Lease(self.move.throttle, self.origin, self.adding)
 
 
 class Topic(msgspec.Struct):
@@ -138,6 +148,7 @@ class Cluster(msgspec.Struct):
     topic_names: dict[UUID, str] = {}
     moving: dict[str, set[int]] = {}
     """Partitions with a move in flight, by topic: List never scans."""
+    leases: Leases = msgspec.field(default_factory=Leases)
     unreadable: dict[str, str] = {}
     """Topics whose znode is garbage, with the reason: they are no topics, but their names are taken."""
     topic_configs: dict[str, Mapping[str, str]] = {}

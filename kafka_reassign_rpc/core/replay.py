@@ -220,6 +220,9 @@ def put_topic(
     moving = {index for index, partition in partitions.items() if partition.is_moving}
     if moving:
         cluster.moving[name] = moving
+    if not deleting:
+        for index in moving:
+            cluster.leases.put(name, index, partitions[index].lease)
     return topic
 
 
@@ -231,6 +234,8 @@ def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
 def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
     """Put in one partition of a topic that is there."""
     topic.partitions[index] = partition
+    if not topic.deleting:
+        cluster.leases.put(topic.name, index, partition.lease)
     moving = cluster.moving.get(topic.name)
     if partition.is_moving:
         if moving is None:
@@ -246,6 +251,7 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
     """Forget a topic that is gone."""
     topic = cluster.topics.pop(name, None)
     cluster.moving.pop(name, None)
+    cluster.leases.drop(name)
     cluster.unreadable.pop(name, None)
     if configs:
         cluster.topic_configs.pop(name, None)
@@ -260,6 +266,7 @@ def begin_deletion(cluster: Cluster, name: str) -> None:
     topic = cluster.topics.get(name)
     if topic is not None:
         topic.deleting = True
+        cluster.leases.drop(name)
 
 
 def _add_topic(cluster: Cluster, topic: Topic) -> None:
@@ -308,6 +315,11 @@ def set_shutting_down(cluster: Cluster, broker: int) -> None:
 def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
     """Put in the dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left."""
     known = cluster.topic_configs if kind == TOPICS else cluster.broker_configs
+    changed = [name for name, values in configs.items() if known.get(name, {}) != values]
+    if kind == TOPICS:
+        cluster.leases.disturbed(topics=changed)
+    else:
+        cluster.leases.disturbed(brokers=[int(name) for name in changed if name.isdigit()])
     for name, values in configs.items():
         if values:
             known[name] = dict(values)

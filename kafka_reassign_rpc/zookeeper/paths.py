@@ -19,6 +19,8 @@ CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
 """Cancels all that is pending in REASSIGN_PARTITIONS (KIP-236)."""
 REASSIGN_CANCEL = "/admin/reassign_cancel"
 """While it exists no new move starts (KIP-236)."""
+THROTTLES = "/admin/reassignment_throttles"
+"""Per config that the leases of moves have changed, what stood in it before."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -76,6 +78,15 @@ def reassignment_topic(name: str) -> str:
 
 def reassignment(name: str, index: int) -> str:
     return f"{REASSIGNMENTS}/{name}/{index}"
+
+
+def throttle_memories(kind: str) -> str:
+    """`kind`: topics or brokers, as in CONFIG."""
+    return f"{THROTTLES}/{kind}"
+
+
+def throttle_memory(kind: str, name: str) -> str:
+    return f"{THROTTLES}/{kind}/{name}"
 
 
 def config_type(kind: str) -> str:

@@ -12,6 +12,7 @@ from uuid import UUID
 
 import msgspec
 
+from kafka_reassign_rpc.core.leases import NO_RATE
 from kafka_reassign_rpc.core.model import RPC, Broker, Endpoint, Move
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.ops import Stat
@@ -200,6 +201,7 @@ class _MoveRecord(msgspec.Struct):
     original_replicas: tuple[Id, ...]
     route: str = RPC
     reason: str = ""
+    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
 
 
 _move = msgspec.json.Decoder(_MoveRecord)
@@ -214,7 +216,7 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> Move:
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {list(replicas)}")
     id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
-    return Move(record.target, record.original_replicas, id_, started, record.route, record.reason)
+    return Move(record.target, record.original_replicas, id_, started, record.route, record.reason, record.throttle)
 
 
 def encode_move(move: Move) -> bytes:
@@ -224,6 +226,8 @@ def encode_move(move: Move) -> bytes:
         fields["route"] = move.route
     if move.reason:
         fields["reason"] = move.reason
+    if move.throttle != NO_RATE:
+        fields["throttle"] = move.throttle
     return _json.encode(fields)
 
 

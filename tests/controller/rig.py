@@ -14,7 +14,7 @@ from kafka_reassign_rpc.controller import commands, election
 from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.reading import read_admin, read_cluster
-from kafka_reassign_rpc.controller.store import Store
+from kafka_reassign_rpc.controller.store import Deposed, Store
 from kafka_reassign_rpc.core.batch import Batch
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Endpoint, Partition, TopicPartition
@@ -95,11 +95,13 @@ class Rig:
         assert found is not None
         return found
 
-    async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, KafkaError | None]:
+    async def alter(
+        self, targets: Mapping[Name, Replicas | None], *, throttle: int = -1
+    ) -> dict[Name, KafkaError | None]:
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
             topics.setdefault(topic, []).append((index, target, None))
-        request = AlterReassignments(topics=list(topics.items()))
+        request = AlterReassignments(topics=list(topics.items()), throttle=throttle)
         results: Sequence[ItemResult] = await self.loop.submit(commands.AlterReassignmentsCommand(request))
         return {(topic, index): error for topic, index, error in results}
 
@@ -192,14 +194,17 @@ async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig
         zk.lives = lives
         rig = Rig(zk, leadership, store, loaded.cluster)
         task = asyncio.create_task(rig.loop.run())
+        beside: list[asyncio.Task[None]] = []
         try:
             await rig.loop.submit(commands.TakeOver(SERVER, lambda: None))
+            beside.append(asyncio.create_task(rig.loop.throttler.run()))
             zk.transactions.clear()
             yield rig
         finally:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            for running in (task, *beside):
+                running.cancel()
+                with suppress(asyncio.CancelledError, Deposed):
+                    await running
 
 
 async def topic_json(zk: ZooKeeper, name: str) -> dict[str, Any]:

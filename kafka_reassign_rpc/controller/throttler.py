@@ -1,0 +1,376 @@
+"""Throttles as leases: topic and broker configs follow the moves in flight (what they should say: core.leased_configs).
+
+    before a round's writes   the configs that its new leases need are set; so no leased replica is ever copied
+                              without its throttle. And where moves are cancelled through ZooKeeper, what throttles
+                              others have put on their replicas goes with them (KIP-236)
+    beside the rounds         what leases that have ended leave behind goes, and what stood before comes back; and
+                              what somebody else has changed is looked at
+
+A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
+from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
+us finds what stood before. At the begin of a term everything remembered is looked at: what its leases do not need any
+more goes.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.controller.store import OutOfDate, Store, TopicTooLarge
+from kafka_reassign_rpc.core import leased_configs, replay
+from kafka_reassign_rpc.core.changes import View
+from kafka_reassign_rpc.core.history import CONTROLLER, Event
+from kafka_reassign_rpc.core.leased_configs import BrokerMemory, Cancelled, TopicMemory
+from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Leases
+from kafka_reassign_rpc.core.model import Cluster
+from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, Configs
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.configs import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.leases import Memory, decode_memory, encode_memory
+from kafka_reassign_rpc.zookeeper.ops import Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of
+from kafka_reassign_rpc.zookeeper.znodes import BadZnode
+
+log = logging.getLogger(__name__)
+
+TOPICS, BROKERS = "topics", "brokers"
+RACES = 20
+"""So often configs are read and written again because somebody else was faster."""
+GAP_S = 0.02
+BYTES_PER_S = 2_000_000
+"""Between two looks at ended leases: lists of thousands of replicas are not written anew for each that leaves them."""
+AGAIN_S = 1.0
+
+Read = tuple[bytes, Stat] | None
+
+
+class Entity(NamedTuple):
+    """Whose configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
+
+    kind: str
+    name: str
+
+
+class Group(NamedTuple):
+    """The writes for one entity, and the configs that stand then. `kept`: only for moves without a lease."""
+
+    entity: Entity
+    writes: list[Op]
+    configs: dict[str, str]
+    kept: bool
+    news: Iterable[Event]
+
+
+class Throttler:
+    """`before` and `after` (or `given_up`) enclose each round; `run` works beside them."""
+
+    def __init__(self, cluster: Cluster, store: Store, record: Record) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._record = record
+        self._coming = Leases()
+        """Leases of the round that is being made durable, on top of those in the cluster."""
+        self._waiting: dict[Entity, None] = {}
+        self._look_at_all = True
+        self._kept: set[Entity] = set()
+        """Brokers whose rates stay for moves without a lease."""
+        self._writing = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._news.set()
+
+    def everything(self) -> None:
+        """The cluster was read again."""
+        self._look_at_all = True
+        self._news.set()
+
+    async def before(self, view: View) -> None:
+        """Before a round is made durable. Raises Deposed, OutOfDate, TopicTooLarge."""
+        pace = Pace()
+        self._coming = coming = Leases()
+        for (topic, index), change in view.partitions.items():
+            lease = change.value.lease
+            if lease is not None and lease != self._cluster.leases.get(topic, index):
+                coming.put(topic, index, lease)
+            await pace.rest()
+        cancelled = {
+            topic: {index: brokers for index, brokers in moves.items() if not self._cluster.leases.get(topic, index)}
+            for topic, moves in view.unthrottled.items()
+        }
+        freed = await self._freed(cancelled, pace) if cancelled else set()
+        # Rates first: what is left of the topics' lists after a crash says which of them have to go.
+        entities = dict.fromkeys(Entity(BROKERS, broker) for broker in sorted(freed))
+        entities |= self._entities(coming) | dict.fromkeys(Entity(TOPICS, topic) for topic in cancelled)
+        if entities:
+            async with self._writing:
+                await self._settle(entities, cancelled, freed, limited=True)
+
+    def after(self, applied: replay.Applied) -> None:
+        """A round is durable, and replayed."""
+        self._coming = Leases()
+        topics, brokers = self._cluster.leases.drain()
+        self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
+        self._waiting.update((Entity(BROKERS, str(broker)), None) for broker in brokers)
+        if self._kept and any(
+            change.before is not None and change.before.is_moving and not change.after.is_moving
+            for change in applied.partitions
+        ):
+            self._waiting.update(dict.fromkeys(self._kept))
+        if self._waiting:
+            self._news.set()
+
+    def given_up(self) -> None:
+        """A round could not be made durable as it was."""
+        self._waiting.update(self._entities(self._coming))
+        self._coming = Leases()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled. Raises Deposed."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            written = 0
+            try:
+                if self._look_at_all:
+                    await self._find_all()
+                entities, self._waiting = self._waiting, {}
+                if entities:
+                    async with self._writing:
+                        try:
+                            written = await self._settle(entities)
+                        except OutOfDate:
+                            self._waiting = entities | self._waiting
+                            raise
+            except OutOfDate as reason:
+                # The session decides: it is over, and so is the term; or it is back soon.
+                log.info("throttles are put off: %s", reason)
+                self._news.set()
+                await asyncio.sleep(AGAIN_S)
+            else:
+                await asyncio.sleep(max(GAP_S, written / BYTES_PER_S))
+
+    @staticmethod
+    def _entities(leases: Leases) -> dict[Entity, None]:
+        found = dict.fromkeys(Entity(BROKERS, str(broker)) for broker in leases.brokers)
+        return found | dict.fromkeys(Entity(TOPICS, topic) for topic in leases.topics)
+
+    async def _find_all(self) -> None:
+        kinds = (TOPICS, BROKERS)
+        for kind, names in zip(
+            kinds, await self._store.children([paths.throttle_memories(kind) for kind in kinds]), strict=True
+        ):
+            self._waiting.update((Entity(kind, name), None) for name in names or ())
+        self._waiting.update(self._entities(self._cluster.leases))
+        self._look_at_all = False
+
+    async def _freed(self, cancelled: Mapping[str, Cancelled], pace: Pace) -> set[str]:
+        """Brokers of whose replicas none is throttled any more without those of cancelled moves."""
+        configs = self._cluster.topic_configs
+        left = {
+            topic: leased_configs.without_cancelled(configs.get(topic, {}), moves) for topic, moves in cancelled.items()
+        }
+        freed: set[str] = set()
+        for topic, after in left.items():
+            if after != configs.get(topic, {}):
+                freed |= leased_configs.brokers_named(configs.get(topic, {})) or set()
+        freed -= {str(broker) for broker in (*self._cluster.leases.brokers, *self._coming.brokers)}
+        for topic, standing in list(configs.items()):
+            if not freed:
+                break
+            named = leased_configs.brokers_named(left.get(topic, standing))
+            freed = set() if named is None else freed - named
+            await pace.rest()
+        return freed
+
+    async def _settle(
+        self,
+        entities: Mapping[Entity, None],
+        cancelled: Mapping[str, Cancelled] | None = None,
+        freed: Collection[str] = (),
+        *,
+        limited: bool = False,
+    ) -> int:
+        """Make the configs of these entities what they should be; how many bytes that took. Raises Deposed, OutOfDate.
+
+        limited   raises TopicTooLarge for what is too long to be written
+        """
+        for left in reversed(range(RACES)):
+            groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
+            sizes = [sum(map(size_of, group.writes)) for group in groups]
+            for group, size in zip(groups, sizes, strict=True):
+                if limited and group.entity.kind == TOPICS and size > MAX_MULTI_BYTES:
+                    raise ThrottleTooLarge(group.entity.name, size)
+            try:
+                await self._store.write_together(group.writes for group in groups if group.writes)
+            except OutOfDate:
+                if not left:
+                    raise
+                await self._store.ensure(
+                    (*map(paths.throttle_memories, (TOPICS, BROKERS)), *map(paths.config_type, (TOPICS, BROKERS)))
+                )
+                await self._store.ensure([paths.CONFIG_CHANGES])
+                continue
+            break
+        for group in groups:
+            self._adopt(group)
+        news = list(chain.from_iterable(group.news for group in groups))
+        if news:
+            self._record(news)
+        return sum(sizes)
+
+    def _adopt(self, group: Group) -> None:
+        """What is durable now, as the cluster's configs have it."""
+        kind, name = group.entity
+        known = self._cluster.topic_configs if kind == TOPICS else self._cluster.broker_configs
+        if group.configs or name in known:
+            known[name] = group.configs
+        if group.kept:
+            self._kept.add(group.entity)
+        else:
+            self._kept.discard(group.entity)
+
+    async def _groups(
+        self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
+    ) -> AsyncIterator[Group]:
+        """What is to be written, from what stands now."""
+        wanted = list(entities)
+        places = [paths.config(f"{entity.kind}/{entity.name}") for entity in wanted]
+        places += [paths.throttle_memory(*entity) for entity in wanted]
+        found = await self._store.read(places)
+        pace = Pace()
+        needed: set[int] | None = None
+        for entity, read, memory in zip(wanted, found, found[len(wanted) :], strict=False):
+            if entity.kind == BROKERS and needed is None and memory is not None:
+                needed = await self._needed(pace)
+            try:
+                group = self._group(entity, read, memory, cancelled, freed, needed or ())
+            except BadZnode as error:
+                log.error("no throttle can be set there: %s", error)
+            else:
+                if group is not None:
+                    yield group
+            await pace.rest()
+
+    def _group(
+        self,
+        entity: Entity,
+        read: Read,
+        memory: Read,
+        cancelled: Mapping[str, Cancelled],
+        freed: Collection[str],
+        needed: Collection[int],
+    ) -> Group | None:
+        """Raises BadZnode where the config is garbage."""
+        path, of_memory = paths.config(f"{entity.kind}/{entity.name}"), paths.throttle_memory(*entity)
+        configs = {} if read is None else znodes.decode_config(read[0], path)
+        known: TopicMemory | BrokerMemory
+        after: leased_configs.TopicAfter | leased_configs.BrokerAfter
+        kept = False
+        news: Iterable[Event] = ()
+        if entity.kind == TOPICS:
+            topic = self._cluster.topics.get(entity.name)
+            if topic is None and entity.name in self._cluster.unreadable:
+                return None
+            known = _remembered(memory, of_memory, TopicMemory)
+            if topic is None or topic.deleting:
+                after = leased_configs.TopicAfter(configs, TopicMemory())
+            else:
+                wanted, coming = (
+                    leases.topics.get(entity.name, NOTHING) for leases in (self._cluster.leases, self._coming)
+                )
+                after = leased_configs.topic_after(
+                    leased_configs.without_cancelled(configs, cancelled.get(entity.name, {})),
+                    known,
+                    wanted.leaders | coming.leaders,
+                    wanted.followers | coming.followers,
+                )
+        else:
+            known = _remembered(memory, of_memory, BrokerMemory)
+            index = paths.parse_index(entity.name)
+            broker = -1 if index is None else index
+            lease = self._lease(broker)
+            after = leased_configs.broker_after(
+                configs,
+                self._cluster.broker_configs.get("<default>", {}),
+                known,
+                lease,
+                needed=broker in needed,
+            )
+            if entity.name in freed and not after.memory:
+                for name in (LEADER_RATE, FOLLOWER_RATE):
+                    after.configs.pop(name, None)
+            kept = lease == NO_RATE and bool(after.memory)
+            news = _news(broker, configs, known, after)
+        writes: list[Op] = []
+        if after.memory and (memory is None or after.memory != known):
+            data = encode_memory(after.memory)
+            writes.append(Create(of_memory, data) if memory is None else SetData(of_memory, data, memory[1].version))
+        elif memory is not None and not after.memory:
+            writes.append(Delete(of_memory, memory[1].version))
+        if after.configs != configs:
+            data = znodes.encode_config(after.configs)
+            writes.append(Create(path, data) if read is None else SetData(path, data, read[1].version))
+            writes.append(announcement(entity_path(*entity)))
+        return Group(entity, writes, after.configs, kept, news)
+
+    def _lease(self, broker: int) -> int:
+        rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
+        return min(rates, default=NO_RATE)
+
+    async def _needed(self, pace: Pace) -> set[int]:
+        """Brokers on which replicas of moves without a lease are throttled, by somebody else's hand."""
+        found: set[int] = set()
+        for topic, indexes in list(self._cluster.moving.items()):
+            configs = self._cluster.topic_configs.get(topic, {})
+            lists = [configs[name] for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS) if configs.get(name)]
+            if not lists:
+                continue
+            named = {entry for text in lists for entry in text.split(",")}
+            for index in list(indexes):
+                partition = self._cluster.get(topic, index)
+                if partition is not None and self._cluster.leases.get(topic, index) is None:
+                    found.update(
+                        replica for replica in partition.replicas if "*" in named or f"{index}:{replica}" in named
+                    )
+            await pace.rest()
+        return found
+
+
+def _remembered(read: Read, path: str, kind: type[Memory]) -> Memory:
+    """Garbage says nothing: what stands is taken for what stood before."""
+    if read is not None:
+        try:
+            return decode_memory(read[0], path, kind)
+        except BadZnode as error:
+            log.error("what stood before is not known: %s", error)
+    return kind()
+
+
+def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
+    before, now = standing.get(LEADER_RATE), after.configs.get(LEADER_RATE)
+    lease = after.memory.leader
+    rate = int(now) if now is not None and now.isdigit() else None
+    if before != now:
+        if lease is not None:
+            yield Event("throttle.set", who=CONTROLLER, broker=broker, bytes=rate)
+        else:
+            reason = None if now is not None else "no rate"
+            yield Event("throttle.restored", who=CONTROLLER, broker=broker, bytes=rate, reason=reason)
+    elif known.leader is not None and before != known.leader.set and lease is not None:
+        reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
+        yield Event("throttle.set", broker=broker, bytes=rate, reason=reason)
+
+
+class ThrottleTooLarge(TopicTooLarge):
+    """A topic's lists of throttled replicas would not fit into one transaction."""
+
+    def __init__(self, topic: str, size: int) -> None:
+        super().__init__(topic, size)
+        self.args = (
+            f"The lists of throttled replicas of topic {topic!r} would take {size} bytes, more than the"
+            f" {MAX_MULTI_BYTES} that one transaction should: move fewer of its partitions at a time.",
+        )
