@@ -1,72 +1,143 @@
 """DescribeReassignments (vendor key 32241), version 0: what is known of moves named by their identity (KIP-240).
 
-Behaviour   a move that is not (any more) the current one of its partition is left out, without an error. The
-            throttles are those that topic and broker configs put on the leader and on each replica of the
-            target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any other node.
-            Tagged fields name the topic and the partition, which the proposal leaves to the client's memory.
+Behaviour   all of them where the topics are null, else those named. A move that is not (any more) the current one of
+            its partition is left out, without an error. The throttles are those that topic and broker configs put on
+            the leader and on each replica of the target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any
+            other node. Tagged fields name the topic and the partition, which the proposal leaves to the client's
+            memory, and tell how far the move is, as of the last sample of brokers' log dirs (see core.progress).
             Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
 ACL         DESCRIBE on the cluster.
+Speed       each description is encoded once and kept as long as the values that it was made from stand, so that ten
+            thousand moves can be watched once a second.
 """
 
+import struct
+from collections.abc import Mapping
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
+from kafka_reassign_rpc.api.common import active_controller, in_turns
+from kafka_reassign_rpc.api.node import Api, ControllerPort, Encoded, Node, RequestContext
 from kafka_reassign_rpc.core.errors import KafkaError, NotController
 from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.core.progress import MoveProgress
 from kafka_reassign_rpc.core.throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.flexible import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
-_Description = DescribeReassignmentsResponse.ReassignmentDescription
-_Replica = _Description.NewlyAssignedReplica
+_HEAD = struct.pack(">ih", 0, 0) + b"\x00"
+"""No throttle, no error, no message."""
+_DESCRIPTION = struct.Struct(">qqiq")
+_REPLICA = struct.Struct(">iq")
+_INT32 = struct.Struct(">i")
+_INT64 = struct.Struct(">q")
+
+NO_FIGURES = MoveProgress()
 
 
 async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    if not request.topic_reassignments:
-        closed = await controller.closed()
-        return DescribeReassignmentsResponse(
-            version=0,
-            throttle_time_ms=0,
-            error_code=0,
-            error_message=None,
-            descriptions=[],
-            closed=None if closed is None else closed.message,
-        )
-    asked = {
-        topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
-        for topic in request.topic_reassignments
-    }
-    descriptions = []
-    for name, partitions in controller.list_reassignments(asked):
-        throttles = controller.throttles(name)
-        for index, partition in partitions:
-            if partition.move is not None and partition.move.id == asked[name][index]:
-                descriptions.append(_describe(name, index, partition, throttles))
+    asked: dict[str, dict[int, int]] | None = None
+    if request.topic_reassignments is not None:
+        if not request.topic_reassignments:
+            return await _whether_closed(controller)
+        asked = {
+            topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
+            for topic in request.topic_reassignments
+        }
+    moving = [(name, list(partitions)) for name, partitions in controller.list_reassignments(asked)]
+    throttles = {name: controller.throttles(name) for name, _ in moving}
+    found = []
+    every = ((name, index, partition) for name, partitions in moving for index, partition in partitions)
+    async for name, index, partition in in_turns(every):
+        move = partition.move
+        if move is None or (move.id < 0 if asked is None else move.id != asked[name][index]):
+            continue
+        figures = controller.progress(name, index) or NO_FIGURES
+        found.append(_FRAGMENTS.description(name, index, partition, throttles[name], figures))
+    if asked is None:
+        _FRAGMENTS.keep(dict(moving))
+    return Encoded(b"".join([_HEAD, uvarint(len(found) + 1), *found, b"\x00"]))
+
+
+async def _whether_closed(controller: ControllerPort) -> Any:
+    closed = await controller.closed()
     return DescribeReassignmentsResponse(
-        version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=descriptions
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        descriptions=[],
+        closed=None if closed is None else closed.message,
     )
 
 
-def _describe(topic: str, index: int, partition: Partition, throttles: TopicThrottles) -> Any:
+class Fragments:
+    """Encoded descriptions, each kept as long as what it was made from is what stands."""
+
+    def __init__(self) -> None:
+        self._topics: dict[str, dict[int, tuple[Partition, MoveProgress, TopicThrottles, bytes]]] = {}
+
+    def description(
+        self, topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
+    ) -> bytes:
+        known = self._topics.setdefault(topic, {})
+        entry = known.get(index)
+        if entry is not None and entry[0] is partition and entry[1] is figures:
+            if entry[2] is throttles:
+                return entry[3]
+            if entry[2].is_same(throttles):
+                known[index] = (partition, figures, throttles, entry[3])
+                return entry[3]
+        encoded = encode_description(topic, index, partition, throttles, figures)
+        known[index] = (partition, figures, throttles, encoded)
+        return encoded
+
+    def keep(self, topics: Mapping[str, Any]) -> None:
+        """Forget what is about topics without any move."""
+        for name in self._topics.keys() - topics.keys():
+            del self._topics[name]
+
+
+_FRAGMENTS = Fragments()
+
+
+def encode_description(
+    topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
+) -> bytes:
+    """A ReassignmentDescription of version 0."""
     move = partition.move
     assert move is not None
-    return _Description(
-        version=0,
-        reassignment_id=move.id,
-        start_time=move.started,
-        leader_id=partition.leader,
-        leader_throttle=throttles.leader(index, partition.leader),
-        new_assigned=[
-            _Replica(version=0, broker_id=broker, follower_throttle=throttles.follower(index, broker))
-            for broker in move.target
-        ],
-        topic=topic,
-        partition_id=index,
-    )
+    leader = partition.leader
+    parts = [
+        _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader)),
+        uvarint(len(move.target) + 1),
+    ]
+    copied = figures.copied
+    for broker in move.target:
+        parts.append(_REPLICA.pack(broker, throttles.follower(index, broker)))
+        parts.append(_tags({2: _INT64.pack(copied[broker])} if broker in copied else {}))
+    tags = {0: compact_string(topic), 1: _INT32.pack(index)}
+    if figures.total >= 0:
+        tags[2] = _INT64.pack(figures.total)
+    if figures.remaining_ms >= 0:
+        tags[3] = _INT64.pack(figures.remaining_ms)
+    if figures.stalled is not None:
+        tags[4] = compact_string(figures.stalled)
+    if figures.rate >= 0:
+        tags[5] = _INT64.pack(figures.rate)
+    parts.append(_tags(tags))
+    return b"".join(parts)
+
+
+def _tags(fields: Mapping[int, bytes]) -> bytes:
+    """A section of tagged fields, in the order of their numbers."""
+    parts = [uvarint(len(fields))]
+    for number, data in fields.items():
+        parts += (uvarint(number), uvarint(len(data)), data)
+    return b"".join(parts)
 
 
 def fail(_request: Any, _version: int, error: KafkaError) -> Any:

@@ -18,6 +18,7 @@ import msgspec
 from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import Partition, Topic
+from kafka_reassign_rpc.core.progress import MoveProgress
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -173,6 +174,9 @@ class ControllerPort(Protocol):
 
     def throttles(self, topic: str) -> TopicThrottles:
         """The replication throttles of a topic, as topic and broker configs say."""
+
+    def progress(self, topic: str, partition: int) -> MoveProgress | None:
+        """How the move in flight gets on; None before a sample has seen it. The same object while nothing changes."""
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

@@ -56,11 +56,14 @@ class RpcClient:
             raise ConnectionError(f"no common version of {request_class.__name__}: it serves {lowest} to {highest}")
         return version
 
-    async def call(self, request_class: Any, body: Any, version: int) -> Any:
-        """The answer to a request: `body` is a message of that class, or the bytes of one."""
+    async def call(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> Any:
+        """The answer to a request: `body` is a message of that class, or the bytes of one.
+
+        `raw`: the bytes of the answer's body, for whoever reads them in a way of its own.
+        """
         if self._connection.pending:
             raise ConnectionError("the request before has no answer")
-        self._writer.write(self._connection.send(request_class, body, version))
+        self._writer.write(self._connection.send(request_class, body, version, raw=raw))
         async with asyncio.timeout(self._timeout_s):
             await self._writer.drain()
             while True:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.cli.process import LEVELS, announce, run_until_signalled
 from kafka_reassign_rpc.cli.settings import Setting, whole
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.progress import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.core.guard import REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
@@ -80,6 +81,8 @@ SETTINGS = (
         True,
         "whether a reassignment may change a replication factor; the cluster's dynamic config stands above it",
     ),
+    Setting(INTERVAL, whole(0), 5000, "how often brokers are asked how far moves are, while there are any; 0: never"),
+    Setting(STALL_TIMEOUT, whole(1), 60_000, "a move that gets nowhere for so long is reported as stalled"),
     Setting("max.connections", whole(0), Limits().max_connections, "connections at a time"),
     Setting(
         "max.connections.per.ip", whole(0), Limits().max_connections_per_ip, "connections at a time from one address"
@@ -184,6 +187,7 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
         ),
         rules=Rules(values[REPLICATION_FACTOR_CHANGE_ALLOWED]),
         event_log=_event_log(values),
+        sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         limits=Limits(
             max_connections=values["max.connections"],
             max_connections_per_ip=values["max.connections.per.ip"],

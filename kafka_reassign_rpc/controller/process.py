@@ -16,6 +16,7 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller.event_log import EventLog
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.node import ServerNode
+from kafka_reassign_rpc.controller.progress import Sampling
 from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
@@ -57,6 +58,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     limits: Limits = Limits()
     rules: Rules = NO_RULES
     event_log: EventLogConfig | None = None
+    sampling: Sampling = Sampling()
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
@@ -187,6 +189,7 @@ class ControllerProcess:
             balance=config.balance,
             broker_listener=config.broker_listener,
             rules=config.rules,
+            sampling=config.sampling,
             recorder=self._recorder,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.model import Cluster, Partition
+from kafka_reassign_rpc.core.progress import MoveProgress, Totals, Tracker
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 T = TypeVar("T")
@@ -48,6 +49,7 @@ class ControllerService:
         self._random = SystemRandom()
         self._loop: Loop | None = None
         self._producer_ids: ProducerIds | None = None
+        self._progress: Tracker | None = None
         self._lease_left: Callable[[], float] = lambda: 0
         self._up_to_date: Callable[[], Awaitable[None]]
 
@@ -57,22 +59,26 @@ class ControllerService:
         producer_ids: ProducerIds,
         lease_left: Callable[[], float],
         up_to_date: Callable[[], Awaitable[None]],
+        progress: Tracker,
     ) -> None:
         """This process is the controller and its loop is running.
 
         lease_left  seconds for which nobody else can have become the controller: a process that was frozen finds out
                     by its clock, before anybody tells it
         up_to_date  waits until what has been written to ZooKeeper before is known to the loop
+        progress    how moves get on
         """
         self._up_to_date = up_to_date
         self._lease_left = lease_left
         self._loop = loop
         self._producer_ids = producer_ids
+        self._progress = progress
 
     def end(self) -> None:
         """This process is not the controller any more."""
         self._loop = None
         self._producer_ids = None
+        self._progress = None
 
     @property
     def cluster(self) -> Cluster | None:
@@ -110,6 +116,13 @@ class ControllerService:
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(self._active().cluster, topic)
+
+    def progress(self, topic: str, partition: int) -> MoveProgress | None:
+        return None if self._progress is None else self._progress.figures(topic, partition)
+
+    def progress_totals(self) -> Totals | None:
+        """Of all moves in flight, as of the last sample; None while this process is not the controller."""
+        return None if self._progress is None or not self.is_active() else self._progress.totals
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

@@ -24,6 +24,7 @@ from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.progress import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
@@ -31,6 +32,7 @@ from kafka_reassign_rpc.controller.store import Store
 from kafka_reassign_rpc.controller.term import Term
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.core.progress import Tracker
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import ZkError
 from kafka_reassign_rpc.zookeeper.ops import WatchKind
@@ -60,6 +62,7 @@ class Supervisor:
         broker_listener: str | None = None,
         recorder: Recorder,
         rules: Rules = NO_RULES,
+        sampling: Sampling = SAMPLING,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -72,6 +75,7 @@ class Supervisor:
         self._broker_listener = broker_listener
         self._rules = rules
         self._recorder = recorder
+        self._sampling = sampling
         self._news = asyncio.Event()
         self._term: Term | None = None
         self._first_look = asyncio.Event()
@@ -136,7 +140,15 @@ class Supervisor:
         store = Store(self._zk, leadership)
         record = partial(self._recorder.record, leadership.epoch)
         self._term = Term(
-            self._zk, store, sender, self._balance, self._now_ms, self._broker_listener, self._rules, record
+            self._zk,
+            store,
+            sender,
+            self._balance,
+            self._now_ms,
+            self._broker_listener,
+            self._rules,
+            record,
+            self._sampling,
         )
         try:
             return await self._term.serve(self._begin)
@@ -146,8 +158,10 @@ class Supervisor:
             self._standby.brokers = self._term.brokers  # ZooKeeper may be away: clients still need to reach them
             self._term = None
 
-    def _begin(self, loop: Loop, producer_ids: ProducerIds, up_to_date: Callable[[], Awaitable[None]]) -> None:
-        self._service.begin(loop, producer_ids, self._zk.lease_left, up_to_date)
+    def _begin(
+        self, loop: Loop, producer_ids: ProducerIds, up_to_date: Callable[[], Awaitable[None]], progress: Tracker
+    ) -> None:
+        self._service.begin(loop, producer_ids, self._zk.lease_left, up_to_date, progress)
         self._first_look.set()
 
     def _session_over(self, _session: int) -> None:

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.controller.legacy_commands import Settle
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.progress import SAMPLING, Sampler, Sampling
 from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
@@ -30,6 +31,7 @@ from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import Broker, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.progress import Tracker
 from kafka_reassign_rpc.core.replay import Applied
 from kafka_reassign_rpc.server import pauses
 from kafka_reassign_rpc.zookeeper import paths
@@ -60,6 +62,7 @@ class Term:
         broker_listener: str | None = None,
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
+        sampling: Sampling = SAMPLING,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -70,10 +73,12 @@ class Term:
         self._broker_listener = broker_listener
         self._rules = rules
         self.record = record
+        self._sampling = sampling
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: Events | None = None
         self._loop: Loop
+        self._sampler: Sampler
         self._channels: BrokerChannels
         self._deletions: Deletions
         self._teller: Teller
@@ -92,7 +97,7 @@ class Term:
         if self._events is not None:
             self._events.seen(kind, path)
 
-    async def serve(self, begin: Callable[[Loop, ProducerIds, Callable[[], Awaitable[None]]], None]) -> bool:
+    async def serve(self, begin: Callable[[Loop, ProducerIds, Callable[[], Awaitable[None]], Tracker], None]) -> bool:
         """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
         began = False
         why: str | None = None
@@ -107,12 +112,13 @@ class Term:
             await self._remove_orphans(loaded.orphans)
             taken_over = self._loop.submit(self._take_over())
             # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
-            begin(self._loop, ProducerIds(self._zk, self._store), self._events.up_to_date)
+            begin(self._loop, ProducerIds(self._zk, self._store), self._events.up_to_date, self._sampler.tracker)
             await taken_over
             await self._events.place()
             self._background(self._events.run())
             self._background(self._loop.throttler.run())
             self._background(balance_leaders(self._loop, self._balance))
+            self._background(self._sampler.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
             began = True
             cluster = loaded.cluster
@@ -148,6 +154,7 @@ class Term:
         self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
         self._teller = Teller(cluster, self._channels, self._deletions)
         self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record)
+        self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
         yield from self._teller.tell(applied)

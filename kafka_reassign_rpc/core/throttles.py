@@ -6,6 +6,7 @@ Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigH
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 
 from kafka_reassign_rpc.core.model import Cluster
 
@@ -44,14 +45,31 @@ def rate_of(name: str, own: Configs, default: Configs) -> float | None:
     return None
 
 
+_NO_CONFIGS: Configs = {}
+
+
 class TopicThrottles:
-    """The throttles of one topic's replicas, as the controller knows the configs: its lists are read once."""
+    """The throttles of one topic's replicas, as the controller knows the configs: its lists are read at most once."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
-        configs = cluster.topic_configs.get(topic, {})
-        self._cluster = cluster
-        self._leaders = named_replicas(configs.get(LEADER_REPLICAS))
-        self._followers = named_replicas(configs.get(FOLLOWER_REPLICAS))
+        self._configs: Configs = cluster.topic_configs.get(topic, _NO_CONFIGS)
+        self._of_brokers: Mapping[str, Configs] = dict(cluster.broker_configs)
+
+    @cached_property
+    def _leaders(self) -> Named:
+        return named_replicas(self._configs.get(LEADER_REPLICAS))
+
+    @cached_property
+    def _followers(self) -> Named:
+        return named_replicas(self._configs.get(FOLLOWER_REPLICAS))
+
+    def is_same(self, other: "TopicThrottles") -> bool:
+        """Whether it was made of the very same configs, which nobody changes once they are known."""
+        return (
+            self._configs is other._configs
+            and self._of_brokers.keys() == other._of_brokers.keys()
+            and all(configs is other._of_brokers[name] for name, configs in self._of_brokers.items())
+        )
 
     def leader(self, partition: int, broker: int) -> int:
         """Bytes/s that `broker`, leading, gives to replicas that are not in sync; NO_THROTTLE where all it can."""
@@ -64,6 +82,6 @@ class TopicThrottles:
     def _rate(self, name: str, named: Named, partition: int, broker: int) -> int:
         if named is not None and partition not in named.get(broker, ()):
             return NO_THROTTLE
-        configs = self._cluster.broker_configs
+        configs = self._of_brokers
         rate = rate_of(name, configs.get(str(broker), {}), configs.get("<default>", {}))
         return NO_THROTTLE if rate is None else int(rate)

@@ -205,7 +205,7 @@ def decode_response(cls: Any, frame: bytes | bytearray | memoryview, *, version:
     Returns the correlation id and the body. ApiVersions that the server refused with error 35 comes in version 0.
     """
     data = frame if type(frame) is bytes else bytes(frame)
-    correlation_id, pos = _answer_header(cls, data, version)
+    correlation_id, pos = answer_header(cls, data, version=version)
     if cls is ApiVersionsResponse and data[pos : pos + 2] == _INT16.pack(UNSUPPORTED_VERSION):
         version = 0
     body, _ = _decoder(cls, version)(data, pos, UNLIMITED)
@@ -217,7 +217,7 @@ def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int
 
     What comes behind the array is not read. Raises a RemoteProtocolError, the iterator too.
     """
-    _, pos = _answer_header(cls, frame, version)
+    _, pos = answer_header(cls, frame, version=version)
     read = _parts(cls, version, array)
     (head, count), start = read.head(frame, pos, UNLIMITED)
 
@@ -230,8 +230,8 @@ def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int
     return head, elements()
 
 
-def _answer_header(cls: Any, data: bytes, version: int) -> tuple[int, int]:
-    """The correlation id, and where the body starts."""
+def answer_header(cls: Any, data: bytes, *, version: int) -> tuple[int, int]:
+    """The correlation id of an answer, and where its body begins."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
     except struct.error:

@@ -48,6 +48,7 @@ import msgspec
 from kafka_reassign_rpc.protocol.codec import (
     Request,
     RequestHeader,
+    answer_header,
     decode_request,
     decode_response,
     encode_request,
@@ -271,7 +272,7 @@ class ClientConnection:
     def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
         self._client_id = client_id
         self._frames = FrameBuffer(MIN_ANSWER_BYTES, max_frame_bytes)
-        self._open: deque[tuple[int, Any, int]] = deque()
+        self._open: deque[tuple[int, Any, int, bool]] = deque()
         self._next = 0
         self._broken = False
 
@@ -280,8 +281,11 @@ class ClientConnection:
         """Requests that have no answer yet."""
         return len(self._open)
 
-    def send(self, request_class: Any, body: Any, version: int) -> bytes:
-        """The bytes of a request: `body` is a message of that class, or the bytes of one (see encode_body)."""
+    def send(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> bytes:
+        """The bytes of a request: `body` is a message of that class, or the bytes of one (see encode_body).
+
+        `raw`: its answer's body is wanted as bytes.
+        """
         if self._broken:
             raise LocalProtocolError("the connection is broken")
         number, name = self._next, self._client_id
@@ -293,7 +297,7 @@ class ClientConnection:
         else:
             data = encode_request(body, version=version, correlation_id=number, client_id=name)
         self._next = (number + 1) & 0x7FFFFFFF
-        self._open.append((number, RESPONSES[request_class.API_KEY], version))
+        self._open.append((number, RESPONSES[request_class.API_KEY], version, raw))
         return data
 
     def receive(self, data: bytes) -> list[Any]:
@@ -309,8 +313,13 @@ class ClientConnection:
             for frame in frames:
                 if not self._open:
                     raise UnexpectedAnswer("an answer that nobody waits for")
-                number, cls, version = self._open[0]
-                correlation_id, body = decode_response(cls, frame, version=version)
+                number, cls, version, raw = self._open[0]
+                body: Any
+                if raw:
+                    correlation_id, start = answer_header(cls, frame, version=version)
+                    body = frame[start:]
+                else:
+                    correlation_id, body = decode_response(cls, frame, version=version)
                 if correlation_id != number:
                     raise UnexpectedAnswer(f"an answer to request {correlation_id}, it is the turn of {number}")
                 self._open.popleft()

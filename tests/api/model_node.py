@@ -29,6 +29,7 @@ from kafka_reassign_rpc.core.errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.model import Cluster, Move, Partition, Topic
+from kafka_reassign_rpc.core.progress import MoveProgress
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
@@ -82,6 +83,7 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.guard: KafkaError | None = None
+        self.figures: dict[tuple[str, int], MoveProgress] = {}
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
 
     def is_active(self) -> bool:
@@ -124,6 +126,9 @@ class ModelController:
         return TopicThrottles(
             Cluster(topic_configs=self._node.topic_configs, broker_configs=self._node.broker_configs), topic
         )
+
+    def progress(self, topic: str, partition: int) -> MoveProgress | None:
+        return self.figures.get((topic, partition))
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

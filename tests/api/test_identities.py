@@ -2,8 +2,21 @@
 
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.api.a32241_describe_reassignments import Fragments, encode_description
 from kafka_reassign_rpc.core.errors import PolicyViolation
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, ListReassignmentsRequest
+from kafka_reassign_rpc.core.model import Cluster, Move, Partition
+from kafka_reassign_rpc.core.progress import MoveProgress
+from kafka_reassign_rpc.core.throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.codec import encode_body
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeReassignmentsRequest,
+    DescribeReassignmentsResponse,
+    ListReassignmentsRequest,
+)
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, moving, topic
 
@@ -99,3 +112,113 @@ async def test_240_3_an_identity_that_is_not_the_current_one_is_left_out_without
     answer = await ask(node(), description("a", (0, 999), (1, 1001)), 0)
     assert answer.error_code == 0
     assert [one.reassignment_id for one in answer.descriptions] == [1001]
+
+
+# ---------------------------------------------------------------------------------------------------- progress
+
+INT64 = st.integers(0, 2**62)
+OR_UNKNOWN = st.integers(-1, 2**62)
+BROKERS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=True)
+
+
+@st.composite
+def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
+    target = tuple(draw(BROKERS))
+    adding = tuple(draw(st.sets(st.sampled_from(target))))
+    move = Move(target, (0,), draw(INT64), draw(INT64))
+    figures = MoveProgress(
+        draw(OR_UNKNOWN),
+        {broker: draw(INT64) for broker in adding},
+        draw(OR_UNKNOWN),
+        draw(OR_UNKNOWN),
+        draw(st.none() | st.text(max_size=200)),
+    )
+    return Partition(target, adding=adding, leader=draw(st.sampled_from(target)), move=move), figures
+
+
+@given(name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), what=described())
+def test_240_6_a_description_has_the_bytes_that_the_codec_would_give_it(
+    name: str, index: int, what: tuple[Partition, MoveProgress]
+) -> None:
+    partition, figures = what
+    kind = DescribeReassignmentsResponse.ReassignmentDescription
+    move = partition.move
+    assert move is not None
+    description = kind(
+        version=0,
+        reassignment_id=move.id,
+        start_time=move.started,
+        leader_id=partition.leader,
+        leader_throttle=NONE,
+        new_assigned=[
+            kind.NewlyAssignedReplica(
+                version=0, broker_id=broker, follower_throttle=NONE, copied_bytes=figures.copied.get(broker, -1)
+            )
+            for broker in move.target
+        ],
+        topic=name,
+        partition_id=index,
+        total_bytes=figures.total,
+        remaining_ms=figures.remaining_ms,
+        stall_reason=figures.stalled,
+        rate=figures.rate,
+    )
+    body = DescribeReassignmentsResponse(
+        version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]
+    )
+    assert encode_description(name, index, partition, TopicThrottles(Cluster(), name), figures) in encode_body(
+        body, version=0
+    )
+
+
+def every_move() -> Any:
+    return DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=None)
+
+
+async def test_240_6_all_moves_are_described_with_how_far_they_are() -> None:
+    here = node()
+    here.controller.figures["a", 1] = MoveProgress(100, {4: 40}, 7, 9000, "broker 4 is dead")
+    first, second = (await ask(here, every_move(), 0)).descriptions
+    assert [(one.topic, one.partition_id, one.reassignment_id) for one in (first, second)] == [
+        ("a", 0, 1000),
+        ("a", 1, 1001),
+    ]
+    assert (first.total_bytes, first.remaining_ms, first.rate, first.stall_reason) == (-1, -1, -1, None)
+    assert (second.total_bytes, second.remaining_ms, second.rate) == (100, 9000, 7)
+    assert second.stall_reason == "broker 4 is dead"
+    assert [(one.broker_id, one.copied_bytes) for one in second.new_assigned] == [(1, -1), (2, -1), (4, 40)]
+
+
+async def test_240_6_a_move_without_an_identity_yet_is_not_described_among_all() -> None:
+    unrecorded = replace(moving(0), move=Move((1, 2, 4), (1, 2, 3)))
+    answer = await ask(ModelNode(topic("a", {0: unrecorded, 1: moving(1)})), every_move(), 0)
+    assert [one.partition_id for one in answer.descriptions] == [1]
+
+
+async def test_240_6_ten_thousand_moves_are_described_and_a_change_of_any_kind_is_seen() -> None:
+    here = ModelNode(topic("many", {index: moving(index) for index in range(10_000)}))
+    assert [one.partition_id for one in (await ask(here, every_move(), 0)).descriptions] == list(range(10_000))
+    here.controller.figures["many", 7] = MoveProgress(100, {4: 40})
+    here.known["many"].partitions[8] = replace(moving(8), leader=2)
+    here.topic_configs["many"] = {"leader.replication.throttled.replicas": "*"}
+    here.broker_configs["1"] = {"leader.replication.throttled.rate": "500"}
+    again = (await ask(here, every_move(), 0)).descriptions
+    assert again[7].total_bytes == 100
+    assert [(one.leader_id, one.leader_throttle) for one in again[7:9]] == [(1, 500), (2, NONE)]
+
+
+def test_240_6_a_description_is_kept_while_nothing_changes() -> None:
+    fragments, here, figures = Fragments(), Cluster(topic_configs={"t": {}}), MoveProgress(1, {4: 1})
+    value = moving(0)
+
+    def made(value: Partition = value, figures: MoveProgress = figures) -> bytes:
+        return fragments.description("t", 0, value, TopicThrottles(here, "t"), figures)
+
+    first = made()
+    assert made() is first
+    assert made(figures=replace(figures)) is not first
+    kept = made()
+    here.broker_configs["1"] = {}
+    assert made() is not kept
+    fragments.keep({})
+    assert made() == first

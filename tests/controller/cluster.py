@@ -12,6 +12,7 @@ from typing import Any
 
 from kafka_reassign_rpc.brokers.rpc import RpcClient
 from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.progress import SAMPLING, Sampling
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
@@ -44,13 +45,16 @@ Answer = tuple[int, str | None]
 class Cluster:
     """`server` may be stopped and started; `zk` is a plain client that is nobody's controller."""
 
-    def __init__(self, connect: str, zk: ZooKeeper, rules: Rules, event_log: Path | None = None) -> None:
+    def __init__(
+        self, connect: str, zk: ZooKeeper, rules: Rules, event_log: Path | None = None, sampling: Sampling = SAMPLING
+    ) -> None:
         self.connect = connect
         self.zk = zk
         self.fleets: dict[int, Fleet] = {}
         self._configs = ConfigStore(zk)
         self._rules = rules
         self._event_log = event_log
+        self._sampling = sampling
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
@@ -65,6 +69,7 @@ class Cluster:
             server_id=server_id,
             rules=self._rules,
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
+            sampling=self._sampling,
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
@@ -256,11 +261,16 @@ class Cluster:
 
 @asynccontextmanager
 async def cluster(
-    connect: str, *, brokers: Collection[int] = BROKERS, rules: Rules = NO_RULES, event_log: Path | None = None
+    connect: str,
+    *,
+    brokers: Collection[int] = BROKERS,
+    rules: Rules = NO_RULES,
+    event_log: Path | None = None,
+    sampling: Sampling = SAMPLING,
 ) -> AsyncIterator[Cluster]:
     """The server is controller and all brokers are registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, rules, event_log)
+        made = Cluster(connect, zk, rules, event_log, sampling)
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

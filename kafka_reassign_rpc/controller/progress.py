@@ -1,0 +1,230 @@
+"""How moves get on: brokers are asked for the sizes of replicas, from time to time and only while something moves.
+
+Asked are the brokers that are to get replicas, and the leaders that these are copied from, each on a connection of
+its own beside the control channel (a broker that is busy with a large answer must not be told of leaders late), in
+the highest version of DescribeLogDirs that both know, for the topics concerned only. One that does not answer is left
+to itself: the others' figures are taken in without it. Everything here is soft state and ends with the term of office.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+
+import msgspec
+
+from kafka_reassign_rpc.brokers.rpc import RpcClient
+from kafka_reassign_rpc.controller.commands import SizesSeen
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.core.errors import NotController
+from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.model import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.progress import LogDir, Tracker
+from kafka_reassign_rpc.protocol.errors import ProtocolError
+from kafka_reassign_rpc.protocol.logdirs import MAX_VERSION, LogDirsReader
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
+
+log = logging.getLogger(__name__)
+
+INTERVAL = "reassignment.progress.interval.ms"
+STALL_TIMEOUT = "reassignment.stall.timeout.ms"
+
+WAIT_S = 1.0
+"""How long a sample waits for brokers that have not answered: what comes later is in the next one."""
+ANSWER_TIMEOUT_S = 15.0
+"""After this a broker's connection is given up, and another one is made."""
+PARTITIONS_PER_REQUEST = 5_000
+"""So that a request is encoded in a few ms."""
+SLICE = 200
+"""Moves looked at between two looks at the clock."""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How often to ask, in seconds (0: never), and how long a move may get nowhere before it is called stalled."""
+
+    interval_s: float = 5.0
+    stall_s: float = 60.0
+
+
+SAMPLING = Sampling()
+
+Wanted = dict[str, list[int]]
+
+
+class Sampler:
+    """Asks for as long as `run` runs; `tracker` has the figures.
+
+    record   takes the events of moves that stall or get on again
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        settings: Sampling,
+        client_id: str,
+        listener: str | None,
+        record: Record,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tracker = Tracker(settings.stall_s)
+        self._loop = loop
+        self._settings = settings
+        self._client_id = client_id
+        self._listener = listener
+        self._record = record
+        self._clock = clock
+        self._brokers: dict[int, _AskedBroker] = {}
+
+    async def run(self) -> None:
+        """Until cancelled, or until this is no longer the controller."""
+        try:
+            while self._settings.interval_s > 0:
+                began = self._clock()
+                cluster = self._loop.cluster
+                if cluster.moving or self.tracker.totals.moves or cluster.sizes:
+                    await self._sample(cluster)
+                if not cluster.moving:
+                    await self._hang_up(self._brokers)
+                await asyncio.sleep(
+                    max(self._settings.interval_s / 2, began + self._settings.interval_s - self._clock())
+                )
+        except NotController:
+            return
+        finally:
+            await self._hang_up(self._brokers)
+
+    async def _sample(self, cluster: Cluster) -> None:
+        wanted: dict[int, Wanted] = {}
+        await Pace().through(_concerned(cluster, wanted))
+        await self._hang_up([broker for broker in self._brokers if broker not in wanted])
+        for broker, partitions in wanted.items():
+            registered = cluster.brokers[broker]
+            asked = self._brokers.get(broker)
+            if asked is None or asked.broker != registered:
+                await self._hang_up([broker])
+                asked = self._brokers[broker] = _AskedBroker(registered, self._client_id, self._listener)
+            asked.ask(partitions)
+        under_way = [asked.task for asked in self._brokers.values() if asked.task is not None]
+        if under_way:
+            await asyncio.wait(under_way, timeout=min(WAIT_S, self._settings.interval_s))
+        answers = {broker: asked.answer() for broker, asked in self._brokers.items()}
+        events: list[Event] = []
+        sizes: dict[TopicPartition, int | None] = {}
+        await Pace().through(self.tracker.update(self._clock(), cluster, answers, events, sizes))
+        if events:
+            self._record(events)
+        if sizes:
+            await self._loop.submit(SizesSeen(sizes))
+
+    async def _hang_up(self, brokers: Iterable[int]) -> None:
+        for broker in list(brokers):
+            asked = self._brokers.pop(broker, None)
+            if asked is not None:
+                await asked.close()
+
+
+def _concerned(cluster: Cluster, wanted: dict[int, Wanted]) -> Iterator[None]:
+    """Fill `wanted` with what every registered broker has to be asked for, yielding every `SLICE` moves."""
+    count = 0
+    for topic in list(cluster.moving):
+        for index in list(cluster.moving.get(topic, ())):
+            partition = cluster.get(topic, index)
+            if partition is not None:
+                for broker in {partition.leader, *partition.adding}:
+                    if broker in cluster.brokers:
+                        wanted.setdefault(broker, {}).setdefault(topic, []).append(index)
+            count += 1
+            if count % SLICE == 0:
+                yield
+
+
+class _AskedBroker:
+    """One registration of a broker, and the question that it has not answered yet (`task`)."""
+
+    def __init__(self, broker: Broker, client_id: str, listener: str | None) -> None:
+        self.broker = broker
+        self.task: asyncio.Task[list[LogDir] | None] | None = None
+        self._client_id = client_id
+        self._listener = listener
+        self._client: RpcClient | None = None
+
+    def ask(self, wanted: Mapping[str, list[int]]) -> None:
+        """Unless it still owes an answer."""
+        if self.task is None:
+            self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
+
+    def answer(self) -> list[LogDir] | None:
+        """What it has answered since the last call, None if nothing."""
+        if self.task is None or not self.task.done():
+            return None
+        task, self.task = self.task, None
+        return task.result()
+
+    async def close(self) -> None:
+        if self.task is not None:
+            self.task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self.task
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def _ask(self, wanted: Mapping[str, list[int]]) -> list[LogDir] | None:
+        try:
+            if self._client is None:
+                endpoint = self.broker.endpoint(self._listener)
+                self._client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
+            return await self._all_of(self._client, wanted)
+        except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+            log.debug("broker %d does not say how far it is: %s", self.broker.id, error or type(error).__name__)
+        except Exception:
+            log.exception("a defect while broker %d was asked how far it is", self.broker.id)
+        self._drop()
+        return None
+
+    async def _all_of(self, client: RpcClient, wanted: Mapping[str, list[int]]) -> list[LogDir] | None:
+        version = min(await client.version(DescribeLogDirsRequest), MAX_VERSION)
+        found: dict[str, LogDir] = {}
+        pace = Pace()
+        for topics in _requests(wanted):
+            request = DescribeLogDirsRequest(version=version, topics=topics)
+            body = await client.call(DescribeLogDirsRequest, request, version, raw=True)
+            reader = LogDirsReader(body, version)
+            await pace.through(reader.read())
+            if reader.error:
+                log.debug("broker %d does not say how far it is: error %d", self.broker.id, reader.error)
+                return None
+            for one in reader.dirs:
+                known = found.get(one.path)
+                sizes = one.sizes if known is None else _joined(known.sizes, one.sizes)
+                found[one.path] = LogDir(one.path, one.error, one.total, one.usable, sizes)
+        return list(found.values())
+
+
+def _requests(wanted: Mapping[str, list[int]]) -> Iterator[list[tuple[str, list[int]]]]:
+    """Topics with their partitions, cut into pieces of `PARTITIONS_PER_REQUEST`."""
+    piece: list[tuple[str, list[int]]] = []
+    room = PARTITIONS_PER_REQUEST
+    for topic, indexes in wanted.items():
+        for at in range(0, len(indexes), PARTITIONS_PER_REQUEST):
+            part = indexes[at : at + PARTITIONS_PER_REQUEST]
+            if len(part) > room:
+                yield piece
+                piece, room = [], PARTITIONS_PER_REQUEST
+            piece.append((topic, part))
+            room -= len(part)
+    if piece:
+        yield piece
+
+
+def _joined(
+    one: Mapping[str, Mapping[int, int]], other: Mapping[str, Mapping[int, int]]
+) -> dict[str, Mapping[int, int]]:
+    """Of two answers, the one topic that was cut in two included."""
+    return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}
