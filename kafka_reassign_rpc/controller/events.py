@@ -9,6 +9,7 @@ After a reconnect everything is read again (`Supervisor` does that), which place
     /admin/delete_topics         a topic is to be deleted
     /config/changes              dynamic configs changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel    KIP-236
+    /admin/reassignment_requests a request was made: see `Requests`
 """
 
 import asyncio
@@ -22,11 +23,12 @@ from typing import Protocol
 from kafka_reassign_rpc.controller import commands, election, reading, topic_commands
 from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen, Settle
 from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.model import Topic
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
-from kafka_reassign_rpc.zookeeper.errors import NoNode, ZkError
+from kafka_reassign_rpc.zookeeper.errors import ZkError
 from kafka_reassign_rpc.zookeeper.ops import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 
@@ -61,14 +63,16 @@ class Consequences(Protocol):
 class Events:
     """Watches what concerns the controller, for as long as it is the controller.
 
-    since   the last transaction before the cluster was read: what came after it is reported
+    since      the last transaction before the cluster was read: what came after it is reported
+    requests   told when there are others, or when they may have waited for what has changed
     """
 
-    def __init__(self, zk: ZooKeeper, term: "Consequences", loop: Loop, since: int) -> None:
+    def __init__(self, zk: ZooKeeper, term: "Consequences", loop: Loop, since: int, requests: Requests) -> None:
         self._zk = zk
         self._term = term
         self._loop = loop
         self._since = since
+        self._requests = requests
         self._news = asyncio.Event()
         self._pending: dict[Callable[[], Awaitable[None]], None] = {}
         self._topics: dict[str, None] = {}
@@ -106,6 +110,8 @@ class Events:
         elif path == paths.CONFIG_CHANGES:
             self._pending[self.configs] = None
             self._fired += 1
+        elif path == paths.REASSIGNMENT_REQUESTS:
+            self._requests.changed()
         elif path in ADMIN:
             self._pending[self.admin] = None
             self._fired += 1
@@ -238,11 +244,7 @@ class Events:
         ]
 
     async def deletions(self) -> None:
-        try:
-            names = await self._zk.children(paths.DELETE_TOPICS, watch=True)
-        except NoNode:
-            await self._zk.exists(paths.DELETE_TOPICS, watch=True)
-            return
+        names = await reading.watched_children(self._zk, paths.DELETE_TOPICS)
         if names:
             self._loop.submit(topic_commands.DeletionsSeen(names, self._term.deletions_begun))
             self._settle_batch()
@@ -259,6 +261,7 @@ class Events:
                 self._loop.submit(commands.ConfigsSeen(kind, {name: read.get(name, {}) for name in names}))
                 if kind == "brokers":
                     self._settle_batch()
+                    self._requests.changed()
 
     def _settle_batch(self) -> None:
         if self._loop.cluster.batch is not None:
@@ -275,6 +278,7 @@ class Events:
         cancel = found.cancel_all is not None and found.cancel_all.id != cluster.cancelled
         if news or cancel or found.guarded != cluster.guarded:
             self._loop.submit(AdminZnodesSeen(found, batch_read=news))
+            self._requests.changed()
 
     def _is_news(self, stat: Stat | None) -> bool:
         known = self._loop.cluster.batch

@@ -5,13 +5,14 @@
                              a client has given another target (or cancelled)
     B  new topics' configs, topic znodes, deletion marks
     C  partition states, and the end of move records
-    D  entries of `/admin/reassign_partitions` that are done, rolled back or refused leave it, with the last one the
-       znode itself; then `/admin/cancel_reassignment_in_progress` goes
+    D  requests that are over go; entries of `/admin/reassign_partitions` that are done, rolled back or refused leave
+       it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes
 
 A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
 nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
-is a removal) that the next controller carries on. A crash before D leaves entries that are done already: looked at
-again, they leave; and a cancel of the whole batch that the next controller carries out for what is left of it.
+is a removal) that the next controller carries on. A crash before D leaves requests and entries that are done already:
+looked at again, they leave; and a cancel of the whole batch that the next controller carries out for what is left of
+it.
 An entry that a client has overruled is gone (A) before anything else, or it would overrule the client in turn.
 What fits into one transaction is one transaction, so small rounds are atomic.
 
@@ -58,7 +59,7 @@ def phases(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> tuple
         chain(_records(cluster, view, parents), _batch_first(cluster, batch)),
         _topics(cluster, view),
         _states(cluster, view, epoch, parents),
-        _batch_last(cluster, view, batch),
+        chain(_requests(view), _batch_last(cluster, view, batch)),
     )
 
 
@@ -174,6 +175,12 @@ def _before(cluster: Cluster, topic: str, index: int) -> Partition | None:
 
 def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int]:
     return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state
+
+
+def _requests(view: View) -> Iterator[Step]:
+    for name, ended in view.requests.items():
+        path = paths.reassignment_request(name)
+        yield Step(SetData(path, b"", ended.version) if ended.occupied else Delete(path, ended.version))
 
 
 def _batch_first(cluster: Cluster, contents: legacy.Contents | None) -> Iterator[Step]:

@@ -157,7 +157,7 @@ class ControllerProcess:
         config = self._config
         await self._recorder.open()
         await self._zk.start(config.connection_timeout_ms / 1000)
-        for path in (*paths.PERSISTENT, paths.REASSIGNMENTS):
+        for path in (*paths.PERSISTENT, paths.REASSIGNMENTS, paths.REASSIGNMENT_REQUESTS):
             await self._zk.ensure_path(path)
         if await self._zk.exists(paths.broker(config.server_id)) is not None:
             raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")

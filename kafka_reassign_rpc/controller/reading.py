@@ -64,6 +64,9 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
     )
     admin = await read_admin(zk)
     cluster.guarded, cluster.cancel_all, cluster.batch = admin.guarded, admin.cancel_all, admin.batch
+    cluster.requests = frozenset(
+        name for name in await _children(zk, paths.REASSIGNMENT_REQUESTS) if paths.sequence_number(name) is not None
+    )
     pace = Pace()
     for topic in topics.values():
         replay.put_topic(
@@ -302,6 +305,16 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
         except BadZnode as error:
             log.error("left out: %s", error)
     return configs
+
+
+async def watched_children(zk: ZooKeeper, path: str) -> list[str]:
+    """Children of what may not exist, which has none then; a change of either is reported."""
+    while True:
+        try:
+            return await zk.children(path, watch=True)
+        except NoNode:
+            if await zk.exists(path, watch=True) is None:
+                return []
 
 
 async def _children(zk: ZooKeeper, path: str, *, watch: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller import plan
 from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.reading import Loaded, read_cluster
-from kafka_reassign_rpc.core import legacy, replay
+from kafka_reassign_rpc.core import legacy, replay, requests
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.model import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
@@ -114,6 +114,7 @@ class Store:
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
         batch = (-1, -1) if batch_stat is None else (batch_stat.version, batch_stat.mzxid)
         legacy.put_durable(cluster, view, *batch)
+        requests.put_durable(cluster, view)
         return applied
 
     async def write(self, operations: Iterable[Op]) -> None:

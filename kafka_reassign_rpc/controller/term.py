@@ -25,6 +25,7 @@ from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.progress import SAMPLING, Sampler, Sampling
 from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
 from kafka_reassign_rpc.core.errors import NotController
@@ -82,6 +83,7 @@ class Term:
         self._channels: BrokerChannels
         self._deletions: Deletions
         self._teller: Teller
+        self._requests: Requests
         self._batch_length = 0
 
     @property
@@ -108,7 +110,7 @@ class Term:
             self._put_together(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")
             self._tasks.add(loop)
-            self._events = Events(self._zk, self, self._loop, loaded.since)
+            self._events = Events(self._zk, self, self._loop, loaded.since, self._requests)
             await self._remove_orphans(loaded.orphans)
             taken_over = self._loop.submit(self._take_over())
             # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
@@ -117,6 +119,7 @@ class Term:
             await self._events.place()
             self._background(self._events.run())
             self._background(self._loop.throttler.run())
+            self._background(self._requests.run())
             self._background(balance_leaders(self._loop, self._balance))
             self._background(self._sampler.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
@@ -155,6 +158,7 @@ class Term:
         self._teller = Teller(cluster, self._channels, self._deletions)
         self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record)
         self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
+        self._requests = Requests(self._zk, self._loop, self.record)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
         yield from self._teller.tell(applied)
@@ -166,6 +170,7 @@ class Term:
     def _take_over(self, gone: Sequence[Topic] = ()) -> commands.TakeOver:
         def tell() -> None:
             self._in_slices(chain(self._teller.vanished(gone), self._teller.everything()))
+            self._requests.changed()
 
         return commands.TakeOver(self.own_id, tell)
 

@@ -76,6 +76,17 @@ class TopicDeleted(NamedTuple):
     name: str
 
 
+class RequestEnded(NamedTuple):
+    """A znode under `/admin/reassignment_requests` that has been looked at.
+
+    version    its zkVersion when it was read
+    occupied   somebody has put znodes under it: it is emptied, since it cannot be deleted
+    """
+
+    version: int
+    occupied: bool = False
+
+
 Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
 
 
@@ -99,6 +110,8 @@ class View:
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.by = CONTROLLER
         self.said: list[Said] = []
+        self.requests: dict[str, RequestEnded] = {}
+        """Requests that are over at the end of the round, by the name of their znode."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get((topic, partition))

@@ -30,6 +30,9 @@ from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
 CONTROLLER = "controller"
 """Who decides what nobody has asked for: that a move is over, for one."""
 
+BY_REQUEST = "znode /admin/reassignment_requests/"
+"""Who asks, with the name of the znode after it."""
+
 REFUSALS = 100
 """Refused partitions of one request that have an event each; the others share one for each topic and error."""
 
@@ -106,7 +109,7 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
     for one in said:
         if isinstance(one, Decided):
             decided.setdefault((one.topic, one.partition), []).append(one)
-        elif one.event == "entry.refused" and not _in_batch(cluster, one.topic, one.partition):
+        elif one.event == "entry.refused" and not _looked_at_again(cluster, one):
             yield one
     for (topic, index), ones in decided.items():
         first, last, standing = ones[0].before, ones[-1].after, cluster.get(topic, index)
@@ -118,8 +121,11 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
                 yield one if move is None else one._replace(after=replace(one.after, move=move))
 
 
-def _in_batch(cluster: Cluster, topic: str | None, partition: int | None) -> bool:
-    """Also where it is not about one entry: whoever found that says it again."""
+def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
+    """Also where it is not about one entry of the batch: whoever found that says it again."""
+    who, topic, partition = refused.who or "", refused.topic, refused.partition
+    if who.startswith(BY_REQUEST):
+        return who.removeprefix(BY_REQUEST) in cluster.requests
     if topic is None or partition is None:
         return True
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries

@@ -8,7 +8,9 @@ no state of its own: what it is worth follows from what stands, so looking at it
     at rest, has the target            leaves: it is done
     moves to the target                stays; its original replicas are added where nobody has yet (a controller
                                        that knows nothing of them has started it)
+    moves by a request znode           leaves, reported (`routes.crosses`)
     anything else, guard closed        waits
+    anything else, unread requests     waits: what was asked for before the batch could be comes first
     anything else                      its original replicas are added, and it starts like any target that a client
                                        gives, but that it waits for brokers that are down (as in Kafka); where the
                                        target is refused it leaves, reported
@@ -16,6 +18,7 @@ no state of its own: what it is worth follows from what stands, so looking at it
 With a cancel of the whole batch, in the same way:
 
     at rest, or on its way elsewhere   leaves: nothing of it is under way (it may be done, which stays)
+    moves by a request znode           leaves too: that move is not the batch's
     moves to the target                is rolled back, and leaves; or it stays, with the reason, where
 
         its original replicas are missing in the znode;
@@ -24,21 +27,20 @@ With a cancel of the whole batch, in the same way:
         is as good as lost either way, and goes back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.alter import alter
-from kafka_reassign_rpc.core.assignment import cancel, without
+from kafka_reassign_rpc.core.assignment import cancel
 from kafka_reassign_rpc.core.batch import Batch, BatchChanges, Entry, Name
 from kafka_reassign_rpc.core.changes import Change, TopicDeleted, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.model import BATCH, Cluster
-
-NO_PARTITION = "The partition does not exist."
+from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, listed, start
 
 
 class Outcome(NamedTuple):
@@ -61,6 +63,9 @@ def take_up(view: View, name: Name, entry: Entry, rules: Rules, *, stripped: boo
     partition = view.get(*name)
     if partition is None:
         return Outcome(None, report=NO_PARTITION)
+    ignored = crosses(partition, BATCH)
+    if ignored is not None:
+        return Outcome(None, report=ignored)
     if partition.is_moving:
         if partition.target == entry.target:
             if entry.original is None and not stripped:
@@ -70,27 +75,20 @@ def take_up(view: View, name: Name, entry: Entry, rules: Rules, *, stripped: boo
         return Outcome(None)
     if guard.closed(view.cluster) is not None:
         return Outcome(entry, waits=True)
-    may_change = guard.replication_factor_may_change(view.cluster, rules)
-    error, changes = alter(
-        view,
-        *name,
-        entry.target,
-        allow_replication_factor_change=may_change,
-        route=BATCH,
-        adding_must_live=False,
-    )
-    error = guard.with_reason(error, forbidden=not may_change)
-    if error is not None:
-        return Outcome(None, report=str(error))
-    dead = [broker for broker in without(entry.target, partition.origin) if not view.cluster.is_live(broker)]
-    report = f"waits for broker(s) {_listed(dead)}, which are not alive" if dead else None
-    return Outcome(Entry(entry.target, cancel(partition).replicas), changes, report)
+    if view.cluster.requests:
+        return Outcome(entry)
+    started = start(view, name, partition, entry.target, BATCH, rules)
+    if started.error is not None:
+        return Outcome(None, report=str(started.error))
+    return Outcome(Entry(entry.target, cancel(partition).replicas), started.changes, started.report)
 
 
 def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
     """An entry of a batch that is cancelled."""
     partition = view.get(*name)
     if partition is None or not partition.is_moving or partition.target != entry.target:
+        return Outcome(None)
+    if crosses(partition, BATCH):
         return Outcome(None)
     if entry.original is None:
         return left_alone(entry, "its original_replicas are missing in the znode")
@@ -101,8 +99,8 @@ def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
     if live_added and not any(replica in partition.isr for replica in original):
         return left_alone(
             entry,
-            f"none of the original replicas {_listed(original)} is in the ISR {_listed(partition.isr)}"
-            f" while new one(s) {_listed(live_added)} are alive",
+            f"none of the original replicas {listed(original)} is in the ISR {listed(partition.isr)}"
+            f" while new one(s) {listed(live_added)} are alive",
         )
     error, changes = alter(
         view,
@@ -115,7 +113,7 @@ def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
         return left_alone(entry, str(error))
     report = None
     if set(entry.original) != set(original):
-        report = f"rolled back to {_listed(original)}: {_listed(entry.original)} was not what stood before its move"
+        report = f"rolled back to {listed(original)}: {listed(entry.original)} was not what stood before its move"
     return Outcome(None, changes, report)
 
 
@@ -123,10 +121,6 @@ def left_alone(entry: Entry, reason: str) -> Outcome:
     """A cancel passes the entry over; the reason stands in the znode, where whoever asked for it looks."""
     reason = f"not cancelled: {reason}"
     return Outcome(replace(entry, not_cancelled=reason), report=reason)
-
-
-def _listed(brokers: Iterable[int]) -> str:
-    return f"[{', '.join(map(str, brokers))}]"
 
 
 # --------------------------------------------------------------------------------------------- what is to be written

@@ -158,6 +158,8 @@ class Cluster(msgspec.Struct):
     """`/admin/reassign_cancel` exists: see `core.guard`."""
     batch: Batch | None = None
     """`/admin/reassign_partitions`, where it exists: see `core.legacy`."""
+    requests: frozenset[str] = frozenset()
+    """Names of the znodes under `/admin/reassignment_requests` that have not been taken up: see `core.requests`."""
     cancel_all: CancelAll | None = None
     """`/admin/cancel_reassignment_in_progress`, where it exists and has not been carried out."""
     cancelled: int = -1

@@ -14,6 +14,9 @@ ADMIN = "/admin"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGNMENTS = "/admin/reassignments"
 """Per moving partition, a record of the move (KIP-236)."""
+REASSIGNMENT_REQUESTS = "/admin/reassignment_requests"
+"""Parent of persistent sequential znodes that ask for moves (KIP-236)."""
+REASSIGNMENT_REQUEST_PREFIX = "/admin/reassignment_requests/request_"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
 """Cancels all that is pending in REASSIGN_PARTITIONS (KIP-236)."""
@@ -87,6 +90,10 @@ def throttle_memories(kind: str) -> str:
 
 def throttle_memory(kind: str, name: str) -> str:
     return f"{THROTTLES}/{kind}/{name}"
+
+
+def reassignment_request(name: str) -> str:
+    return f"{REASSIGNMENT_REQUESTS}/{name}"
 
 
 def config_type(kind: str) -> str:

@@ -189,6 +189,9 @@ class Cluster:
         answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
         return {(topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions}
 
+    async def moving_is(self, names: Collection[Name]) -> bool:
+        return await self.moving() == set(names)
+
     async def led_by(self, name: Name, broker: int) -> bool:
         return bool((await state_json(self.zk, name))["leader"] == broker)
 

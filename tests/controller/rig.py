@@ -14,14 +14,17 @@ from kafka_reassign_rpc.controller import commands, election
 from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.reading import read_admin, read_cluster
+from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.controller.store import Deposed, Store
 from kafka_reassign_rpc.core.batch import Batch
 from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.core.replay import Applied
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.errors import NoNode, SessionOver
 from kafka_reassign_rpc.zookeeper.ops import Op, Result
+from kafka_reassign_rpc.zookeeper.requests import encode_request
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 
 SERVER = 1000
@@ -84,7 +87,11 @@ class Rig:
         self.store = store
         self.cluster = cluster
         self.applied: list[Applied] = []
-        self.loop = Loop(cluster, store, self._tell, lambda _: commands.TakeOver(SERVER, lambda: None))
+        self.events: list[Event] = []
+        self.loop = Loop(
+            cluster, store, self._tell, lambda _: commands.TakeOver(SERVER, lambda: None), record=self.events.extend
+        )
+        self._requests = Requests(zk, self.loop, self.events.extend)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
         self.applied.append(applied)
@@ -130,6 +137,10 @@ class Rig:
         """KIP-236's znodes have changed: what their watches would bring about."""
         found = await read_admin(self.zk)
         await self.loop.submit(AdminZnodesSeen(found, batch_read=True))
+
+    async def take_requests(self) -> None:
+        """There are znodes under `/admin/reassignment_requests`: what the watch of their parent would bring about."""
+        await self._requests.take_up_all()
 
     async def settle(self) -> None:
         """Until nothing is left to do for brokers that obey."""
@@ -177,6 +188,14 @@ def batch(targets: Mapping[Name, Replicas]) -> bytes:
     """What Kafka 2.x's tool writes there."""
     entries = [{"topic": topic, "partition": index, "replicas": to} for (topic, index), to in targets.items()]
     return json.dumps({"version": 1, "partitions": entries}).encode()
+
+
+async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, legacy: bool = False) -> str:
+    """As KIP-236 says; the name of the znode that was made."""
+    await zk.ensure_path(paths.REASSIGNMENT_REQUESTS)
+    content = data if isinstance(data, bytes) else encode_request(data, legacy=legacy)
+    path, _ = await zk.create(paths.REASSIGNMENT_REQUEST_PREFIX, content, sequence=True)
+    return path.rpartition("/")[2]
 
 
 @asynccontextmanager

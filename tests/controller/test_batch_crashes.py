@@ -1,23 +1,20 @@
 """KIP-236's znodes and a controller that dies between any two writes of what it does about them.
 
-Every write is a transaction of its own. Whoever comes next finds the znodes as they are and brings all to the end that
-the one before was bringing it to.
+Whoever comes next finds the znodes as they are and brings all to the end that the one before was bringing it to.
 """
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller import store
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, batch, batch_json, office, put_topic, records, register
+from tests.controller.crashing import ORIGIN, Ends, Step, cancel, check_end, complete, every_death
+from tests.controller.rig import Name, Replicas, Rig, batch, batch_json, office
 
-NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
-ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
 TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
@@ -37,12 +34,6 @@ async def half_way(controller: Rig) -> None:
     await controller.isr(("a", 0), (2, 1, 3))
 
 
-async def complete(controller: Rig) -> None:
-    for name in NAMES:
-        if controller.partition(*name).is_moving:
-            await controller.caught_up(name)
-
-
 async def request_cancel(controller: Rig) -> None:
     await controller.zk.create(paths.CANCEL_IN_PROGRESS, b"")
 
@@ -51,16 +42,12 @@ async def alter(controller: Rig) -> None:
     await controller.alter(ALTERED)
 
 
-async def alter_to_cancel(controller: Rig) -> None:
-    await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
-
-
 class Story(NamedTuple):
-    """What has happened before, what the controller dies in, and where partitions end; the first if it was answered."""
+    """What has happened before, what the controller dies in, and where partitions may end."""
 
-    before: tuple[Callable[[Rig], Awaitable[None]], ...]
-    dies_in: Callable[[Rig], Awaitable[None]]
-    ends: tuple[Mapping[Name, Replicas], ...]
+    before: tuple[Step, ...]
+    dies_in: Step
+    ends: Ends
 
 
 HALF = {**ORIGIN, ("b", 0): TARGET["b", 0]}
@@ -72,7 +59,7 @@ STORIES = {
     "a cancel of all half-way": Story((submit, look, half_way, request_cancel), look, (HALF,)),
     "a cancel before anything starts": Story((submit, request_cancel), look, (ORIGIN,)),
     "clients' targets": Story((submit, look), alter, (ALTERED, TARGET)),
-    "clients' cancels": Story((submit, look), alter_to_cancel, (ORIGIN, TARGET)),
+    "clients' cancels": Story((submit, look), cancel, (ORIGIN, TARGET)),
 }
 
 
@@ -95,15 +82,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
                 if entry is not None and story.dies_in is look and await controller_has_started(zk, topic, int(index)):
                     assert entry["original_replicas"] == list(ORIGIN[topic, int(index)]), "before anything moves"
     async with office(connect) as successor:
-        await successor.check()
-        await successor.settle()
-        await successor.check()
-        for name in NAMES:
-            value = successor.partition(*name)
-            ends = [story.ends[0][name]] if answered else [end[name] for end in story.ends]
-            assert value.replicas in ends, f"{name} after {lives} transactions"
-            assert (value.adding, value.removing, value.retired) == ((), (), ())
-    assert await records(zk) == set()
+        await check_end(zk, successor, story.ends, answered=answered, died_after=lives)
     assert await batch_json(zk) is None
     assert await zk.exists(paths.CANCEL_IN_PROGRESS) is None
     return answered
@@ -118,19 +97,9 @@ async def controller_has_started(zk: ZooKeeper, topic: str, index: int) -> bool:
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 async def test_236_10_a_controller_that_dies_between_any_two_writes_is_made_good(
-    zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+    zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
-    lives = 0
-    while True:
-        connect = f"{zk_connect}/{lives}"
-        async with ZooKeeper(connect) as world:
-            await register(world, 1, 2, 3, 4, 5, 6)
-            for topic in ("a", "b"):
-                await put_topic(
-                    world, topic, {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}, topic_id=None
-                )
-            if await live_through(world, connect, story, lives):
-                break
-        lives += 1
-    assert lives >= 2, "so many transactions can be died between"
+    async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
+        return await live_through(zk, connect, story, lives)
+
+    await every_death(zk_connect, monkeypatch, live)

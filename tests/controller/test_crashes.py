@@ -1,10 +1,9 @@
 """The controller dies between any two transactions of anything it does; the next one makes it whole.
 
-Every write is made a transaction of its own, so that a death is possible between any two. What was answered has its
-effect; what was not may have had it or not, but nothing in between stays.
+What was answered has its effect; what was not may have had it or not, but nothing in between stays.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -13,18 +12,11 @@ from kafka_reassign_rpc.controller import store
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, state_json, topic_json
+from tests.controller.crashing import NAMES, ORIGIN, Ends, Step, cancel, check_end, complete, every_death, put_cluster
+from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, state_json
 
-NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
-ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
 FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
-
-
-async def put_topics(zk: ZooKeeper) -> None:
-    for topic in ("a", "b"):
-        partitions = {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}
-        await put_topic(zk, topic, partitions, topic_id=None)
 
 
 async def start(controller: Rig) -> object:
@@ -33,17 +25,6 @@ async def start(controller: Rig) -> object:
 
 async def retarget(controller: Rig) -> object:
     return await controller.alter(SECOND)
-
-
-async def cancel(controller: Rig) -> object:
-    return await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
-
-
-async def complete(controller: Rig) -> object:
-    for name in NAMES:
-        if controller.partition(*name).is_moving:
-            await controller.caught_up(name)
-    return None
 
 
 async def half_way(controller: Rig) -> object:
@@ -62,10 +43,9 @@ async def delete_logs(controller: Rig) -> object:
 class Story(NamedTuple):
     """What has happened before, what the controller dies in, and where partitions may end."""
 
-    before: tuple[Callable[[Rig], Awaitable[object]], ...]
-    dies_in: Callable[[Rig], Awaitable[object]]
-    ends: tuple[Mapping[Name, Replicas], ...]
-    """First: where they end if it was answered."""
+    before: tuple[Step, ...]
+    dies_in: Step
+    ends: Ends
 
 
 STORIES = {
@@ -110,37 +90,18 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
         await successor.check()
         for name, values in (await epochs(zk)).items():
             assert all(new >= old for new, old in zip(values, standing[name], strict=True)), "epochs never go down"
-        await successor.settle()
-        await successor.check()
-        for name in NAMES:
-            value = successor.partition(*name)
-            ends = [story.ends[0][name]] if answered else [end[name] for end in story.ends]
-            assert value.replicas in ends, f"{name} after {lives} transactions"
-            assert set(value.isr) <= set(value.replicas)
-            assert value.leader in value.isr
-            assert (value.adding, value.removing, value.retired) == ((), (), ())
-        assert await records(zk) == set()
-        for topic in ("a", "b"):
-            written = await topic_json(zk, topic)
-            assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {})
+        await check_end(zk, successor, story.ends, answered=answered, died_after=lives)
     return answered
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 async def test_sv_3_and_455_9_a_controller_that_dies_between_any_two_writes_is_made_good(
-    zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+    zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
-    lives = 0
-    while True:
-        connect = f"{zk_connect}/{lives}"
-        async with ZooKeeper(connect) as world:
-            await register(world, 1, 2, 3, 4, 5, 6)
-            await put_topics(world)
-            if await live_through(world, connect, story, lives):
-                break
-        lives += 1
-    assert lives >= 2, "so many transactions can be died between"
+    async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
+        return await live_through(zk, connect, story, lives)
+
+    await every_death(zk_connect, monkeypatch, live)
 
 
 @pytest.mark.parametrize("lives", range(6))
@@ -148,8 +109,7 @@ async def test_sv_3_a_successor_that_dies_while_it_takes_over_has_a_successor_to
     zk: ZooKeeper, zk_connect: str, lives: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
-    await register(zk, 1, 2, 3, 4, 5, 6)
-    await put_topics(zk)
+    await put_cluster(zk)
     async with office(zk_connect) as controller:
         await start(controller)
         await half_way(controller)
