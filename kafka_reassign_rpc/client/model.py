@@ -52,6 +52,11 @@ class ReassignmentDescription:
     leader_throttle         bytes/s; NO_THROTTLE where none applies
     new_assigned_brokers    the replicas once the move is over, preferred leader first
     new_assigned_throttles  bytes/s at which each of those may copy; NO_THROTTLE where none applies
+    total_bytes             what each new replica has to copy; this and what follows None where not known
+    copied_bytes            what each broker that the move adds holds, as far as known
+    bytes_per_second        at which these grow, together
+    remaining_ms            milliseconds until all is copied, at the present rate
+    stall_reason            why the move does not get on; None where it does
     """
 
     reassignment: Reassignment
@@ -59,6 +64,11 @@ class ReassignmentDescription:
     current_leader: int
     leader_throttle: int
     new_assigned_throttles: Mapping[int, int]
+    total_bytes: int | None = None
+    copied_bytes: Mapping[int, int] = field(default_factory=dict)
+    bytes_per_second: int | None = None
+    remaining_ms: int | None = None
+    stall_reason: str | None = None
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:

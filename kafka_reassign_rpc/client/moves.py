@@ -1,6 +1,7 @@
 """Calls about moves: list, describe, alter, cancel. For the loop of kafka-python's network thread (see link.py)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client.errors import UnsupportedHere, error_of, raise_for
@@ -61,10 +62,10 @@ async def list_reassignments(link: Link, partitions: Partitions | None, timeout_
 async def describe_reassignments(
     link: Link, reassignments: Iterable[Reassignment] | None, timeout_ms: int
 ) -> dict[Reassignment, ReassignmentDescription | None]:
+    await require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
     if reassignments is None:
-        reassignments = await list_reassignments(link, None, timeout_ms)
-    else:
-        await require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
+        every = await _describe(link, None, timeout_ms)
+        return {found.reassignment: found for found in map(_description, every)}
     wanted = list(reassignments)
     if not wanted:
         return {}
@@ -73,30 +74,41 @@ async def describe_reassignments(
         topics.setdefault(one.topic_partition.topic, []).append(
             _DescribeTopic.DescribeReassignmentsMove(partition_id=one.topic_partition.partition, reassignment_id=one.id)
         )
+    asked = [_DescribeTopic(topic=name, reassignments=moves) for name, moves in topics.items()]
+    # The id alone, which is all that the proposal answers with, would not do: moves that were recorded in one
+    # transaction of ZooKeeper share their czxid. So the server adds the partition.
+    found = {}
+    for each in map(_description, await _describe(link, asked, timeout_ms)):
+        found[each.reassignment] = each
+    return {one: replace(found[one], reassignment=one) if one in found else None for one in wanted}
 
+
+async def _describe(link: Link, topics: list[Any] | None, timeout_ms: int) -> list[Any]:
     def build(_version: int) -> Any:
-        return DescribeReassignmentsRequest(
-            topic_reassignments=[_DescribeTopic(topic=name, reassignments=moves) for name, moves in topics.items()],
-            timeout_ms=timeout_ms,
-        )
+        return DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
 
     answer = await link.ask_controller(build, DescribeReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
-    # The id alone, which is all that the proposal answers with, would not do: moves that were recorded in one
-    # transaction of ZooKeeper share their czxid. So the server adds the partition.
-    found = {(one.topic, one.partition_id, one.reassignment_id): one for one in answer.descriptions}
-    keys = {one: (*one.topic_partition, one.id) for one in wanted}
-    return {one: _description(one, found[key]) if key in found else None for one, key in keys.items()}
+    return list(answer.descriptions)
 
 
-def _description(reassignment: Reassignment, found: Any) -> ReassignmentDescription:
+def _description(found: Any) -> ReassignmentDescription:
     return ReassignmentDescription(
-        reassignment=reassignment,
+        reassignment=Reassignment(TopicPartition(found.topic, found.partition_id), found.reassignment_id),
         start_time=found.start_time,
         current_leader=found.leader_id,
         leader_throttle=found.leader_throttle,
         new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
+        total_bytes=_known(found.total_bytes),
+        copied_bytes={one.broker_id: one.copied_bytes for one in found.new_assigned if one.copied_bytes >= 0},
+        bytes_per_second=_known(found.rate),
+        remaining_ms=_known(found.remaining_ms),
+        stall_reason=found.stall_reason,
     )
+
+
+def _known(value: int) -> int | None:
+    return None if value < 0 else value
 
 
 async def list_partition_reassignments(

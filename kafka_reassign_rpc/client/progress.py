@@ -1,15 +1,19 @@
 """How far moves are, in bytes, and how long they will take.
 
-Bytes are those of DescribeLogDirs: what each new replica holds, against the largest replica that is not new. A
-move that has left the list of moves is done. The rate is that of the last seconds, over all moves for the total
-and for each move alone for its own.
+Our server samples all that itself, and tells it in DescribeReassignments. Where it does not (stock Kafka, a move that
+has only just begun) it is made here, of DescribeLogDirs: what each new replica holds, against the largest replica that
+is not new. A move that has left the list of moves is done. The rate is that of the last seconds, over all moves for
+the total and for each move alone for its own.
 """
 
 from collections import deque
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from kafka_reassign_rpc.client.model import LogDirs, PartitionReassignment
+from kafka_reassign_rpc.client.errors import UnsupportedHere
+from kafka_reassign_rpc.client.model import LogDirs, PartitionReassignment, Reassignment, ReassignmentDescription
 from kafka_reassign_rpc.core.model import TopicPartition
 
 WINDOW_S = 15.0
@@ -29,13 +33,17 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Progress:
-    """One move, or all of them. `rate` in bytes/s, `eta_s` in seconds; None where nothing can be said."""
+    """One move, or all of them. `rate` in bytes/s, `eta_s` in seconds; None where nothing can be said.
+
+    stalled   why it does not get on, where the server says that it does not
+    """
 
     done: int
     total: int | None
     rate: float | None = None
     eta_s: float | None = None
     copied: Mapping[int, int] = field(default_factory=dict)
+    stalled: str | None = None
 
     @property
     def share(self) -> float | None:
@@ -55,6 +63,11 @@ class Snapshot:
     finished: int
     unknown_brokers: Mapping[int, str]
     waiting: int = 0
+
+    @property
+    def stalled(self) -> int:
+        """How many moves do not get on."""
+        return sum(progress.stalled is not None for progress in self.moves.values())
 
 
 def concerned(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
@@ -76,8 +89,14 @@ class Tracker:
         self._finished: dict[TopicPartition, Bytes] = {}
 
     def update(
-        self, now: float, in_flight: Mapping[TopicPartition, PartitionReassignment], log_dirs: Iterable[LogDirs]
+        self,
+        now: float,
+        in_flight: Mapping[TopicPartition, PartitionReassignment],
+        log_dirs: Iterable[LogDirs],
+        described: Mapping[TopicPartition, ReassignmentDescription] | None = None,
     ) -> Snapshot:
+        """`described`: what the server says of moves itself; `log_dirs` need not tell of those that it has sampled."""
+        described = described or {}
         answers = {found.broker: found for found in log_dirs}
         for partition in self._known.keys() - in_flight.keys():
             known = self._known.pop(partition)
@@ -85,17 +104,68 @@ class Tracker:
             self._samples.pop(partition, None)
         moves = {}
         for partition, move in in_flight.items():
-            copied, size = _sizes(partition, move, answers)
             self._finished.pop(partition, None)  # it moves again
+            said = described.get(partition)
+            if said is not None and said.total_bytes is not None:
+                moves[partition] = _as_said(move, said, said.total_bytes)
+                self._known[partition] = Bytes(moves[partition].done, moves[partition].total)
+                continue
+            copied, size = _sizes(partition, move, answers)
             self._known[partition] = Bytes(sum(copied.values()), size)
             samples = self._samples.setdefault(partition, deque())
-            moves[partition] = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
+            found = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
+            moves[partition] = found if said is None else replace(found, stalled=said.stall_reason)
         everything = [*self._known.values(), *self._finished.values()]
         done = sum(one.done for one in everything)
         total = sum(max(one.total or 0, one.done) for one in everything)
         overall = _progress(Bytes(done, total), _rate(self._totals, now, done), {})
         unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
         return Snapshot(moves, overall, len(self._finished), unknown)
+
+
+class Asked(Protocol):
+    """What a look needs of a client."""
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None
+    ) -> Mapping[TopicPartition, PartitionReassignment]: ...
+
+    def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> Mapping[Reassignment, ReassignmentDescription | None]: ...
+
+    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]: ...
+
+
+def look(
+    client: Asked, tracker: Tracker, now: float, partitions: Collection[tuple[str, int]] | None = None
+) -> tuple[Mapping[TopicPartition, PartitionReassignment], Snapshot]:
+    """What moves or waits now (of these partitions, or of all), and how it gets on.
+
+    Brokers are asked only about moves of which the server says nothing.
+    """
+    listed = client.list_partition_reassignments(partitions)
+    in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
+    described = {}
+    if in_flight:
+        named = [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
+        with suppress(UnsupportedHere):
+            found = client.describe_reassignments(None if partitions is None else named)
+            described = {one.topic_partition: said for one, said in found.items() if said is not None}
+    unsaid = {
+        partition: move
+        for partition, move in in_flight.items()
+        if partition not in described or described[partition].total_bytes is None
+    }
+    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(concerned(unsaid)), described)
+    return listed, replace(snapshot, waiting=len(listed) - len(in_flight))
+
+
+def _as_said(move: PartitionReassignment, said: ReassignmentDescription, total: int) -> Progress:
+    copied = {broker: min(said.copied_bytes.get(broker, 0), total) for broker in move.adding_replicas}
+    eta_s = None if said.remaining_ms is None else said.remaining_ms / 1000
+    done, everything = sum(copied.values()), total * len(move.adding_replicas)
+    return Progress(done, everything, said.bytes_per_second, eta_s, copied, said.stall_reason)
 
 
 def _sizes(

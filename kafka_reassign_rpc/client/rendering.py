@@ -55,6 +55,8 @@ def amounts(progress: Progress) -> str:
         text += f", {size(progress.rate)}/s"
     if progress.eta_s is not None:
         text += f", {duration(progress.eta_s)} left"
+    if progress.stalled is not None:
+        text += f"; stalled: {progress.stalled}"
     return text
 
 

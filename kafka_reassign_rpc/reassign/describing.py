@@ -16,7 +16,7 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
     rendering,
 )
-from kafka_reassign_rpc.client.progress import concerned
+from kafka_reassign_rpc.client.progress import look
 from kafka_reassign_rpc.reassign import listing
 from kafka_reassign_rpc.reassign.errors import Terse, from_server
 from kafka_reassign_rpc.reassign.output import named
@@ -34,17 +34,18 @@ def run(session: Session) -> None:
     except KafkaError as error:
         raise from_server(error) from None
     found.sort(key=lambda one: one.reassignment.topic_partition)
-    listed = client.list_partition_reassignments()
-    known = {one.reassignment.topic_partition for one in found}
-    in_flight = {partition: move for partition, move in listed.items() if partition in known}
+    listed, snapshot = look(client, Tracker(), 0.0)
     waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
-    sizes = Tracker().update(0.0, in_flight, client.describe_log_dirs(concerned(in_flight))).moves
+    sizes = snapshot.moves
     if not found and not waiting:
         output.line(listing.NOTHING)
     else:
         rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
         rows += [_waiting_row(partition, move) for partition, move in waiting.items()]
         output.line("\n".join(rendering.table(rows)))
+        for partition, progress in sorted(sizes.items()):
+            if progress.stalled is not None:
+                output.line(f"{partition} is stalled: {progress.stalled}")
     output.note(
         reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found],
         waiting=listing.documents(waiting),
@@ -56,6 +57,8 @@ def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, 
     copied = "-"
     if progress is not None and progress.total is not None:
         copied = f"{rendering.size(progress.done)} of {rendering.size(progress.total)}"
+        if progress.eta_s is not None:
+            copied += f", {rendering.duration(progress.eta_s)} left"
     return (
         str(one.reassignment.topic_partition),
         str(one.reassignment.id),
@@ -83,4 +86,7 @@ def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[s
             for broker, rate in one.new_assigned_throttles.items()
         ],
         "total_bytes": progress.total if progress else None,
+        "bytes_per_second": progress.rate if progress else None,
+        "seconds_left": progress.eta_s if progress else None,
+        "stalled": progress.stalled if progress else None,
     }

@@ -1,18 +1,17 @@
 """--watch: follow moves to their end.
 
 On a terminal a block of progress bars that is drawn anew each second; elsewhere a line whenever something changed;
-with --json a document for each look. Works with any Kafka: what moves comes from ListPartitionReassignments, the
-bytes from DescribeLogDirs of the brokers concerned.
+with --json a document for each look. Works with any Kafka: our server says itself how moves get on, elsewhere the bytes
+come from DescribeLogDirs of the brokers concerned.
 """
 
 import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
 from kafka_reassign_rpc.client import KafkaError, Progress, Snapshot, TopicPartition, Tracker, Unreachable, rendering
-from kafka_reassign_rpc.client.progress import concerned
+from kafka_reassign_rpc.client.progress import look
 from kafka_reassign_rpc.reassign import listing
 from kafka_reassign_rpc.reassign.errors import from_server
 from kafka_reassign_rpc.reassign.output import Output, named, plural
@@ -46,16 +45,12 @@ def follow(
     while True:
         looked = clock()
         try:
-            listed = session.client.list_partition_reassignments(partitions)
-            in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
-            sizes = session.client.describe_log_dirs(concerned(in_flight))
+            listed, snapshot = look(session.client, tracker, looked, partitions)
         except Unreachable as error:
             screen.say(f"No answer, trying again: {error.message}")
         except KafkaError as error:
             raise from_server(error) from None
         else:
-            waiting = len(listed) - len(in_flight)
-            snapshot = replace(tracker.update(looked, in_flight, sizes), waiting=waiting)
             if not listed:
                 screen.end(snapshot, clock() - began)
                 return
@@ -70,7 +65,7 @@ class Screen:
         self._output = output
         self._clock = clock
         self._drawn = 0
-        self._last: tuple[int, int, int, int] | None = None
+        self._last: tuple[int, ...] | None = None
         self._said_at = 0.0
 
     def show(self, snapshot: Snapshot) -> None:
@@ -81,7 +76,7 @@ class Screen:
             self._draw(block(snapshot, columns, rows))
         else:
             now = self._clock()
-            state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.total.done)
+            state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.stalled, snapshot.total.done)
             if state != self._last or now - self._said_at >= SAY_SOMETHING_EVERY_S:
                 self._last, self._said_at = state, now
                 self._output.line(summary(snapshot))
@@ -123,7 +118,10 @@ def summary(snapshot: Snapshot) -> str:
     done = f", {snapshot.finished} done" if snapshot.finished else ""
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
     waiting = f", {snapshot.waiting} waiting" if snapshot.waiting else ""
-    return f"{count} move{plural(count)} in flight{waiting}{done}: {rendering.amounts(snapshot.total)}{unknown}"
+    stalled = f", {snapshot.stalled} stalled" if snapshot.stalled else ""
+    return (
+        f"{count} move{plural(count)} in flight{stalled}{waiting}{done}: {rendering.amounts(snapshot.total)}{unknown}"
+    )
 
 
 def block(snapshot: Snapshot, columns: int, rows: int) -> list[str]:
@@ -149,9 +147,15 @@ def _share(progress: Progress) -> float:
 def document(snapshot: Snapshot) -> dict[str, Any]:
     return {
         "moves": [
-            {**named(partition), **_numbers(progress), "copied": {str(b): n for b, n in progress.copied.items()}}
+            {
+                **named(partition),
+                **_numbers(progress),
+                "copied": {str(b): n for b, n in progress.copied.items()},
+                "stalled": progress.stalled,
+            }
             for partition, progress in sorted(snapshot.moves.items(), key=lambda item: item[0])
         ],
+        "stalled": snapshot.stalled,
         "waiting": snapshot.waiting,
         "finished": snapshot.finished,
         "total": _numbers(snapshot.total),

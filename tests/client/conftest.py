@@ -26,6 +26,7 @@ def whole_cluster(directory: Path) -> Iterator[str]:
     """Where it can be reached."""
     process = LoggedProcess(directory / "log")
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", "--listeners", "PLAINTEXT://127.0.0.1:0"]
+    command += ["--reassignment-progress-interval-ms", "500"]
     process.launch([*command, "--data-dir", str(directory / "data")])
     try:
         ready = run(process.wait_for_line(re.compile(rb"^ready bootstrap=(\S+)", re.MULTILINE), 90))

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.client import (
     KafkaError,
     Reassignment,
     ReassignmentClient,
+    ReassignmentDescription,
     Replica,
     TopicPartition,
     Tracker,
@@ -79,6 +80,20 @@ async def test_240_5_moves_have_identities_and_descriptions(client: Reassignment
         assert description.current_leader not in targets[one.topic_partition]
         assert before - 60_000 < description.start_time < time.time() * 1000 + 60_000
     await eventually(lambda: shown_throttles(client) == {RATE})
+
+
+async def test_240_6_descriptions_tell_how_far_moves_are(client: ReassignmentClient) -> None:
+    targets = start_slowly(client, 0)
+
+    def sampled() -> ReassignmentDescription | None:
+        [found] = client.describe_reassignments().values()
+        return found if found is not None and found.remaining_ms is not None else None
+
+    found = await eventually(sampled, within=40)
+    assert found.total_bytes == 50_000_000
+    assert set(found.copied_bytes) == set(targets[TopicPartition(TOPIC, 0)])
+    assert found.bytes_per_second > 0
+    assert found.stall_reason is None
 
 
 def test_240_5_moves_recorded_at_once_may_share_an_id_and_are_told_apart_all_the_same(

@@ -1,7 +1,19 @@
 """240-6: bytes, rates and the time left, from what brokers say of their log dirs."""
 
-from kafka_reassign_rpc.client import LogDirs, PartitionReassignment, ReplicaLogDir, TopicPartition, Tracker
-from kafka_reassign_rpc.client.progress import concerned
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.client import (
+    LogDirs,
+    PartitionReassignment,
+    Progress,
+    Reassignment,
+    ReassignmentDescription,
+    ReplicaLogDir,
+    TopicPartition,
+    Tracker,
+    UnsupportedHere,
+)
+from kafka_reassign_rpc.client.progress import concerned, look
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -73,3 +85,59 @@ def test_240_6_every_broker_that_holds_or_gets_a_replica_is_asked() -> None:
 def test_240_5_a_moving_partition_has_its_target_and_its_sources() -> None:
     assert MOVE.target == (3, 4)
     assert MOVE.sources == {1, 2}
+
+
+def said(partition: TopicPartition, **more: object) -> ReassignmentDescription:
+    return ReassignmentDescription(Reassignment(partition, 7), 0, 1, 0, {3: 0, 4: 0}, **more)  # type: ignore[arg-type]
+
+
+class Cluster:
+    """Two moves, of which a server of ours describes what it is given; stock Kafka where that is None."""
+
+    def __init__(self, described: list[ReassignmentDescription] | None) -> None:
+        self.described = described
+        self.asked: list[Mapping[int, Iterable[tuple[str, int]]]] = []
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        wanted = {A, B} if partitions is None else set(partitions)
+        waiting = {TopicPartition("t", 2): PartitionReassignment((1,), (2,), state="waiting")}
+        return {
+            name: PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2), id=7) for name in (A, B) if name in wanted
+        } | (waiting if partitions is None else {})
+
+    def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> dict[Reassignment, ReassignmentDescription | None]:
+        if self.described is None:
+            raise UnsupportedHere("not here")
+        wanted = None if reassignments is None else set(reassignments)
+        return {one.reassignment: one for one in self.described if wanted is None or one.reassignment in wanted}
+
+    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
+        self.asked.append(partitions_by_broker)
+        return dirs(b1=100, b3=50)
+
+
+def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
+    figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 600}, "bytes_per_second": 9, "remaining_ms": 4000}
+    cluster = Cluster([said(B, **figures), said(A, stall_reason="there is no leader to copy from")])
+    listed, snapshot = look(cluster, Tracker(), 0.0)
+    assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})
+    assert snapshot.moves[A] == Progress(50, 200, None, None, {3: 50, 4: 0}, "there is no leader to copy from")
+    assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
+    assert (len(listed), snapshot.waiting, snapshot.stalled) == (3, 1, 1)
+    assert (snapshot.total.done, snapshot.total.total) == (650, 1200)
+
+
+def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everything() -> None:
+    cluster = Cluster(None)
+    _, snapshot = look(cluster, Tracker(), 0.0, [A])
+    assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
+    assert snapshot.moves == {A: Progress(50, 200, None, None, {3: 50, 4: 0})}
+
+
+def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
+    _, snapshot = look(Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), Tracker(), 0.0, [B])
+    assert list(snapshot.moves) == [B]

@@ -10,8 +10,8 @@ from typing import Any
 from tests.stock.tools import Output
 
 
-async def kafka_reassign(*args: str, timeout: float = 60) -> Output:
-    """Run it to its end."""
+async def kafka_reassign(*args: str, timeout: float = 60, said: asyncio.Event | None = None) -> Output:
+    """Run it to its end. `said` is set when it has printed its first line."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -21,9 +21,14 @@ async def kafka_reassign(*args: str, timeout: float = 60) -> Output:
         stderr=asyncio.subprocess.PIPE,
     )
     async with asyncio.timeout(timeout):
+        first = b""
+        if said is not None:
+            assert process.stdout is not None
+            first = await process.stdout.readline()
+            said.set()
         out, err = await process.communicate()
     assert process.returncode is not None
-    return Output(process.returncode, out.decode(), err.decode())
+    return Output(process.returncode, (first + out).decode(), err.decode())
 
 
 class Command:
@@ -32,8 +37,8 @@ class Command:
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
 
-    async def __call__(self, *args: str) -> Output:
-        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args)
+    async def __call__(self, *args: str, said: asyncio.Event | None = None) -> Output:
+        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args, said=said)
 
     async def json(self, *args: str) -> Any:
         """The document that it prints where it succeeds."""

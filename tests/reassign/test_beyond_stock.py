@@ -78,9 +78,10 @@ async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ou
     await ours.create_topic("watched", {0: [1, 2], 1: [2, 3]}, held=True)
     plan = files.plan("watched", (0, [3, 4]), (1, [4, 5]))
     await command("--execute", "--reassignment-json-file", plan)
-    watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan))
-    looking = asyncio.create_task(command("--watch", "--json"))
-    await asyncio.sleep(1.5)  # two looks at the least: what is tested is what stands between start and end
+    shown = [asyncio.Event(), asyncio.Event()]
+    watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan, said=shown[0]))
+    looking = asyncio.create_task(command("--watch", "--json", said=shown[1]))
+    await asyncio.gather(*(one.wait() for one in shown))
     await ours.release("watched")
     output = await watching
     assert (output.code, output.err) == (0, "")

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.reassign.errors import Failed
 from kafka_reassign_rpc.reassign.generating import RACKS_OF_SOME, propose
 from kafka_reassign_rpc.reassign.options import OPTIONS
 from kafka_reassign_rpc.reassign.output import Output
-from kafka_reassign_rpc.reassign.watching import Screen, block, summary
+from kafka_reassign_rpc.reassign.watching import Screen, block, document, summary
 
 T = [TopicPartition("t", index) for index in range(30)]
 
@@ -46,6 +46,15 @@ def test_240_6_only_what_is_all_there_is_100_percent() -> None:
     assert "(99 %)" in rendering.amounts(Progress(9_999, 10_000))
     assert rendering.amounts(Progress(5, None)) == "5 B of an unknown size"
     assert rendering.amounts(Progress(10, 40, 3.0, 10.0)) == "10 B of 40 B (25 %), 3 B/s, 10 s left"
+
+
+def test_240_6_a_move_that_does_not_get_on_says_why() -> None:
+    stalled = Progress(10, 40, 0.0, stalled="broker 4 is dead")
+    assert rendering.amounts(stalled) == "10 B of 40 B (25 %), 0 B/s; stalled: broker 4 is dead"
+    seen = Snapshot({T[0]: stalled, T[1]: Progress(1, 1)}, Progress(11, 41), 0, {})
+    assert summary(seen).startswith("2 moves in flight, 1 stalled: ")
+    assert document(seen)["stalled"] == 1
+    assert [move["stalled"] for move in document(seen)["moves"]] == ["broker 4 is dead", None]
 
 
 def snapshot(count: int, done: int = 0) -> Snapshot:
