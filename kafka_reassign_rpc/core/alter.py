@@ -1,9 +1,10 @@
 """AlterPartitionReassignments for one partition: start, change of target, cancel.
 
 Checks come in the order of ZooKeeper mode and carry its texts (KafkaController.validateReplicas,
-maybeBuildReassignment, maybeTriggerPartitionReassignment), with two additions and one difference:
+maybeBuildReassignment, maybeTriggerPartitionReassignment), with three additions and one difference:
 
 - `expected` (an assignment that has to stand) and the replication factor rule (KIP-860) refuse a target;
+- another target for a partition that moves is refused where what it drops could cut producers off (KIP-236);
 - whatever would leave a partition leaderless that has a live in-sync replica is refused, where Kafka's ZooKeeper
   mode does it and the partition stays offline. KRaft refuses such a cancel; here a new target is held to the same.
   Where the topic allows unclean election, it is done if a live replica can lead then.
@@ -16,13 +17,16 @@ What a target or a cancel does to a partition:
     not moving               other replicas   adding and removing replicas, leader epoch +1, a move record; where the
                                               move is over at once (a shrink), it is completed in the same step
     moving                   another target   the same, from the same origin; replicas that only the former target
-                                              needed leave assignment and ISR and are retired; a leader among them
-                                              is replaced by a live in-sync replica
-    moving                   cancel           the original replicas in their original order; adding replicas as above
+                                              needed leave assignment and ISR and are retired, but for those whom the
+                                              ISR or leadership cannot do without yet (`core.dropping`)
+    moving                   cancel           the original replicas in their original order; all others leave
+                                              assignment and ISR; a leader among them is replaced by a live in-sync
+                                              replica
 """
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core import dropping
 from kafka_reassign_rpc.core.assignment import Reassigned, Replicas, among, cancel, reassign, retire
 from kafka_reassign_rpc.core.changes import AssignmentWrite, Change, PartitionChange, View
 from kafka_reassign_rpc.core.completion import finished
@@ -67,7 +71,7 @@ def alter(
     standing = _standing(view, topic, index)
     to: Reassigned | None = None
     if target is not None:
-        to = None if standing is None else reassign(standing, target)
+        to = None if standing is None else reassign(standing, target, dropping.kept(standing, target))
         error = _invalid(view.cluster, target, to, adding_must_live=adding_must_live)
         if error is not None:
             return error, []
@@ -90,6 +94,9 @@ def alter(
         ), []
     if not partition.is_moving and partition.replicas == target:
         return None, []
+    error = dropping.refused(view.cluster, topic, index, partition, target)
+    if error is not None:
+        return error, []
     return _move(
         view.cluster, topic, index, partition, to, to_cancel=False, route=route, reason=reason, throttle=throttle
     )
@@ -179,7 +186,7 @@ def _record(partition: Partition, to: Reassigned, route: str, reason: str, throt
     target = to.replicas[: len(to.replicas) - len(to.removing)]
     if partition.move is not None and partition.is_moving:
         rate = partition.move.throttle if throttle == AS_IT_IS else throttle or NO_RATE
-        return replace(partition.move, target=target, route=route, reason=reason, throttle=rate)
+        return replace(partition.move, target=target, route=route, reason=reason, throttle=rate, kept=to.kept)
     return Move(target=target, original=partition.origin, route=route, reason=reason, throttle=throttle or NO_RATE)
 
 

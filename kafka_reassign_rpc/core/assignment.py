@@ -3,10 +3,11 @@
     RS  replicas    what stands; while moving: the target, then what is to be removed
     AR  adding      RS that were not there before the move
     RR  removing    RS that will not be there after it
-    ORS origin      RS - AR
+    ORS origin      RS - AR (but for what `core.dropping` keeps of a former target)
     TRS target      RS - RR
 
-A new target keeps the origin: what only the former target needed is dropped at once. For example
+A new target keeps the origin: what only the former target needed is dropped at once, unless a leader or a sufficient
+ISR would be lost with it. For example
 
     standing                      [1,2,3]
     target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
@@ -32,21 +33,24 @@ class Reassigned(NamedTuple):
     adding: Replicas
     removing: Replicas
     dropped: Replicas
+    kept: Replicas = ()
+    """Of `removing`: see `core.dropping`."""
 
     @property
     def is_moving(self) -> bool:
         return bool(self.adding or self.removing)
 
 
-def reassign(partition: Partition, target: Replicas) -> Reassigned:
-    """What stands once `target` is given to a partition that may or may not be moving."""
+def reassign(partition: Partition, target: Replicas, kept: Replicas = ()) -> Reassigned:
+    """What stands once `target` is given to a partition that may or may not be moving; `kept`: see `core.dropping`."""
     origin = partition.origin
-    replicas = target + without(origin, target)
+    replicas = target + without(origin, target) + kept
     return Reassigned(
         replicas=replicas,
         adding=without(target, origin),
         removing=replicas[len(target) :],
         dropped=without(partition.replicas, replicas),
+        kept=kept,
     )
 
 

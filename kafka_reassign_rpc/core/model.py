@@ -40,7 +40,8 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
     both are -1 until the record is durable. `route` is the one by which the target came that stands now, `reason`
     what whoever gave it said of it, in words. `throttle` is the rate of its lease (see `core.leases`) in bytes/s, -1
-    where it has none.
+    where it has none. `kept` are replicas that a former target has brought in, and that nobody could do without when
+    the target changed (see `core.dropping`): they leave with the original ones, and a cancel drops them.
     """
 
     target: tuple[int, ...]
@@ -50,6 +51,7 @@ class Move(msgspec.Struct, frozen=True, gc=False):
     route: str = RPC
     reason: str = ""
     throttle: int = -1
+    kept: tuple[int, ...] = ()
 
 
 class Partition(msgspec.Struct, frozen=True, gc=False):
@@ -87,7 +89,20 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The replicas that stood before the move, in the order in which they stand now (KIP-455's R - AR)."""
+        """The replicas that stood before the move, in the order in which they stand now: KIP-455's R - AR, but for
+        those that a former target of the move has left behind."""
+        return tuple([r for r in self.sources if r not in self.kept]) if self.kept else self.sources
+
+    @property
+    def kept(self) -> tuple[int, ...]:
+        """Those to be removed that were not there before the move (see `Move`)."""
+        if self.move is None or not self.move.kept:
+            return ()
+        return tuple([r for r in self.removing if r in self.move.kept and r not in self.move.original])
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The replicas that the move does not bring in."""
         return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
 
     @property
@@ -95,7 +110,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         """The throttle that its move has of its own; None where nothing is copied, too."""
         if self.move is None or self.move.throttle <= 0 or not self.adding:
             return None
-        return Lease(self.move.throttle, self.origin, self.adding)
+        return Lease(self.move.throttle, self.sources, self.adding)
 
 
 class Topic(msgspec.Struct):

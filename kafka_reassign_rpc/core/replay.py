@@ -156,13 +156,13 @@ _NO_STATE = State(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, 
 def partition_of(assigned: Assigned, state: State | None, move: Move | None) -> Partition:
     """The partition that its znodes make up. `move`: its move record, with the record's czxid and ctime.
 
-    Where the record fits the assignment, replicas that are being removed without having been there originally are
-    retired ones. A record of a partition that is not moving stays with it, for `takeover` to remove.
+    Where the record fits the assignment, replicas that are being removed without having been there originally, or being
+    kept, are retired ones. A record of a partition that is not moving stays with it, for `takeover` to remove.
     """
     retired: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)
     if move is not None and _fits(assigned, origin, move):
-        retired = without(among(assigned.replicas, assigned.removing), move.original)
+        retired = without(among(assigned.replicas, assigned.removing), (*move.original, *move.kept))
     state = state or _NO_STATE
     return Partition(
         replicas=without(assigned.replicas, retired) if retired else assigned.replicas,

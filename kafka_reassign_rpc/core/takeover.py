@@ -79,5 +79,5 @@ def _resumed(value: Partition, loaded: Partition) -> Partition:
         move = Move(target=value.target, original=value.origin)
     else:
         original = move.original if set(move.original) == set(value.origin) else value.origin
-        move = replace(move, target=value.target, original=original)
+        move = replace(move, target=value.target, original=original, kept=value.kept)
     return replace(value, move=move, leader_epoch=max(value.leader_epoch, loaded.leader_epoch + 1))

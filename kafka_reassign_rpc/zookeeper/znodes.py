@@ -202,6 +202,7 @@ class _MoveRecord(msgspec.Struct):
     route: str = RPC
     reason: str = ""
     throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
+    kept: tuple[Id, ...] = ()
 
 
 _move = msgspec.json.Decoder(_MoveRecord)
@@ -216,7 +217,16 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> Move:
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"not a replica set: {list(replicas)}")
     id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
-    return Move(record.target, record.original_replicas, id_, started, record.route, record.reason, record.throttle)
+    return Move(
+        record.target,
+        record.original_replicas,
+        id_,
+        started,
+        record.route,
+        record.reason,
+        record.throttle,
+        record.kept,
+    )
 
 
 def encode_move(move: Move) -> bytes:
@@ -228,6 +238,8 @@ def encode_move(move: Move) -> bytes:
         fields["reason"] = move.reason
     if move.throttle != NO_RATE:
         fields["throttle"] = move.throttle
+    if move.kept:
+        fields["kept"] = move.kept
     return _json.encode(fields)
 
 

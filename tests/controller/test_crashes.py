@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller import store
+from kafka_reassign_rpc.controller import commands, store
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
@@ -34,6 +34,20 @@ async def half_way(controller: Rig) -> object:
     return None
 
 
+async def original_is_sick(controller: Rig) -> object:
+    """A change of target cannot let go of what has taken its place in the ISR (KIP-236)."""
+    await controller.isr(("a", 0), (2, 3))
+    return None
+
+
+async def newcomer_leads(controller: Rig) -> object:
+    """Preferred elections go by the target, also while it is not reached."""
+    await half_way(controller)
+    await controller.loop.submit(commands.ElectLeadersCommand([("a", 0)], unclean=False))
+    assert controller.partition("a", 0).leader == 3
+    return None
+
+
 async def delete_logs(controller: Rig) -> object:
     for name in NAMES:
         await controller.stopped(name)
@@ -52,6 +66,11 @@ STORIES = {
     "start": Story((), start, (FIRST, ORIGIN)),
     "retarget": Story((start,), retarget, (SECOND, FIRST)),
     "retarget-half-way": Story((start, half_way), retarget, (SECOND, FIRST)),
+    "retarget-with-a-sick-original": Story((start, original_is_sick), retarget, (SECOND, FIRST)),
+    "retarget-with-another-leader": Story((start, newcomer_leads), retarget, (SECOND, FIRST)),
+    "and-back": Story((start, original_is_sick, retarget), start, (FIRST, SECOND)),
+    "and-cancelled": Story((start, original_is_sick, retarget), cancel, (ORIGIN, SECOND)),
+    "and-completed": Story((start, original_is_sick, retarget), complete, (SECOND,)),
     "cancel": Story((start,), cancel, (ORIGIN, FIRST)),
     "cancel-half-way": Story((start, half_way), cancel, (ORIGIN, FIRST)),
     "cancel-of-a-retarget": Story((start, retarget), cancel, (ORIGIN, SECOND)),

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.alter import Decision, alter
 from kafka_reassign_rpc.core.changes import AssignmentWrite, PartitionChange, TopicDeletionStarted, View
+from kafka_reassign_rpc.core.completion import finished
 from kafka_reassign_rpc.core.errors import (
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
@@ -168,15 +169,31 @@ def test_455_5_d05_a_dead_adding_replica_is_refused_when_given_again() -> None:
     assert type(given(here, (1, 2, 4))[0]) is InvalidReplicaAssignment
 
 
-def test_455_8_d08_a_dropped_leader_is_replaced_by_a_live_in_sync_replica() -> None:
+def test_236_9_d08_an_adding_replica_that_leads_leads_on_until_the_move_is_over() -> None:
     before = moving((2,), (4, 3), isr=(2, 4), leader=4)
     value = accepted(given(view(before), (2, 3)))
-    assert (value.leader, value.isr, value.retired) == (2, (2,), (4,))
-    assert value.is_moving
+    assert (value.leader, value.isr, value.retired) == (4, (2, 4), ())
+    assert sets(value) == ((2, 3, 4), (3,), (4,))
+    assert value.move is not None
+    assert (value.move.original, value.move.kept) == ((2,), (4,))
+    ended = finished(view(value).cluster, replace(value, isr=(2, 4, 3)))
+    assert ended is not None
+    assert (ended.replicas, ended.leader, ended.isr, ended.retired) == ((2, 3), 2, (2, 3), (4,))
+    back = accepted(given(view(value), None))
+    assert (back.replicas, back.leader, back.isr) == ((2,), 2, (2,)), "a cancel goes back to what was there before"
 
 
-def test_455_8_a_target_that_drops_all_in_sync_replicas_is_refused() -> None:
+def test_236_9_a_target_without_any_in_sync_replica_goes_on_with_the_one_that_leads() -> None:
     before = moving((2,), (4, 3), isr=(4,), leader=4)
+    value = accepted(given(view(before, live=(3, 4, 5)), (5,)))
+    assert (value.leader, value.isr, value.retired) == (4, (4,), (3,))
+    assert sets(value) == ((5, 2, 4), (5,), (2, 4))
+    again = accepted(given(view(value, live=(3, 4, 5)), (3,)))
+    assert (sets(again), again.leader) == (((3, 2, 4), (3,), (2, 4)), 4)
+
+
+def test_455_8_a_target_that_drops_all_live_in_sync_replicas_is_refused() -> None:
+    before = replace(moving((2, 1), (4, 3), isr=(2, 1, 4)), leader=NO_LEADER)
     refused(
         given(view(before, live=(3, 4, 5)), (5,)),
         InvalidReplicaAssignment,

@@ -267,12 +267,16 @@ class Controller(RuleBasedStateMachine):
         self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
 
     def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view = View(self.cluster)
+        view, before = View(self.cluster), self.partition(name)
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         assert error is None or not changes
         self.add(view, changes)
         if self.commit(view, crash) and error is None and target is not None:
-            assert self.partition(name).target == target
+            after = self.partition(name)
+            assert after.target == target
+            if before.is_moving and after.is_moving:
+                assert before.leader in (NO_LEADER, after.leader), "a change of target costs nobody the leader"
+                assert len(after.isr) >= min(len(before.isr), len(before.origin)), "nor producers their ISR (236-9)"
         return error
 
     def ask_for_isr(self, name: Name, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
