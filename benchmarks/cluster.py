@@ -45,12 +45,14 @@ class Server(LoggedProcess):
     def __init__(self, zookeeper: str, server_id: int, directory: Path) -> None:
         super().__init__(directory / f"server-{server_id}.log")
         self._zookeeper = zookeeper
+        self._directory = directory
         self.id = server_id
         self.address: Address = ("", 0)
 
     async def start(self) -> None:
         command = [*_CLI, "serve", "--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
         command += ["--broker-id", str(self.id), "--zookeeper-session-timeout-ms", str(SESSION_MS)]
+        command += ["--event-log-dir", str(self._directory / f"events-{self.id}")]
         self.launch(command)
         ready = await self.wait_for_line(_BOOTSTRAP, START_S)
         self.address = (ready[1].decode(), int(ready[2]))

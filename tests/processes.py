@@ -100,7 +100,8 @@ class Processes:
         self._started: list[Process] = []
 
     async def start(self, name: str, *arguments: str, cwd: Path | None = None) -> Process:
-        process = await Process.start(self._logs / f"{name}.log", *arguments, cwd=cwd)
+        """What it keeps without being told where lies beside the logs."""
+        process = await Process.start(self._logs / f"{name}.log", *arguments, cwd=cwd or self._logs)
         self._started.append(process)
         return process
 

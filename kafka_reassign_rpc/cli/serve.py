@@ -28,7 +28,8 @@ With --zookeeper-connect it serves the cluster whose brokers are registered ther
 ZooKeeper (needs Java 17 or later) and six simulated brokers with some topics, kept in --data-dir between
 starts; Ctrl-C ends all of it.
 
-Prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` when it can be used.
+Prints `ready bootstrap=HOST:PORT zookeeper=HOST:PORT brokers=1,2,…` when it can be used, with `metrics=HOST:PORT`
+where those are served.
 """
 
 DEMO_BROKERS = (1, 2, 3, 4, 5, 6)
@@ -52,6 +53,13 @@ def _listeners(value: Any) -> tuple[Endpoint, ...]:
     if len({endpoint.listener for endpoint in found}) != len(found):
         raise ValueError("a listener's name stands twice")
     return tuple(found)
+
+
+def _place(value: Any) -> tuple[str, int]:
+    host, colon, port = settings.text(value).rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"expected HOST:PORT, got {value!r}")
+    return host.strip("[]"), int(port)
 
 
 SETTINGS = (
@@ -103,6 +111,12 @@ SETTINGS = (
         "where each decision is recorded, with who asked for it, as JSON lines; empty: nowhere; if not given:"
         " events-ID in data.dir",
     ),
+    Setting(
+        "metrics.listener",
+        _place,
+        None,
+        "HOST:PORT where /metrics (Prometheus), /health and /ready are served over HTTP, to anybody",
+    ),
     Setting("event.log.file.bytes", whole(65_536), 16 * 2**20, "so large is a file of the event log at most"),
     Setting("event.log.files", whole(2), 8, "so many of its files are kept"),
     Setting("log.level", settings.one_of(*LEVELS), "INFO", "of what is logged on standard error"),
@@ -137,6 +151,7 @@ def run(arguments: argparse.Namespace) -> int:
             announce(
                 f"ready bootstrap={server.bootstrap} zookeeper={values['zookeeper.connect']}"
                 f" brokers={','.join(map(str, server.live_brokers())) or 'none'}"
+                + (f" metrics={server.metrics_address}" if server.metrics_address else "")
             )
             await stop.wait()
 
@@ -188,6 +203,7 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
         rules=Rules(values[REPLICATION_FACTOR_CHANGE_ALLOWED]),
         event_log=_event_log(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
+        metrics_listener=values["metrics.listener"],
         limits=Limits(
             max_connections=values["max.connections"],
             max_connections_per_ip=values["max.connections.per.ip"],

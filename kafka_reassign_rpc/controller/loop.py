@@ -16,6 +16,7 @@ What can go wrong with a commit, and what follows:
 
 import asyncio
 import logging
+import time
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -23,7 +24,7 @@ from typing import Any, TypeVar
 from kafka_reassign_rpc.controller.command import Command, Round
 from kafka_reassign_rpc.controller.legacy_commands import BY_BATCH
 from kafka_reassign_rpc.controller.pace import Pace
-from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.controller.recorder import COMMIT, ROUND, Record, Took
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
 from kafka_reassign_rpc.controller.throttler import Throttler
 from kafka_reassign_rpc.core import history, replay
@@ -50,6 +51,7 @@ class Loop:
               gone since
     rules     what every new move is held to
     record    given what has happened, once it is durable and answered
+    took      given how long that took
 
     `throttler` sets the throttles that moves have; whoever runs the loop runs it beside.
     """
@@ -62,6 +64,7 @@ class Loop:
         anew: Callable[[Sequence[Topic]], Command[None]],
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
+        took: Took = lambda *_: None,
     ) -> None:
         self.cluster = cluster
         self._store = store
@@ -69,6 +72,7 @@ class Loop:
         self._anew = anew
         self._rules = rules
         self._record = record
+        self._took = took
         self.throttler = Throttler(cluster, store, record)
         self._said: list[history.Said] = []
         self._news_of = history.News()
@@ -98,7 +102,9 @@ class Loop:
                 await self._news.wait()
                 self._news.clear()
                 working, self._queue = self._queue, []
+                begun = time.perf_counter()
                 await self._round(working)
+                self._took(ROUND, time.perf_counter() - begun)
         except (Deposed, OutOfDate) as reason:
             log.warning("the loop ends: %s", reason)
         finally:
@@ -115,6 +121,7 @@ class Loop:
             work = Round(View(self.cluster), refused | self._unreadable(), self._rules)
             decided = await self._decide([*first, *commands], work)
             commands = [command for command in commands if command in decided]
+            begun = time.perf_counter()
             try:
                 await self.throttler.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
@@ -129,6 +136,7 @@ class Loop:
                 first = [self._anew(gone)]
                 self.throttler.everything()
             else:
+                self._took(COMMIT, time.perf_counter() - begun)
                 self.throttler.after(applied)
                 await Pace().through(self._tell(applied))
                 for command in decided:

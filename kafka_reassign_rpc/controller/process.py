@@ -6,15 +6,17 @@ import time
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 from uuid import uuid4
 
 import msgspec
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller import election
 from kafka_reassign_rpc.controller.event_log import EventLog
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
+from kafka_reassign_rpc.controller.metrics import PAUSE, Metrics, Standing, health, readiness
 from kafka_reassign_rpc.controller.node import ServerNode
 from kafka_reassign_rpc.controller.progress import Sampling
 from kafka_reassign_rpc.controller.recorder import Recorder
@@ -23,12 +25,17 @@ from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.supervisor import Supervisor
 from kafka_reassign_rpc.core.guard import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
 from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.server import pauses
 from kafka_reassign_rpc.server.limits import Limits
 from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.server.stats import ServerStats
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
 from kafka_reassign_rpc.zookeeper.errors import NodeExists, NoNode
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.server.http import HttpServer
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +66,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     rules: Rules = NO_RULES
     event_log: EventLogConfig | None = None
     sampling: Sampling = Sampling()
+    metrics_listener: tuple[str, int] | None = None
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
@@ -110,7 +118,10 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
-        self._recorder = Recorder(_now_ms, _event_log(config.event_log), config.server_id)
+        self._metrics = None if config.metrics_listener is None else Metrics()
+        self._recorder = Recorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
+        self._http: HttpServer | None = None
+        self._pauses: asyncio.Task[None] | None = None
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
@@ -127,6 +138,11 @@ class ControllerProcess:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self._stop()
+
+    @property
+    def metrics_address(self) -> str | None:
+        """host:port of /metrics, /health and /ready; None where they are not served."""
+        return None if self._http is None else "{}:{}".format(*self._http.address)
 
     @property
     def bootstrap(self) -> str:
@@ -155,12 +171,14 @@ class ControllerProcess:
 
     async def _start(self) -> None:
         config = self._config
-        await self._recorder.open()
+        if config.metrics_listener is not None and self._metrics is not None:
+            await self._show(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
         for path in (*paths.PERSISTENT, paths.REASSIGNMENTS, paths.REASSIGNMENT_REQUESTS):
             await self._zk.ensure_path(path)
         if await self._zk.exists(paths.broker(config.server_id)) is not None:
             raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
+        await self._recorder.open()
         node = ServerNode(
             config.server_id,
             await cluster_id(self._zk),
@@ -203,6 +221,48 @@ class ControllerProcess:
             await asyncio.gather(self._task, return_exceptions=True)
         await self._recorder.close()
         await self._zk.close()
+        if self._pauses is not None:
+            self._pauses.cancel()
+            await asyncio.gather(self._pauses, return_exceptions=True)
+        if self._http is not None:
+            await self._http.close()
+
+    async def _show(self, metrics: Metrics, host: str, port: int) -> None:
+        """From before the first connection to ZooKeeper on: what does not become ready has to say why."""
+        from kafka_reassign_rpc.server.http import HttpServer  # half a second of import that few need
+
+        metrics.show(self._standing, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
+        pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._standing())}
+        self._http = HttpServer(host, port, pages)
+        await self._http.start()
+        self._pauses = asyncio.create_task(pauses.measure(lambda seconds: metrics.took(PAUSE, seconds)))
+
+    def _stats(self) -> ServerStats:
+        return self._server.stats if hasattr(self, "_server") else ServerStats()
+
+    def _standing(self) -> Standing:
+        cluster, controller = self._service.cluster, self._standby.controller_id()
+        role = reason = ""
+        if not self._zk.connected:
+            reason = "ZooKeeper is not connected"
+        elif cluster is not None:
+            role, controller = "controller", self._config.server_id
+        elif controller != election.UNKNOWN:
+            role = "standby"
+        else:
+            reason = "nobody is known to be the controller: an election or a takeover is under way"
+        return Standing(
+            role=role,
+            reason=reason,
+            controller=controller,
+            epoch=-1 if cluster is None else self._service.epoch,
+            moving=0 if cluster is None else sum(map(len, cluster.moving.values())),
+            waiting=0 if cluster is None or cluster.batch is None else cluster.batch.waiting,
+            brokers=len(self._standby.brokers if cluster is None else cluster.brokers),
+            connected=self._zk.connected,
+            round_trip=self._zk.round_trip,
+            events_lost=self._recorder.lost,
+        )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:
         """Where clients reach us, with the ports that the system chose."""

@@ -10,6 +10,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
@@ -19,6 +20,9 @@ from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.core.history import SLICE, Event
 
 log = logging.getLogger(__name__)
+
+ROUND, COMMIT = "round", "commit"
+"""What is timed: a round of the loop up to its answers, and how long it took to be durable."""
 
 LINES = 10
 """Events of a name that one round shows one by one on standard error; there it says how many more there were."""
@@ -43,8 +47,22 @@ WARNINGS = frozenset(
 )
 """Events that an operator may have to do something about."""
 
+
+class Counts(Protocol):
+    """Who counts."""
+
+    def event(self, event: Event, at: int) -> None:
+        """An event, and its time in ms."""
+
+    def took(self, what: str, seconds: float) -> None:
+        """How long a round or a commit has taken."""
+
+
 Record = Callable[[Iterable[Event]], None]
 """Takes what has become durable. The events may be made while they are read, in slices."""
+
+Took = Callable[[str, float], None]
+"""Takes how many seconds something (ROUND, COMMIT) has taken."""
 
 
 class Recorder:
@@ -54,7 +72,7 @@ class Recorder:
 
     event_log   where they are written; None: nowhere
     server      our id, for the log
-    counted     called with each event and its time
+    counts      who counts them
     lost        how many could not be written
     """
 
@@ -63,13 +81,13 @@ class Recorder:
         now_ms: Callable[[], int],
         event_log: EventLog | None = None,
         server: int = -1,
-        counted: Callable[[Event, int], None] = lambda *_: None,
+        counts: Counts | None = None,
     ) -> None:
         self.event_log = event_log
         self.lost = 0
         self._now_ms = now_ms
         self._server = server
-        self._counted = counted
+        self.counts = counts
         self._waiting: deque[tuple[int, int, Iterable[Event]]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "event-log")
@@ -107,6 +125,11 @@ class Recorder:
         if self._task is None:
             self._task = asyncio.create_task(self._work(), name="recorder")
 
+    def took(self, what: str, seconds: float) -> None:
+        """How long a round or a commit has taken."""
+        if self.counts is not None:
+            self.counts.took(what, seconds)
+
     async def read(self, first: int, max_bytes: int) -> Read | None:
         """See EventLog.read; None where no log is kept. Raises OSError."""
         return None if self.event_log is None else await asyncio.to_thread(self.event_log.read, first, max_bytes)
@@ -127,11 +150,12 @@ class Recorder:
 
     async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
         pace = Pace()
-        counts: Counter[str] = Counter()
+        seen: Counter[str] = Counter()
         for count, event in enumerate(events, 1):
-            self._counted(event, at)
-            counts[event.event] += 1
-            if counts[event.event] <= LINES:
+            if self.counts is not None:
+                self.counts.event(event, at)
+            seen[event.event] += 1
+            if seen[event.event] <= LINES:
                 log.log(level(event), "%s", line(event))
             if self.event_log is not None:
                 self._encode(epoch, at, event)
@@ -139,7 +163,7 @@ class Recorder:
                     await self._write()
             if count % SLICE == 0:
                 await pace.rest()
-        for name, number in counts.items():
+        for name, number in seen.items():
             if number > LINES:
                 log.info("%s: %d more", name, number - LINES)
 

@@ -51,6 +51,8 @@ class ControllerService:
         self._producer_ids: ProducerIds | None = None
         self._progress: Tracker | None = None
         self._lease_left: Callable[[], float] = lambda: 0
+        self.epoch = -1
+        """Of the last term of this process."""
         self._up_to_date: Callable[[], Awaitable[None]]
 
     def begin(

@@ -136,9 +136,9 @@ class Supervisor:
         """A term of office; whether it came to the point of serving anybody."""
         if self._zk.session_id != leadership.session:
             return False
+        self._service.epoch = leadership.epoch
         sender = Sender(self._id, leadership.epoch, self._endpoints)
         store = Store(self._zk, leadership)
-        record = partial(self._recorder.record, leadership.epoch)
         self._term = Term(
             self._zk,
             store,
@@ -147,8 +147,9 @@ class Supervisor:
             self._now_ms,
             self._broker_listener,
             self._rules,
-            record,
+            partial(self._recorder.record, leadership.epoch),
             self._sampling,
+            self._recorder.took,
         )
         try:
             return await self._term.serve(self._begin)

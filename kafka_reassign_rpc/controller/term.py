@@ -24,7 +24,7 @@ from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.progress import SAMPLING, Sampler, Sampling
-from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.controller.recorder import Record, Took
 from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
@@ -64,6 +64,7 @@ class Term:
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
+        took: Took = lambda *_: None,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -74,6 +75,7 @@ class Term:
         self._broker_listener = broker_listener
         self._rules = rules
         self.record = record
+        self._took = took
         self._sampling = sampling
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -156,7 +158,7 @@ class Term:
         )
         self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
         self._teller = Teller(cluster, self._channels, self._deletions)
-        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record)
+        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record, self._took)
         self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
         self._requests = Requests(self._zk, self._loop, self.record)
 

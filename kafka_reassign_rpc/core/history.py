@@ -46,6 +46,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     event       what happened: "move.started", "entry.refused", …
     id          czxid of the move record
     started     its ctime, ms since the epoch: how long a move has taken
+    count       how many partitions share the event, where it is not one
     route       by which the move came (see `Move`)
     who         who asked: a client ("User:alice as admin-1 from 10.0.0.7"), "znode /admin/…", "controller"
     reason      free text; the error, where something was refused
@@ -66,6 +67,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     bytes: int | None = None
     broker: int | None = None
     started: int | None = None
+    count: int | None = None
 
 
 class Decided(NamedTuple):
@@ -188,7 +190,7 @@ class Refusals:
         yield from self._events
         for (topic, name), (error, *partitions) in self._others.items():
             reason = f"{len(partitions)} more partitions, the first of them {partitions[0]}: {name}: {error}"
-            yield Event("move.refused", topic, who=self._who, reason=reason)
+            yield Event("move.refused", topic, who=self._who, reason=reason, count=len(partitions))
 
 
 class News:

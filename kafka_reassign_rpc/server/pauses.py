@@ -12,11 +12,13 @@ import asyncio
 import gc
 import sys
 import time
+from collections.abc import Callable
 
 YOUNG, MIDDLE, NEVER = 5_000, 4, 1_000_000
 """Collector thresholds: a pass over the two young generations stays within a few ms."""
 SWITCH_S = 0.0005
 COLLECT_EVERY_S = 60.0
+MEASURE_EVERY_S = 0.1
 LONG_S = 0.005
 """A full pass that takes longer has found much that lives long: it need not be looked at again."""
 
@@ -32,6 +34,14 @@ def prepare() -> None:
 def settled() -> None:
     """Much has just been loaded that will stay: the collector need not look at it."""
     gc.freeze()
+
+
+async def measure(took: Callable[[float], None]) -> None:
+    """Until cancelled: say how many seconds late the event loop has come back, again and again."""
+    while True:
+        due = time.perf_counter() + MEASURE_EVERY_S
+        await asyncio.sleep(MEASURE_EVERY_S)
+        took(max(0.0, time.perf_counter() - due))
 
 
 async def collect_by_the_clock() -> None:

@@ -86,6 +86,7 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.password = NO_PASSWORD
         self.last_zxid = 0
         self.alive_at = monotonic()
+        self.round_trip = 0.0
         self.last_error = "not tried yet"
         self.connected_hooks: list[Callable[[], None]] = []
         self.disconnected_hooks: list[Callable[[], None]] = []
@@ -292,6 +293,7 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
 
     def _answered(self, sent: float, zxid: int) -> None:
         self.alive_at = max(self.alive_at, sent)
+        self.round_trip = monotonic() - sent
         self.last_zxid = max(self.last_zxid, zxid)
 
     def _suspend(self, why: str) -> None:

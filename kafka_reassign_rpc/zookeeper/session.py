@@ -124,6 +124,11 @@ class ZooKeeper:
         """The newest transaction that this session has seen."""
         return self._link.last_zxid
 
+    @property
+    def round_trip(self) -> float:
+        """Seconds from a request to its answer, of the last one."""
+        return self._link.round_trip
+
     def lease_left(self) -> float:
         """Seconds for which the session cannot have been expired; 0 or less: somebody else may act already."""
         return self._link.lease_left()

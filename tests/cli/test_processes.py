@@ -13,6 +13,7 @@ from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from kafka_reassign_rpc.zookeeper.znodes import encode_broker
 from tests.faults.cluster import address_of, alter, listed, metadata
+from tests.http import get
 from tests.processes import Processes, children_of, exists
 from tests.waiting import eventually
 
@@ -81,6 +82,37 @@ async def test_sv_1_serve_reads_its_file_and_listens_where_it_says(
 
     seen = await metadata(address_of(command.told("bootstrap")))
     assert seen.controller_id == 77
+
+
+async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
+    commands: Processes, zk_connect: str, tmp_path: Path, tmp_data: Path
+) -> None:
+    arguments = ("serve", "--zookeeper-connect", zk_connect, *PORT_0)
+    command = await commands.start(
+        "serve", *arguments, "--metrics-listener", "127.0.0.1:0", "--data-dir", str(tmp_data)
+    )
+    at = command.told("metrics")
+    assert [(await get(at, path)).status for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
+    assert await alter(address_of(command.told("bootstrap")), {("nope", 0): None}) == {("nope", 0): 85}
+
+    def recorded(directory: Path) -> list[str]:
+        whole = [line for file in directory.glob("*.jsonl") for line in file.read_text().split("\n")[:-1]]
+        return [json.loads(line)["event"] for line in whole]
+
+    await eventually(lambda: "move.refused" in recorded(tmp_data / "events-1000"))
+    assert "move.refused nope-0: NO_REASSIGNMENT_IN_PROGRESS" in command.log
+    assert await command.stop() == 0
+    assert recorded(tmp_data / "events-1000") == ["controller.elected", "move.refused", "controller.resigned"]
+    assert "Traceback" not in command.log
+
+    silent = await commands.start("silent", *arguments, "--event-log-dir", "", "--data-dir", str(tmp_path / "silent"))
+    with pytest.raises(KeyError):
+        silent.told("metrics")
+    assert not (tmp_path / "silent").exists()
+    elsewhere = await commands.start("else", *arguments, "--event-log-dir", str(tmp_path / "there"), "--broker-id", "7")
+    assert await silent.stop() == 0
+    await eventually(lambda: "controller.elected" in recorded(tmp_path / "there"), within=40)
+    assert await elsewhere.stop() == 0
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])

@@ -46,7 +46,14 @@ class Cluster:
     """`server` may be stopped and started; `zk` is a plain client that is nobody's controller."""
 
     def __init__(
-        self, connect: str, zk: ZooKeeper, rules: Rules, event_log: Path | None = None, sampling: Sampling = SAMPLING
+        self,
+        connect: str,
+        zk: ZooKeeper,
+        rules: Rules,
+        event_log: Path | None = None,
+        sampling: Sampling = SAMPLING,
+        *,
+        metrics: bool = False,
     ) -> None:
         self.connect = connect
         self.zk = zk
@@ -55,9 +62,11 @@ class Cluster:
         self._rules = rules
         self._event_log = event_log
         self._sampling = sampling
+        self._metrics = metrics
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
+        self.metrics_address: str
 
     # ---------------------------------------------------------------------------------------- processes
 
@@ -68,11 +77,13 @@ class Cluster:
             listeners=LISTENERS,
             server_id=server_id,
             rules=self._rules,
+            metrics_listener=("127.0.0.1", 0) if self._metrics else None,
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
             sampling=self._sampling,
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
+        self.metrics_address = server.metrics_address or ""
         host, _, port = server.bootstrap.rpartition(":")
         self._wire = await RpcClient.open(host, int(port), "test", 20.0)
         self._server.callback(self._wire.close)
@@ -270,10 +281,11 @@ async def cluster(
     rules: Rules = NO_RULES,
     event_log: Path | None = None,
     sampling: Sampling = SAMPLING,
+    metrics: bool = False,
 ) -> AsyncIterator[Cluster]:
     """The server is controller and all brokers are registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, rules, event_log, sampling)
+        made = Cluster(connect, zk, rules, event_log, sampling, metrics=metrics)
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

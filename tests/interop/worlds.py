@@ -285,7 +285,10 @@ class Ours(World):
     async def _serve(self) -> None:
         ready = await self._launch(
             self.controller_id,
-            ["serve", "--zookeeper-connect", self.zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"],
+            [
+                *("serve", "--zookeeper-connect", self.zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"),
+                *("--event-log-dir", str(self._directory / "events")),
+            ],
             re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE),
         )
         self._server = (ready[1].decode(), int(ready[2]))

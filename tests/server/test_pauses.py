@@ -3,11 +3,13 @@
 import asyncio
 import gc
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
 
 from kafka_reassign_rpc.server import pauses
+from tests.waiting import eventually
 
 
 @pytest.fixture(autouse=True)
@@ -37,6 +39,17 @@ def test_sv_1_what_was_loaded_is_out_of_the_collector_s_sight() -> None:
     pauses.settled()
 
     assert gc.get_freeze_count() >= before + len(loaded)
+
+
+async def test_sv_7_a_loop_that_is_held_up_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pauses, "MEASURE_EVERY_S", 0.01)
+    found: list[float] = []
+    task = asyncio.create_task(pauses.measure(found.append))
+    await eventually(lambda: found)
+    time.sleep(0.1)  # the loop is held up: that is what is measured
+    await eventually(lambda: max(found) > 0.08)
+    assert min(found) >= 0
+    task.cancel()
 
 
 async def test_sv_1_garbage_in_cycles_does_go(monkeypatch: pytest.MonkeyPatch) -> None:
