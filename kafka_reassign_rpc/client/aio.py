@@ -84,6 +84,7 @@ class AsyncReassignmentClient:
         allow_replication_factor_change: bool = True,
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
+        throttle: int | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.alter_partition_reassignments."""
@@ -93,6 +94,7 @@ class AsyncReassignmentClient:
             allow_replication_factor_change=allow_replication_factor_change,
             expected_replicas=expected_replicas,
             queue=queue,
+            throttle=throttle,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -131,6 +133,10 @@ class AsyncReassignmentClient:
     async def can_queue(self) -> bool:
         """See ReassignmentClient.can_queue."""
         return await self._run(moves.can_queue)
+
+    async def can_lease_throttles(self) -> bool:
+        """See ReassignmentClient.can_lease_throttles."""
+        return await self._run(moves.can_lease_throttles)
 
     async def why_disabled(self) -> str | None:
         """See ReassignmentClient.why_disabled."""

@@ -27,6 +27,10 @@ NO_EXPECTATIONS = (
 NO_QUEUE = (
     "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. Nothing was sent."
 )
+NO_LEASES = (
+    "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server. "
+    "Nothing was sent."
+)
 NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
 
 Moved = TypeVar("Moved", bound=tuple[str, int])
@@ -148,6 +152,10 @@ async def can_queue(link: Link) -> bool:
     return await _is_ours(link)
 
 
+async def can_lease_throttles(link: Link) -> bool:
+    return await _is_ours(link)
+
+
 async def _is_ours(link: Link) -> bool:
     """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
     return await link.controller_serves(DescribeReassignmentsRequest) >= 0
@@ -161,6 +169,7 @@ async def alter_partition_reassignments(
     expected_replicas: Mapping[Expected, Sequence[int]] | None,
     queue: bool,
     timeout_ms: int,
+    throttle: int | None = None,
 ) -> Results:
     if not targets:
         return {}
@@ -170,6 +179,8 @@ async def alter_partition_reassignments(
         raise UnsupportedHere(NO_EXPECTATIONS)
     if queue and not await can_queue(link):
         raise UnsupportedHere(NO_QUEUE)
+    if throttle is not None and not await can_lease_throttles(link):
+        raise UnsupportedHere(NO_LEASES)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> Any:
@@ -190,6 +201,7 @@ async def alter_partition_reassignments(
             allow_replication_factor_change=allow_replication_factor_change,
             topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
             queue=queue,
+            throttle=-1 if throttle is None else throttle,
         )
 
     answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)

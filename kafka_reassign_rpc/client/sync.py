@@ -83,6 +83,7 @@ class ReassignmentClient:
         allow_replication_factor_change: bool = True,
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
+        throttle: int | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """Start moves (KIP-455): partition -> its replicas from then on, preferred leader first; None cancels.
@@ -92,9 +93,12 @@ class ReassignmentClient:
                                           something else does is refused and told what
         queue                             True: the moves join the server's queue (KIP-236) and start when it is
                                           their turn; accepted is what has its place there
+        throttle                          bytes/s for the replicas that move, on each broker: the server sets it, and
+                                          puts back what stood before when the moves end or are cancelled; 0 takes
+                                          the one away that moves in flight have so, None leaves it as it is
 
         Returns what became of each partition: None, or its error. Raises UnsupportedHere, with nothing sent, where
-        the controller knows no queue or not one of the two guards.
+        the controller knows no queue, no such throttles, or not one of the two guards.
         """
         return self._run(
             moves.alter_partition_reassignments,
@@ -102,6 +106,7 @@ class ReassignmentClient:
             allow_replication_factor_change=allow_replication_factor_change,
             expected_replicas=expected_replicas,
             queue=queue,
+            throttle=throttle,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -147,6 +152,10 @@ class ReassignmentClient:
     def can_queue(self) -> bool:
         """Whether the controller is our server, which understands `queue`."""
         return self._run(moves.can_queue)
+
+    def can_lease_throttles(self) -> bool:
+        """Whether the controller is our server, which understands `throttle`."""
+        return self._run(moves.can_lease_throttles)
 
     def why_disabled(self) -> str | None:
         """Why no new move may start (KIP-236's guard), in words; None where one may.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttles
-from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_QUEUE, Results
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_LEASES, NO_QUEUE, Results
 from kafka_reassign_rpc.reassign import logdirs, throttling, watching
 from kafka_reassign_rpc.reassign.errors import Failed, Terse
 from kafka_reassign_rpc.reassign.java import joined, set_order
@@ -43,6 +43,9 @@ def execute(session: Session, *, queue: bool) -> None:
     if queue and plan.log_dirs:
         raise Failed(NO_LOG_DIRS)
     rate, log_dir_rate = given.number("throttle"), given.number("replica-alter-log-dirs-throttle")
+    lease = rate if given.has("lease") else None
+    if lease is not None and lease < 0:
+        raise Failed(throttling.LEASE_NEEDS_THROTTLE)
     timeout_ms = given.number("timeout")
     expected = expectations(plan, given.value("expect-current")) if given.has("expect-current") else {}
     client = session.client
@@ -62,17 +65,14 @@ def execute(session: Session, *, queue: bool) -> None:
     output.note(current=assignment_document(current))
     may_change = not given.has("disallow-replication-factor-change")
     # Before any throttle is set: what cannot be done must leave nothing behind.
-    if missing := _missing(client, may_change=may_change, expected=expected, queue=queue):
+    if missing := _missing(client, may_change=may_change, expected=expected, queue=queue, lease=lease):
         raise _refused(dict.fromkeys(targets, missing))
-    if rate >= 0 or log_dir_rate >= 0:
-        output.line(throttling.VERIFY_LATER)
-        if rate >= 0:
-            throttling.throttle_replication(session, throttles.moves(in_flight, targets, current), rate)
-            output.note(throttle=rate)
-        if log_dir_rate >= 0:
-            throttling.throttle_log_dirs(session, (replica.broker for replica in plan.log_dirs), log_dir_rate)
-            output.note(replica_alter_log_dirs_throttle=log_dir_rate)
-    refused = _refusals(start(session, targets, may_change=may_change, expected=expected, queue=queue))
+    of_moves = throttles.moves(in_flight, targets, current)
+    _throttle(session, plan, of_moves, -1 if lease is not None else rate, log_dir_rate)
+    refused = _refusals(start(session, targets, may_change=may_change, expected=expected, queue=queue, lease=lease))
+    if lease is not None and len(refused) < len(targets):
+        output.line(throttling.leased(lease))
+        output.note(throttle=lease, lease=True)
     accepted = [named(partition) for partition in sorted(targets) if partition not in refused]
     output.note(**{"queued" if queue else "started": accepted})
     if refused:
@@ -85,20 +85,49 @@ def execute(session: Session, *, queue: bool) -> None:
         watching.follow(session, list(targets))
 
 
-def _missing(client: ReassignmentClient, *, may_change: bool, expected: Assignment, queue: bool) -> str | None:
+def _throttle(session: Session, plan: Plan, of_moves: throttles.Moves, rate: int, log_dir_rate: int) -> None:
+    """Set what is to stay until --verify; below 0: nothing."""
+    if rate < 0 and log_dir_rate < 0:
+        return
+    session.output.line(throttling.VERIFY_LATER)
+    if rate >= 0:
+        throttling.throttle_replication(session, of_moves, rate)
+        session.output.note(throttle=rate)
+    if log_dir_rate >= 0:
+        throttling.throttle_log_dirs(session, (replica.broker for replica in plan.log_dirs), log_dir_rate)
+        session.output.note(replica_alter_log_dirs_throttle=log_dir_rate)
+
+
+def _missing(
+    client: ReassignmentClient, *, may_change: bool, expected: Assignment, queue: bool, lease: int | None
+) -> str | None:
     """What the controller lacks."""
     if not may_change and not client.can_forbid_replication_factor_change():
         return NO_GUARD
     if expected and not client.can_compare_replicas():
         return NO_EXPECTATIONS
-    return NO_QUEUE if queue and not client.can_queue() else None
+    if queue and not client.can_queue():
+        return NO_QUEUE
+    return NO_LEASES if lease is not None and not client.can_lease_throttles() else None
 
 
-def start(session: Session, targets: Assignment, *, may_change: bool, expected: Assignment, queue: bool) -> Results:
+def start(
+    session: Session,
+    targets: Assignment,
+    *,
+    may_change: bool,
+    expected: Assignment,
+    queue: bool,
+    lease: int | None = None,
+) -> Results:
     """What became of each partition; an error of the whole request is one of every partition, as in Java."""
     try:
         return session.client.alter_partition_reassignments(
-            targets, allow_replication_factor_change=may_change, expected_replicas=expected, queue=queue
+            targets,
+            allow_replication_factor_change=may_change,
+            expected_replicas=expected,
+            queue=queue,
+            throttle=lease,
         )
     except KafkaError as error:
         return dict.fromkeys(targets, error)

@@ -125,6 +125,14 @@ OPTIONS: tuple[Option, ...] = (
         "throttle", f"The movement of partitions between brokers {_THROTTLE_HELP}", "throttle", "Long", default="-1"
     ),
     Option(
+        "lease",
+        "With --throttle: the controller sets the throttle, for exactly the replicas that move, and puts back what "
+        "stood before as soon as they have moved or are cancelled; no --verify is needed, and the throttles of others "
+        "stay. Without it a throttle stays until --verify, as scripts may expect. A throttle of 0 takes away what the "
+        "moves have so. Needs a kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
         "replica-alter-log-dirs-throttle",
         f"The movement of replicas between log directories on the same broker {_THROTTLE_HELP}",
         "replicaAlterLogDirsThrottle",

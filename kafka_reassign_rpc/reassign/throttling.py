@@ -13,6 +13,18 @@ VERIFY_LATER = (
 )
 
 
+LEASE_NEEDS_THROTTLE = "--lease is about the throttle of --throttle: give both"
+
+
+def leased(bytes_per_second: int) -> str:
+    if not bytes_per_second:
+        return "The reassignments have no inter-broker throttle of their own any more"
+    return (
+        f"The inter-broker throttle limit is {bytes_per_second} B/s while the reassignments need it: the controller "
+        "takes it away then"
+    )
+
+
 def throttle_replication(session: Session, moves: throttles.Moves, bytes_per_second: int) -> None:
     session.configure(throttles.topic_lists(moves))
     session.configure(throttles.rates(throttles.brokers(moves), bytes_per_second))

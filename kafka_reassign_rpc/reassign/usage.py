@@ -24,6 +24,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "execute": (
         "additional",
         "throttle",
+        "lease",
         "replica-alter-log-dirs-throttle",
         "timeout",
         "disallow-replication-factor-change",

@@ -67,6 +67,7 @@ class Cluster:
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
         self.metrics_address: str
+        self._bootstrap = ""
 
     # ---------------------------------------------------------------------------------------- processes
 
@@ -84,9 +85,14 @@ class Cluster:
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
         self.metrics_address = server.metrics_address or ""
-        host, _, port = server.bootstrap.rpartition(":")
-        self._wire = await RpcClient.open(host, int(port), "test", 20.0)
+        self._bootstrap = server.bootstrap
+        self._wire = await self.client()
         self._server.callback(self._wire.close)
+
+    async def client(self) -> RpcClient:
+        """One more client of the server."""
+        host, _, port = self._bootstrap.rpartition(":")
+        return await RpcClient.open(host, int(port), "test", 20.0)
 
     async def stop_server(self) -> None:
         if self._server is not None:
@@ -169,7 +175,7 @@ class Cluster:
         assert result.error_code == 0
         return next((one.value for one in result.configs if one.name == name), None)
 
-    async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, Answer]:
+    async def alter(self, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, Answer]:
         cls = AlterPartitionReassignmentsRequest
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
@@ -180,6 +186,7 @@ class Cluster:
         request = cls(
             timeout_ms=10_000,
             topics=[cls.ReassignableTopic(name=name, partitions=parts) for name, parts in topics.items()],
+            throttle=throttle,
         )
         answer = await self.ask(request, 0)
         assert answer.error_code == 0

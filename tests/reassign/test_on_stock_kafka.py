@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.cluster import TOPIC
-from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES, NO_QUEUE
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES, NO_LEASES, NO_QUEUE
 from kafka_reassign_rpc.client.switch import NO_SWITCH
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline import snapshot
@@ -119,6 +119,19 @@ async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(
         with pytest.raises(UnsupportedHere):
             await client.alter_partition_reassignments({("unqueued", 0): [2]}, queue=True)
         assert not await client.can_queue()
+        assert await client.list_partition_reassignments() == {}
+
+
+async def test_236_11_leases_need_our_server_and_nothing_is_half_done(stock: Stock, files: Files) -> None:
+    await stock.create("unleased")
+    plan = files.plan("unleased", (0, [2]))
+    output = await stock.run("--execute", "--throttle", "5", "--lease", "--reassignment-json-file", plan)
+    assert output.code == 1
+    assert output.lines[-2:] == ["Error reassigning partition(s):", f"unleased-0: {NO_LEASES}"]
+    async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
+        with pytest.raises(UnsupportedHere):
+            await client.alter_partition_reassignments({("unleased", 0): [2]}, throttle=5)
+        assert not await client.can_lease_throttles()
         assert await client.list_partition_reassignments() == {}
 
 
