@@ -207,6 +207,9 @@ class ControllerPort(Protocol):
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
         """A block of producer ids: (first id, how many)."""
 
+    async def producer_id(self) -> int:
+        """An id for an idempotent producer that no other has or had."""
+
 
 # ---------------------------------------------------------------------------------------------------- configs
 

@@ -1,4 +1,4 @@
-"""Blocks of producer ids, handed to brokers (Kafka's ZkProducerIdManager).
+"""Blocks of producer ids, handed to brokers (Kafka's ZkProducerIdManager) and used for producers that ask us.
 
 `/latest_producer_id_block` holds the last block given out; each allocation is a fenced compare-and-set of it.
 Calls wait for each other: a block is given out once.
@@ -20,10 +20,22 @@ LAST_ID = 2**63 - 1
 class ProducerIds:
     """Allocates blocks while this process is the controller."""
 
-    def __init__(self, zk: ZooKeeper, store: Store) -> None:
+    def __init__(self, zk: ZooKeeper, store: Store, own_id: int) -> None:
         self._zk = zk
         self._store = store
+        self._own_id = own_id
         self._one_at_a_time = asyncio.Lock()
+        self._own: range = range(0)
+        self._refilling = asyncio.Lock()
+
+    async def one(self) -> int:
+        """An id for a producer that asks this node, from a block of its own. Raises as `allocate` does."""
+        async with self._refilling:
+            if not self._own:
+                first, count = await self.allocate(self._own_id)
+                self._own = range(first, first + count)
+            found, self._own = self._own[0], self._own[1:]
+            return found
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
         """(first id, how many). Raises UnknownServerError when ids have run out."""

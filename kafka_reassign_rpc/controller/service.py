@@ -166,6 +166,11 @@ class ControllerService:
         assert self._producer_ids is not None
         return await self._producer_ids.allocate(broker_id)
 
+    async def producer_id(self) -> int:
+        self._active()
+        assert self._producer_ids is not None
+        return await self._producer_ids.one()
+
     def _active(self) -> Loop:
         if self._loop is None or not self.is_active():
             raise NotController

@@ -116,7 +116,12 @@ class Term:
             await self._remove_orphans(loaded.orphans)
             taken_over = self._loop.submit(self._take_over())
             # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
-            begin(self._loop, ProducerIds(self._zk, self._store), self._events.up_to_date, self._sampler.tracker)
+            begin(
+                self._loop,
+                ProducerIds(self._zk, self._store, self.own_id),
+                self._events.up_to_date,
+                self._sampler.tracker,
+            )
             await taken_over
             await self._events.place()
             self._background(self._events.run())

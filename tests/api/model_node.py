@@ -168,6 +168,10 @@ class ModelController:
         await self._enter("allocate_producer_ids", broker_id, broker_epoch)
         return 5000, 1000
 
+    async def producer_id(self) -> int:
+        await self._enter("producer_id")
+        return 5000
+
 
 class ModelLogDirs:
     """Log dirs as given; moves are remembered."""

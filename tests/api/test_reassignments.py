@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
 from kafka_reassign_rpc.api.node import AlterReassignments
-from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError
+from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.model import Move, Partition
 from kafka_reassign_rpc.protocol.codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -15,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionRequest,
     ControlledShutdownRequest,
     ElectLeadersRequest,
+    InitProducerIdRequest,
     ListPartitionReassignmentsRequest,
     ListPartitionReassignmentsResponse,
 )
@@ -340,6 +341,18 @@ async def test_sv_4_controlled_shutdown_names_what_is_left(version: int) -> None
     assert node.controller.calls == [("controlled_shutdown", 3, 9 if version >= 2 else -1)]
     node.controller.active = False
     assert (await ask(node, request, version)).error_code == 41
+
+
+async def test_sv_4_an_idempotent_producer_gets_its_id_from_the_controller_itself() -> None:
+    node = ModelNode()
+    request = InitProducerIdRequest(version=4, transactional_id=None, transaction_timeout_ms=1)
+    answer = await ask(node, request, 4)
+    assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, 5000, 0)
+    node.controller.raises = NotController()
+    answer = await ask(node, request, 4)
+    assert (answer.error_code, answer.producer_id) == (14, -1), "to be tried again"
+    node.controller.active = False
+    assert (await ask(node, request, 4)).error_code == 14
 
 
 async def test_sv_4_producer_ids_are_given_in_blocks() -> None:

@@ -322,7 +322,6 @@ async def test_sv_2_no_coordinator_is_found(version: int) -> None:
         (ListTransactionsRequest, {"state_filters": [], "producer_id_filters": []}, 0),
         (DescribeClientQuotasRequest, {"components": [], "strict": False}, 0),
         (DescribeUserScramCredentialsRequest, {"users": None}, 0),
-        (InitProducerIdRequest, {"transactional_id": None, "transaction_timeout_ms": 1}, 14),
         (InitProducerIdRequest, {"transactional_id": "x", "transaction_timeout_ms": 1}, 16),
         (
             DescribeAclsRequest,
