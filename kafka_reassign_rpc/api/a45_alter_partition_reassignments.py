@@ -6,7 +6,9 @@ Behaviour   NOT_CONTROLLER at the top level, with no results, where this node is
             `allow_replication_factor_change`. Tagged field 860 of a partition (nullable list of int32) is the
             replica set that must stand there now: compare-and-set. Of the request, tagged field 2361 is a throttle that
             the moves have as a lease, in bytes/s (0: none any more, -1: as it is), and 2362 says in words what they are
-            for; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
+            for; INVALID_REQUEST where it is longer than `REASON_LENGTH`. With tagged field 236 its targets join the
+            queue; they need not find the guard open, nor their brokers alive. Without it, too, a target that the caps
+            on moves in flight do not let start yet is accepted, and waits.
 ACL         ALTER on the cluster.
 """
 
@@ -16,6 +18,7 @@ from kafka_reassign_rpc.api.common import active_controller, in_turns
 from kafka_reassign_rpc.api.node import AlterReassignments, Api, Node, RequestContext
 from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.model import QUEUE, RPC
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
@@ -49,6 +52,8 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
             timeout_ms=request.timeout_ms,
             reason=reason,
             throttle=request.throttle,
+            queue=request.queue,
+            route=QUEUE if request.queue else RPC,
         ),
         ctx,
     )

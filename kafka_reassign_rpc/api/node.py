@@ -17,8 +17,9 @@ import msgspec
 
 from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.model import Partition, Topic
+from kafka_reassign_rpc.core.model import RPC, Partition, Topic
 from kafka_reassign_rpc.core.progress import MoveProgress
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 ANONYMOUS = "User:ANONYMOUS"
@@ -94,6 +95,9 @@ class AlterReassignments(msgspec.Struct, frozen=True):
     reason: str = ""
     throttle: int = AS_IT_IS
     """Bytes/s of the lease that each of these moves gets; 0: none."""
+    queue: bool = False
+    """Whether they join the queue instead of starting at once."""
+    route: str = RPC
 
 
 ItemResult = tuple[str, int, KafkaError | None]
@@ -171,6 +175,11 @@ class ControllerPort(Protocol):
 
     async def closed(self) -> KafkaError | None:
         """Why no new move may start, or None where one may. Heeds all that was written before the question."""
+
+    def waiting_reassignments(
+        self, wanted: Mapping[str, Collection[int]] | None
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+        """Partitions without a move in flight, but with one that waits, in the same way."""
 
     def throttles(self, topic: str) -> TopicThrottles:
         """The replication throttles of a topic, as topic and broker configs say."""

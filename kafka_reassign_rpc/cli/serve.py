@@ -14,7 +14,16 @@ from kafka_reassign_rpc.cli.settings import Setting, whole
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.progress import INTERVAL, STALL_TIMEOUT, Sampling
-from kafka_reassign_rpc.core.guard import REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
+from kafka_reassign_rpc.core.guard import (
+    MAX_BYTES_IN_FLIGHT,
+    MAX_PER_BROKER,
+    MAX_PER_CLUSTER,
+    REPLICATION_FACTOR_CHANGE_ALLOWED,
+    Rules,
+)
+from kafka_reassign_rpc.core.guard import (
+    Limits as MoveLimits,
+)
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from kafka_reassign_rpc.server.limits import Limits
@@ -91,6 +100,15 @@ SETTINGS = (
     ),
     Setting(INTERVAL, whole(0), 5000, "how often brokers are asked how far moves are, while there are any; 0: never"),
     Setting(STALL_TIMEOUT, whole(1), 60_000, "a move that gets nowhere for so long is reported as stalled"),
+    Setting(
+        MAX_PER_BROKER,
+        whole(-1, 2**31 - 1),
+        -1,
+        "moves in flight that bring in or are led by one broker (-1: any number); what is over waits in the queue;"
+        " the cluster's dynamic config stands above it, as above the next two",
+    ),
+    Setting(MAX_PER_CLUSTER, whole(-1, 2**31 - 1), -1, "moves in flight in all (-1: any number)"),
+    Setting(MAX_BYTES_IN_FLIGHT, whole(-1), -1, "bytes that moves in flight have to copy in all (-1: any number)"),
     Setting("max.connections", whole(0), Limits().max_connections, "connections at a time"),
     Setting(
         "max.connections.per.ip", whole(0), Limits().max_connections_per_ip, "connections at a time from one address"
@@ -200,10 +218,13 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
             values["leader.imbalance.check.interval.seconds"],
             values["leader.imbalance.per.broker.percentage"],
         ),
-        rules=Rules(values[REPLICATION_FACTOR_CHANGE_ALLOWED]),
         event_log=_event_log(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
+        rules=Rules(
+            values[REPLICATION_FACTOR_CHANGE_ALLOWED],
+            MoveLimits(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
+        ),
         limits=Limits(
             max_connections=values["max.connections"],
             max_connections_per_ip=values["max.connections.per.ip"],

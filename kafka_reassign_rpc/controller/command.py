@@ -4,12 +4,19 @@ import asyncio
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from kafka_reassign_rpc.core.changes import View
+from kafka_reassign_rpc.core import guard, waiting
+from kafka_reassign_rpc.core.batch import Name
+from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.history import CONTROLLER
+from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.core.scheduling import Schedule
+from kafka_reassign_rpc.zookeeper import paths
 
 Answer = TypeVar("Answer")
+
+BY_QUEUE = f"znode {paths.REASSIGN_QUEUE}"
 
 SLICE = 200
 """Partitions decided between two looks at the clock."""
@@ -27,6 +34,37 @@ class Round:
         self.view = view
         self.refused = refused
         self.rules = rules
+        self.schedule: Schedule
+        """What is in flight, and what may join it: there once `schedule_moves` has been gone through."""
+
+    def schedule_moves(self) -> Iterator[None]:
+        """Count what is in flight, once in a round."""
+        if not hasattr(self, "schedule"):
+            schedule = Schedule(self.view.cluster, guard.limits(self.view.cluster, self.rules))
+            yield from schedule.count(self.view)
+            self.schedule = schedule
+
+    def starts(self, name: Name, before: Partition, change: Change) -> bool:
+        """Whether a partition may be changed so now, as far as the caps go."""
+        assert isinstance(change, PartitionChange)
+        if self.schedule.held_by(name, before, change.value) is not None:
+            return False
+        self.schedule.replace(name, before, change.value)
+        return True
+
+    def has_to_wait(self, name: Name, before: Partition, change: Change) -> bool:
+        """Whether a partition may not be changed so yet, since others wait for room already, or there is none."""
+        assert isinstance(change, PartitionChange)
+        if self.schedule.limits.unlimited or not change.value.adding:
+            return False
+        return waiting.claimed(self.view.cluster) or not self.starts(name, before, change)
+
+    def look_at_queue(self) -> Iterator[None]:
+        """Let start what waits and may start now."""
+        asked_by, self.view.by = self.view.by, BY_QUEUE
+        yield from self.schedule_moves()
+        yield from waiting.look(self.view, self.rules, self.schedule, self.refused)
+        self.view.by = asked_by
 
 
 class Command(Generic[Answer]):

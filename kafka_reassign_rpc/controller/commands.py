@@ -9,14 +9,16 @@ from kafka_reassign_rpc.api.node import AlterPartition, AlterReassignments, IsrC
 from kafka_reassign_rpc.brokers.outbox import Stop
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.legacy_commands import settle
-from kafka_reassign_rpc.core import brokers, guard, legacy, replay
+from kafka_reassign_rpc.core import brokers, guard, legacy, replay, waiting
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.balance import Imbalance
+from kafka_reassign_rpc.core.changes import Change
 from kafka_reassign_rpc.core.elections import Election, elect
-from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.history import CONTROLLER, Refusals
 from kafka_reassign_rpc.core.isr import alter_partition, check_sender
 from kafka_reassign_rpc.core.model import Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.retirement import confirm_stopped
 from kafka_reassign_rpc.core.takeover import take_over
 
@@ -47,6 +49,9 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
 
     Decided again after a lost commit, a partition that stands as the first decision wanted it was done then: its
     answer is the first one's, not (for a cancel) that nothing is in progress.
+
+    A target that may not start yet, as the caps on moves in flight go, joins the queue, behind what waits there; so
+    does every target of a request for the queue, which need not find the guard open or its brokers alive.
     """
 
     def __init__(self, request: AlterReassignments, by: str = CONTROLLER) -> None:
@@ -54,8 +59,11 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self.by = by
         self._request = request
         self._wanted: dict[tuple[str, int], tuple[tuple[int, ...], ...]] = {}
+        self._given_up: set[tuple[str, int]] = set()
+        """Partitions that had nothing in flight, but something that waited."""
 
     def decide(self, work: Round) -> Iterator[None]:
+        yield from work.schedule_moves()
         results: list[ItemResult] = []
         refusals = Refusals(self.by)
         for topic, items in self._request.topics:
@@ -84,9 +92,9 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         if wanted is not None:
             standing = work.view.get(topic, index)
             if standing is not None and _assigned(standing) == wanted:
-                return legacy.overruled(work.view, (topic, index), None)
+                return self._overruling(work, (topic, index), None)
         closed = guard.closed(work.view.cluster)
-        if target is not None and closed is not None:
+        if target is not None and closed is not None and not self._request.queue:
             return closed
         may_change = guard.replication_factor_may_change(work.view.cluster, work.rules)
         error, changes = alter(
@@ -96,9 +104,15 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             target,
             allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
             expected=expected,
+            route=self._request.route,
             reason=self._request.reason,
             throttle=self._request.throttle,
+            adding_must_live=not self._request.queue,
         )
+        if target is not None and changes and self._has_to_wait(work, (topic, index), target, changes[-1]):
+            move = Waiting(target, self._request.route, self._request.reason, self._request.throttle)
+            error = waiting.append(work.view, (topic, index), move)
+            return legacy.overruled(work.view, (topic, index), error)
         for change in changes:
             work.view.add(change)
         if changes:
@@ -106,7 +120,24 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             if standing is not None:
                 self._wanted[topic, index] = _assigned(standing)
         error = guard.with_reason(error, forbidden=not may_change)
-        return legacy.overruled(work.view, (topic, index), error)
+        return self._overruling(work, (topic, index), error)
+
+    def _has_to_wait(self, work: Round, name: tuple[str, int], target: tuple[int, ...], change: Change) -> bool:
+        before = work.view.get(*name)
+        if before is None or (before.is_moving and before.target == target):
+            return False
+        return self._request.queue or work.has_to_wait(name, before, change)
+
+    def _overruling(self, work: Round, name: tuple[str, int], error: KafkaError | None) -> KafkaError | None:
+        """What the batch and the queue have for the partition leaves them: the answer that stands then."""
+        answer = waiting.overruled(work.view, name, error)
+        answer = legacy.overruled(work.view, name, answer)
+        if isinstance(error, NoReassignmentInProgress):
+            if answer is None:
+                self._given_up.add(name)
+            elif name in self._given_up:
+                return None
+        return answer
 
 
 def _assigned(value: Partition) -> tuple[tuple[int, ...], ...]:

@@ -10,6 +10,7 @@ After a reconnect everything is read again (`Supervisor` does that), which place
     /config/changes              dynamic configs changed
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel    KIP-236
     /admin/reassignment_requests a request was made: see `Requests`
+    /admin/reassign_partitions_queue, ./reassign_partitions_extra                       its queue
 """
 
 import asyncio
@@ -20,9 +21,10 @@ from contextlib import suppress
 from functools import partial
 from typing import Protocol
 
-from kafka_reassign_rpc.controller import commands, election, reading, topic_commands
+from kafka_reassign_rpc.controller import commands, election, queue_reading, reading, topic_commands
 from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen, Settle
 from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.queue_commands import QueueSeen
 from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.model import Topic
@@ -112,6 +114,9 @@ class Events:
             self._fired += 1
         elif path == paths.REASSIGNMENT_REQUESTS:
             self._requests.changed()
+        elif path in paths.QUEUES:
+            self._pending[self.queues] = None
+            self._fired += 1
         elif path in ADMIN:
             self._pending[self.admin] = None
             self._fired += 1
@@ -125,7 +130,7 @@ class Events:
             return
         self._watched = set(self._loop.cluster.topics)
         await self._zk.place_watches(data=[paths.topic(name) for name in self._watched], since_zxid=self._since)
-        for read in (self.brokers, self.topics, self.deletions, self.configs, self.admin):
+        for read in (self.brokers, self.topics, self.deletions, self.configs, self.admin, self.queues):
             await read()
 
     async def run(self) -> None:
@@ -196,7 +201,7 @@ class Events:
         await self.changed_topics(names - self._watched)
         if vanished:
             self._loop.submit(topic_commands.TopicsVanished(vanished, self._term.topics_vanished))
-            self._settle_batch()
+            self._settle(vanished)
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
@@ -247,7 +252,7 @@ class Events:
         names = await reading.watched_children(self._zk, paths.DELETE_TOPICS)
         if names:
             self._loop.submit(topic_commands.DeletionsSeen(names, self._term.deletions_begun))
-            self._settle_batch()
+            self._settle(names)
 
     async def configs(self) -> None:
         changes = await self._configs.changes_since(self._last_config_change, watch=True)
@@ -260,12 +265,12 @@ class Events:
                 read = await reading.read_named_configs(self._zk, kind, names)
                 self._loop.submit(commands.ConfigsSeen(kind, {name: read.get(name, {}) for name in names}))
                 if kind == "brokers":
-                    self._settle_batch()
+                    self._settle()
                     self._requests.changed()
 
-    def _settle_batch(self) -> None:
-        if self._loop.cluster.batch is not None:
-            self._loop.submit(Settle())
+    def _settle(self, topics: Collection[str] = ()) -> None:
+        if self._loop.cluster.batch is not None or self._loop.cluster.queue:
+            self._loop.submit(Settle(topics))
 
     async def admin(self) -> None:
         """Our own writes of the batch fire its watch too: it is read where its last change is not ours."""
@@ -279,6 +284,20 @@ class Events:
         if news or cancel or found.guarded != cluster.guarded:
             self._loop.submit(AdminZnodesSeen(found, batch_read=news))
             self._requests.changed()
+
+    async def queues(self) -> None:
+        """What the controller itself writes into them fires their watches too."""
+        stats = {root: await self._zk.exists(root, watch=True) for root in paths.QUEUES}
+        with suppress(NotController):  # the loop has ended, and we with it
+            await self._loop.submit(commands.Barrier())
+        parts = self._loop.cluster.queue.parts
+        seen = [
+            await queue_reading.read_root(self._zk, root)
+            for root, stat in stats.items()
+            if (root in parts if stat is None else root not in parts or stat.mzxid > parts[root].changed)
+        ]
+        if seen:
+            self._loop.submit(QueueSeen(seen))
 
     def _is_news(self, stat: Stat | None) -> bool:
         known = self._loop.cluster.batch

@@ -5,7 +5,7 @@ limit on the size of a znode: original replicas make the znode longer, so that e
 until others have left.
 """
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.reading import AdminZnodes
@@ -24,7 +24,7 @@ ROOM = MAX_STEP_BYTES - 4096
 
 
 def settle(work: Round) -> Iterator[None]:
-    """Look at each entry of the batch: take it up or, where the batch is cancelled, roll it back."""
+    """Look at each entry of the batch: take it up or, where the batch is cancelled, roll it back. Then at the queue."""
     cluster, changes = work.view.cluster, work.view.batch
     batch, cancel = cluster.batch, cluster.cancel_all
     asked_by, work.view.by = work.view.by, BY_BATCH if cancel is None else BY_CANCEL
@@ -33,12 +33,14 @@ def settle(work: Round) -> Iterator[None]:
         yield from _roll_back(work, batch)
     elif batch is not None and not batch.unreadable:
         changes.rewrite |= batch.flawed or not (batch.entries or batch.occupied)
+        yield from work.schedule_moves()
         yield from _take_up(work, batch)
     if cancel is not None and changes.cancelled is None:
         changes.cancelled = cancel
         reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
         work.view.report(Event("batch.cancelled", reason=reason))
     work.view.by = asked_by
+    yield from work.look_at_queue()
 
 
 def _entries(work: Round, batch: Batch) -> Iterator[tuple[int, Name, Entry]]:
@@ -55,10 +57,7 @@ def _take_up(work: Round, batch: Batch) -> Iterator[None]:
     room = ROOM - len(encode_reassignments(batch.entries)) - sum(map(_growth, changes.started.values()))
     changes.waiting = 0
     for count, name, entry in _entries(work, batch):
-        outcome = legacy.take_up(work.view, name, entry, work.rules, stripped=name in batch.stripped)
-        refused = work.refused.get(name[0])
-        if outcome.changes and refused is not None:
-            outcome = legacy.Outcome(None, report=str(refused))
+        outcome = _outcome(work, name, entry, stripped=name in batch.stripped)
         started = outcome.entry is not None and outcome.entry != entry
         if started and entry.original is None and outcome.entry is not None:
             growth = _growth(outcome.entry)
@@ -80,10 +79,25 @@ def _take_up(work: Round, batch: Batch) -> Iterator[None]:
             yield
     if changes.waiting and changes.waiting != batch.waiting:
         closed = guard.closed(work.view.cluster)
-        work.view.report(Event("entry.waiting", reason=f"{changes.waiting} of its entries wait. {closed}"))
+        what = "They start as moves in flight end." if closed is None else str(closed)
+        work.view.report(Event("entry.waiting", reason=f"{changes.waiting} of its entries wait. {what}"))
     if changes.crowded and not batch.crowded:
         reason = "the znode is full; the rest of its entries wait until others have left it"
         work.view.report(Event("entry.waiting", reason=reason))
+
+
+def _outcome(work: Round, name: Name, entry: Entry, *, stripped: bool) -> legacy.Outcome:
+    """What becomes of an entry within the caps on moves in flight, and within what a topic's znode can hold."""
+    before = work.view.get(*name)
+    if work.schedule.is_full and before is not None and before.target != entry.target:
+        return legacy.Outcome(entry, waits=True)
+    outcome = legacy.take_up(work.view, name, entry, work.rules, stripped=stripped)
+    refused = work.refused.get(name[0])
+    if outcome.changes and refused is not None:
+        return legacy.Outcome(None, report=str(refused))
+    if outcome.changes and before is not None and not work.starts(name, before, outcome.changes[-1]):
+        return legacy.Outcome(entry, waits=True)
+    return outcome
 
 
 def _growth(entry: Entry) -> int:
@@ -118,9 +132,18 @@ def _roll_back(work: Round, batch: Batch) -> Iterator[None]:
 
 
 class Settle(Command[None]):
-    """Something has changed that entries may wait for: each is looked at again."""
+    """Something has changed that entries may wait for: each is looked at again.
+
+    topics   all that waits in the queue for these is looked at again too
+    """
+
+    def __init__(self, topics: Collection[str] = ()) -> None:
+        super().__init__()
+        self._topics = topics
 
     def decide(self, work: Round) -> Iterator[None]:
+        for topic in self._topics:
+            work.view.cluster.queue.renew(topic)
         yield from settle(work)
         self.answer(None)
 

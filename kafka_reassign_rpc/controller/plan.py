@@ -2,11 +2,13 @@
 
     A  move records          `/admin/reassignments/$topic/$partition` with target and original replicas;
                              original replicas into `/admin/reassign_partitions`; entries out of it whose partition
-                             a client has given another target (or cancelled)
+                             a client has given another target (or cancelled); what joins the queue, and what leaves
+                             it for the same reason
     B  new topics' configs, topic znodes, deletion marks
     C  partition states, and the end of move records
     D  requests that are over go; entries of `/admin/reassign_partitions` that are done, rolled back or refused leave
-       it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes
+       it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes; what has started
+       leaves the queue
 
 A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
 nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
@@ -23,6 +25,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import NamedTuple
 
+from kafka_reassign_rpc.controller import queue_plan
 from kafka_reassign_rpc.core import legacy
 from kafka_reassign_rpc.core.batch import Batch, Entry, Name
 from kafka_reassign_rpc.core.changes import (
@@ -56,10 +59,12 @@ def phases(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> tuple
     """
     batch = legacy.contents(cluster, view)
     return (
-        chain(_records(cluster, view, parents), _batch_first(cluster, batch)),
+        chain(
+            _records(cluster, view, parents), _batch_first(cluster, batch), map(Step, queue_plan.first(cluster, view))
+        ),
         _topics(cluster, view),
         _states(cluster, view, epoch, parents),
-        chain(_requests(view), _batch_last(cluster, view, batch)),
+        chain(_requests(view), _batch_last(cluster, view, batch), map(Step, queue_plan.last(cluster, view))),
     )
 
 
@@ -86,6 +91,11 @@ def _records(cluster: Cluster, view: View, parents: set[str]) -> Iterator[Step]:
         path = paths.reassignment(topic, index)
         data = znodes.encode_move(move)
         name = TopicPartition(topic, index)
+        if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
+            # It was cancelled first: this is another move, and gets an identity of its own.
+            yield Step(Delete(path, -1))
+            yield Step(Create(path, data), name, is_record=True, with_previous=True)
+            continue
         if before is not None and before.move is not None and before.move.id != -1:
             yield Step(SetData(path, data, -1), name, is_record=True)
             continue

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.controller.recorder import Recorder
 from kafka_reassign_rpc.controller.service import ControllerService
 from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.supervisor import Supervisor
+from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.guard import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.server import pauses
@@ -94,6 +95,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
         "listeners": listed(config.listeners),
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **{name: str(value) for name, value in guard.limit_settings(config.rules.limits).items() if value >= 0},
         **({} if config.rules.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
     }
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.queue_reading import read_queue
 from kafka_reassign_rpc.core import replay
 from kafka_reassign_rpc.core.batch import Batch, CancelAll
 from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Move, Partition, Topic, TopicPartition
@@ -38,7 +39,7 @@ class Loaded(NamedTuple):
     orphans   move records of partitions that do not exist
     parents   paths without content of their own that exist: the parents of records, and of states not yet written
     since     the last transaction before all this was read: watches placed from there miss nothing
-    problems  what is wrong with the batch
+    problems  what is wrong with the batch and the queue
     """
 
     cluster: Cluster
@@ -67,6 +68,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
     cluster.requests = frozenset(
         name for name in await _children(zk, paths.REASSIGNMENT_REQUESTS) if paths.sequence_number(name) is not None
     )
+    cluster.queue, problems = await read_queue(zk)
     pace = Pace()
     for topic in topics.values():
         replay.put_topic(
@@ -87,7 +89,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
             orphans.append(name)
         await pace.rest()
     parents |= await read_stateless(zk, topics.values())
-    return Loaded(cluster, orphans, parents, since, admin.problems)
+    return Loaded(cluster, orphans, parents, since, [*admin.problems, *problems])
 
 
 class AdminZnodes(NamedTuple):

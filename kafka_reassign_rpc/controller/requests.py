@@ -25,11 +25,12 @@ from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.reading import watched_children
 from kafka_reassign_rpc.controller.recorder import Record
-from kafka_reassign_rpc.core import guard
+from kafka_reassign_rpc.core import guard, waiting
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import RequestEnded
 from kafka_reassign_rpc.core.errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.history import BY_REQUEST, Event
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.requests import Outcome, Request, take_up
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import NoAuth, ZkError
@@ -101,6 +102,7 @@ class TakeUp(Command[Taken]):
         if guard.closed(cluster) is not None:
             self.answer(Taken.NOT_WHILE_CLOSED)
             return
+        yield from work.schedule_moves()
         count = 0
         for found in self._found:
             work.view.by = BY_REQUEST + found.name
@@ -120,7 +122,13 @@ class TakeUp(Command[Taken]):
         if refused is not None:
             outcome = Outcome(report=str(refused))
         else:
+            before = work.view.get(*name)
             outcome = take_up(work.view, name, target, route, work.rules)
+            if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1]):
+                error = waiting.append(work.view, name, Waiting(target, route))
+                outcome = Outcome(report=None if error is None else str(error))
+            elif outcome.changes or outcome.report is None:
+                waiting.overrule(work.view, name)
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:

@@ -22,6 +22,7 @@ from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.model import Cluster, Partition
 from kafka_reassign_rpc.core.progress import MoveProgress, Totals, Tracker
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 T = TypeVar("T")
@@ -115,6 +116,21 @@ class ControllerService:
         self._active()
         await self._up_to_date()
         return guard.closed(self._active().cluster)
+
+    def waiting_reassignments(
+        self, wanted: Mapping[str, Collection[int]] | None
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+        cluster = self._active().cluster
+        waiting = cluster.queue.topics
+        for name in list(waiting) if wanted is None else [name for name in wanted if name in waiting]:
+            places = waiting[name]
+            found = []
+            for index in places if wanted is None else sorted(places.keys() & set(wanted[name])):
+                partition = cluster.get(name, index)
+                if partition is not None and not partition.is_moving:
+                    found.append((index, partition, places[index].move))
+            if found:
+                yield name, found
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(self._active().cluster, topic)

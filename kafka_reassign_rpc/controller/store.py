@@ -7,7 +7,7 @@ bound to the session that won it. So a controller that was replaced without noti
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-from kafka_reassign_rpc.controller import plan
+from kafka_reassign_rpc.controller import plan, queue_plan
 from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.reading import Loaded, read_cluster
@@ -102,6 +102,7 @@ class Store:
         ]
         durable: dict[TopicPartition, replay.Durable] = {}
         batch_stat: Stat | None = None
+        parts: dict[str, Stat] = {}
         for batches in self._joined(phases):
             answers = await self._write([[step.op for step in steps] for steps in batches])
             for steps, results in zip(batches, answers, strict=True):
@@ -109,12 +110,15 @@ class Store:
                     self._note(durable, step, result)
                     if step.op.path == paths.REASSIGN_PARTITIONS and isinstance(result, Stat):
                         batch_stat = result
+                    elif step.op.path in view.queue.made and result is not None:
+                        parts[step.op.path] = result if isinstance(result, Stat) else result[1]
                 await pace.rest()
         applied = replay.Applied()
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
         batch = (-1, -1) if batch_stat is None else (batch_stat.version, batch_stat.mzxid)
         legacy.put_durable(cluster, view, *batch)
         requests.put_durable(cluster, view)
+        await pace.through(queue_plan.put_durable(cluster, view, parts))
         return applied
 
     async def write(self, operations: Iterable[Op]) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 from kafka_reassign_rpc.brokers import BrokerChannels, Sender
 from kafka_reassign_rpc.brokers.outbox import DELETED_EPOCH, Stop
 from kafka_reassign_rpc.controller import commands, topic_commands
+from kafka_reassign_rpc.controller.command import SLICE
 from kafka_reassign_rpc.controller.deletions import Deletions
 from kafka_reassign_rpc.controller.events import Events
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance, balance_leaders, purge_config_changes
@@ -24,10 +25,12 @@ from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.progress import SAMPLING, Sampler, Sampling
+from kafka_reassign_rpc.controller.queue_commands import LookAtQueue
 from kafka_reassign_rpc.controller.recorder import Record, Took
 from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
+from kafka_reassign_rpc.core import scheduling
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.history import Event
@@ -87,6 +90,7 @@ class Term:
         self._teller: Teller
         self._requests: Requests
         self._batch_length = 0
+        self._looking = self._look_again = False
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
@@ -173,6 +177,7 @@ class Term:
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
             self._loop.submit(Settle())  # there is room for others
         self._batch_length = 0 if batch is None else len(batch.entries)
+        yield from self._look_for_room(applied)
 
     def _take_over(self, gone: Sequence[Topic] = ()) -> commands.TakeOver:
         def tell() -> None:
@@ -181,9 +186,38 @@ class Term:
 
         return commands.TakeOver(self.own_id, tell)
 
+    def _look_for_room(self, applied: Applied) -> Iterator[None]:
+        """Where something waits, and what a round has changed may have made room for it."""
+        cluster = self._loop.cluster
+        if cluster.queue.more:
+            self._look()
+        elif cluster.queue or (cluster.batch is not None and cluster.batch.waiting):
+            for count, (_, _, before, after) in enumerate(applied.partitions, 1):
+                if before is not None and scheduling.makes_room(before, after):
+                    self._look()
+                    break
+                if count % SLICE == 0:
+                    yield
+
+    def _look(self) -> None:
+        """At what waits, as soon as the look that is under way has ended: there is never more than one in line."""
+        self._look_again = self._looking
+        if self._looking or not self._loop.is_open:
+            return
+        self._looking = True
+        batch = self._loop.cluster.batch
+        look = LookAtQueue() if batch is None or not batch.waiting else Settle()
+        self._loop.submit(look).add_done_callback(self._looked)
+
+    def _looked(self, look: asyncio.Future[None]) -> None:
+        self._looking = False
+        if look.exception() is None and (self._look_again or self._loop.cluster.queue.more):
+            self._look()
+
     # What follows from events (see events.Consequences)
 
     def brokers_changed(self) -> None:
+        self._look()
         self._in_slices(self._teller.brokers_changed())
 
     def topics_appeared(self, names: Sequence[str]) -> None:

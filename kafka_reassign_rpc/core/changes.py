@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.batch import BatchChanges
 from kafka_reassign_rpc.core.history import CONTROLLER, Decided, Event, Said, reassigned
 from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.queue import QueueChanges
 
 
 class AssignmentWrite(Enum):
@@ -108,6 +109,7 @@ class View:
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
+        self.queue = QueueChanges()
         self.by = CONTROLLER
         self.said: list[Said] = []
         self.requests: dict[str, RequestEnded] = {}

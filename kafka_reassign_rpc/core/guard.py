@@ -4,6 +4,8 @@
     `/admin/reassign_cancel` exists                                  every new target: clients are refused with
     `partition.reassignments.enabled=false` for the whole cluster    POLICY_VIOLATION, znodes wait; cancels go through
 
+What may start still waits where the caps on moves in flight say so: see `core.scheduling`.
+
 The rule on replication factors holds for every target too, whatever a request says about it (KIP-860); a
 cluster-wide dynamic config stands above the server's own setting.
 """
@@ -15,13 +17,29 @@ from kafka_reassign_rpc.core.model import Cluster
 
 ENABLED = "partition.reassignments.enabled"
 REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"
+MAX_PER_BROKER = "partition.reassignments.max.per.broker"
+MAX_PER_CLUSTER = "partition.reassignments.max.per.cluster"
+MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
 GUARD_ZNODE = "/admin/reassign_cancel"
+
+
+class Limits(msgspec.Struct, frozen=True):
+    """Caps on what is in flight at a time; -1: none."""
+
+    per_broker: int = -1
+    per_cluster: int = -1
+    bytes_in_flight: int = -1
+
+    @property
+    def unlimited(self) -> bool:
+        return self.per_broker < 0 and self.per_cluster < 0 and self.bytes_in_flight < 0
 
 
 class Rules(msgspec.Struct, frozen=True):
     """What the server was started with."""
 
     replication_factor_change_allowed: bool = True
+    limits: Limits = Limits()
 
 
 NO_RULES = Rules()
@@ -42,6 +60,19 @@ def replication_factor_may_change(cluster: Cluster, rules: Rules) -> bool:
     return _dynamic(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, default=rules.replication_factor_change_allowed)
 
 
+def limit_settings(limits: Limits) -> dict[str, int]:
+    """Under the names by which they are set."""
+    return {
+        MAX_PER_BROKER: limits.per_broker,
+        MAX_PER_CLUSTER: limits.per_cluster,
+        MAX_BYTES_IN_FLIGHT: limits.bytes_in_flight,
+    }
+
+
+def limits(cluster: Cluster, rules: Rules) -> Limits:
+    return Limits(*[_number(cluster, name, value) for name, value in limit_settings(rules.limits).items()])
+
+
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
     """The same error; a changed replication factor names the rule where it is the rule that forbids it."""
     if forbidden and isinstance(error, InvalidReplicationFactor):
@@ -53,3 +84,9 @@ def _dynamic(cluster: Cluster, name: str, *, default: bool) -> bool:
     """A value that is neither true nor false can only come from somebody's hands, and counts for nothing."""
     text = cluster.broker_configs.get("<default>", {}).get(name, "").strip().lower()
     return {"true": True, "false": False}.get(text, default)
+
+
+def _number(cluster: Cluster, name: str, default: int) -> int:
+    """The same for what is no number from -1 on."""
+    text = cluster.broker_configs.get("<default>", {}).get(name, "").strip()
+    return int(text) if text == "-1" or (text.isascii() and text.isdigit() and len(text) < 20) else default

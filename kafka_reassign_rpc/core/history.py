@@ -124,11 +124,11 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
 
 
 def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
-    """Also where it is not about one entry of the batch: whoever found that says it again."""
+    """Also where it is not about one entry of batch or queue: whoever found that says it again."""
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
-    if topic is None or partition is None:
+    if topic is None or partition is None or cluster.queue.place((topic, partition)) is not None:
         return True
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 

@@ -13,6 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.batch import Batch, CancelAll
 from kafka_reassign_rpc.core.leases import Lease, Leases
+from kafka_reassign_rpc.core.queue import Queue
 
 NO_LEADER = -1
 """Leader id of a partition that no live in-sync replica can lead."""
@@ -179,6 +180,8 @@ class Cluster(msgspec.Struct):
     """`/admin/cancel_reassignment_in_progress`, where it exists and has not been carried out."""
     cancelled: int = -1
     """The id of the last one that was carried out."""
+    queue: Queue = msgspec.field(default_factory=Queue)
+    """The moves that wait: see `core.waiting`."""
     sizes: dict[TopicPartition, int] = {}
     """Bytes of the leader's replica, of partitions that move or wait to move, where a broker has told them. Soft
     state: no failover keeps it, and what it says is as old as the last sample."""

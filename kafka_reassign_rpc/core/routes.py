@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core import guard
-from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import Change, View
@@ -40,7 +40,17 @@ class Started(NamedTuple):
     report: str | None = None
 
 
-def start(view: View, name: Name, partition: Partition, target: tuple[int, ...], route: str, rules: Rules) -> Started:
+def start(
+    view: View,
+    name: Name,
+    partition: Partition,
+    target: tuple[int, ...],
+    route: str,
+    rules: Rules,
+    *,
+    reason: str = "",
+    throttle: int = AS_IT_IS,
+) -> Started:
     """Give a partition a target that somebody has written into ZooKeeper: as a client's, but that it waits for
     brokers that are down (as in Kafka)."""
     may_change = guard.replication_factor_may_change(view.cluster, rules)
@@ -50,6 +60,8 @@ def start(view: View, name: Name, partition: Partition, target: tuple[int, ...],
         target,
         allow_replication_factor_change=may_change,
         route=route,
+        reason=reason,
+        throttle=throttle,
         adding_must_live=False,
     )
     error = guard.with_reason(error, forbidden=not may_change)

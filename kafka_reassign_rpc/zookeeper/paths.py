@@ -18,6 +18,11 @@ REASSIGNMENT_REQUESTS = "/admin/reassignment_requests"
 """Parent of persistent sequential znodes that ask for moves (KIP-236)."""
 REASSIGNMENT_REQUEST_PREFIX = "/admin/reassignment_requests/request_"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
+REASSIGN_QUEUE = "/admin/reassign_partitions_queue"
+"""Moves that wait (KIP-236)."""
+REASSIGN_EXTRA = "/admin/reassign_partitions_extra"
+"""What an earlier state of the proposal called it."""
+QUEUES = (REASSIGN_QUEUE, REASSIGN_EXTRA)
 CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
 """Cancels all that is pending in REASSIGN_PARTITIONS (KIP-236)."""
 REASSIGN_CANCEL = "/admin/reassign_cancel"
@@ -48,6 +53,7 @@ PERSISTENT = (
 """What a broker makes at its start if it is not there (ZkData.PersistentZkPaths)."""
 
 _STATE = re.compile(rf"{TOPICS}/([^/]+)/partitions/(\d+)/state")
+_QUEUE_PART = re.compile(r".*/part_(\d{10})")
 _SEQUENCE = re.compile(r".*?(\d{10})")
 
 
@@ -94,6 +100,17 @@ def throttle_memory(kind: str, name: str) -> str:
 
 def reassignment_request(name: str) -> str:
     return f"{REASSIGNMENT_REQUESTS}/{name}"
+
+
+def queue_part(root: str, number: int) -> str:
+    """A znode under a queue, with a part of its moves."""
+    return f"{root}/part_{number:010d}"
+
+
+def queue_part_number(path: str) -> int:
+    """The number of a queue's part, -1 where it is none."""
+    match = _QUEUE_PART.fullmatch(path)
+    return -1 if match is None else int(match.group(1))
 
 
 def config_type(kind: str) -> str:

@@ -2,22 +2,33 @@
 
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
+The queue beside it has the same; what the controller itself has put there says by which `route` a move came, where
+that is another one than the queue, for what `reason`, and with which `throttle`.
+
 It is made by hand as often as by a tool. What is wrong with one entry is said of that entry; BadZnode is raised
 only where nothing of it can be understood.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.batch import Entry, Name
+from kafka_reassign_rpc.core.model import BATCH, HEAL, QUEUE, REQUEST, RPC
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.zookeeper.znodes import MAX_INT32, BadZnode, Id
 
 VERSION = 1
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
 """Also what is no broker's id: the decision about the target says what is wrong with it."""
+
+
+EMPTY = b'{"version":1,"partitions":[]}'
+"""Of a queue whose moves lie in its parts."""
+
+_ROUTES = frozenset((RPC, BATCH, QUEUE, REQUEST, HEAL))
 
 
 class Reassignments(NamedTuple):
@@ -36,6 +47,9 @@ class _Wanted(msgspec.Struct):
 class _Entry(_Wanted):
     original_replicas: tuple[_Broker, ...] | None = None
     cancel_skipped: str | None = None
+    route: str = QUEUE
+    reason: str = ""
+    throttle: int = -1
 
 
 class _Written(msgspec.Struct, omit_defaults=True, gc=False):
@@ -44,6 +58,15 @@ class _Written(msgspec.Struct, omit_defaults=True, gc=False):
     replicas: tuple[int, ...]
     original_replicas: tuple[int, ...] | None = None
     cancel_skipped: str | None = None
+
+
+class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    route: str = QUEUE
+    reason: str = ""
+    throttle: int = -1
 
 
 class _Typed(msgspec.Struct):
@@ -116,3 +139,36 @@ def encode_reassignments(entries: Mapping[Name, Entry]) -> bytes:
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
     ]
     return _json.encode({"version": VERSION, "partitions": partitions})
+
+
+# --------------------------------------------------------------------------------------------------------- the queue
+
+
+class QueueEntries(NamedTuple):
+    """The moves of one part in their order, and what is wrong with those that are left out."""
+
+    entries: dict[Name, Waiting]
+    problems: list[str]
+
+
+def decode_queue(data: bytes, path: str) -> QueueEntries:
+    """A part of the queue. Raises BadZnode where nothing of it can be understood."""
+    problems: list[str] = []
+    entries: dict[Name, Waiting] = {}
+    for found in _entries(data, path, problems):
+        name = (found.topic, found.partition)
+        if entries.pop(name, None) is not None:
+            problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
+        route = found.route if found.route in _ROUTES else QUEUE
+        entries[name] = Waiting(found.replicas, route, found.reason, max(found.throttle, -1))
+    return QueueEntries(entries, problems)
+
+
+def encode_waiting(name: Name, move: Waiting) -> bytes:
+    """One move of a part."""
+    return _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle))
+
+
+def encode_queue(entries: Iterable[bytes]) -> bytes:
+    """A part, of what `encode_waiting` gives."""
+    return b'{"version":%d,"partitions":[%b]}' % (VERSION, b",".join(entries))

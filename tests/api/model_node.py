@@ -30,6 +30,7 @@ from kafka_reassign_rpc.core.errors import (
 )
 from kafka_reassign_rpc.core.model import Cluster, Move, Partition, Topic
 from kafka_reassign_rpc.core.progress import MoveProgress
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
@@ -85,6 +86,7 @@ class ModelController:
         self.guard: KafkaError | None = None
         self.figures: dict[tuple[str, int], MoveProgress] = {}
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
+        self.waiting: dict[str, dict[int, Waiting]] = {}
 
     def is_active(self) -> bool:
         return self.active
@@ -121,6 +123,15 @@ class ModelController:
     async def closed(self) -> KafkaError | None:
         await self._enter("closed")
         return self.guard
+
+    def waiting_reassignments(
+        self, wanted: Mapping[str, Collection[int]] | None
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+        for name, waiting in self.waiting.items():
+            if wanted is None or name in wanted:
+                of_topic = self._node.known[name].partitions
+                chosen = [index for index in waiting if wanted is None or index in wanted[name]]
+                yield name, [(index, of_topic[index], waiting[index]) for index in chosen]
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(

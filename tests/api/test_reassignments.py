@@ -7,7 +7,8 @@ import pytest
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
 from kafka_reassign_rpc.api.node import AlterReassignments
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, NotController
-from kafka_reassign_rpc.core.model import Move, Partition
+from kafka_reassign_rpc.core.model import QUEUE, Move, Partition
+from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.protocol.codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
@@ -230,19 +231,34 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
         ],
     )
     expected = encode_body(body, version=0)
-    assert Fragments().encode([("t" * (size + 1), [(7, partition)])], complete=True).body == expected
+    assert Fragments().encode([("t" * (size + 1), [(7, partition, None)])], complete=True).body == expected
     assert encode_partition(7, partition) in expected
 
 
 def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
     fragments = Fragments()
     first, second = moving(1), moving(2)
-    before = fragments.encode([("t", [(0, first), (1, first)])], complete=True)
-    assert fragments.encode([("t", [(0, first), (1, first)])], complete=True) == before
-    after = fragments.encode([("t", [(0, second)])], complete=True)
-    assert after == Fragments().encode([("t", [(0, second)])], complete=True)
+    before = fragments.encode([("t", [(0, first, None), (1, first, None)])], complete=True)
+    assert fragments.encode([("t", [(0, first, None), (1, first, None)])], complete=True) == before
+    after = fragments.encode([("t", [(0, second, None)])], complete=True)
+    assert after == Fragments().encode([("t", [(0, second, None)])], complete=True)
     assert fragments.encode([], complete=False) == Fragments().encode([], complete=True)
-    assert fragments.encode([("t", [(0, second)])], complete=True) == after
+    assert fragments.encode([("t", [(0, second, None)])], complete=True) == after
+
+
+async def test_236_13_what_waits_is_listed_with_what_stands_and_what_the_move_will_bring() -> None:
+    node = ModelNode(topic("t", {0: moving(0), 1: Partition((1, 2)), 2: Partition((1, 2))}))
+    node.controller.waiting = {"t": {1: Waiting((2, 3), QUEUE), 2: Waiting((2, 1), QUEUE)}}
+    answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
+    listed = {one.partition_index: one for one in answer.topics[0].partitions}
+    assert [listed[i].state for i in range(3)] == ["moving", "waiting", "waiting"]
+    assert (listed[1].replicas, listed[1].adding_replicas, listed[1].removing_replicas) == ([1, 2], [3], [1])
+    assert (listed[2].replicas, listed[2].adding_replicas, listed[2].removing_replicas) == ([1, 2], [], [])
+    assert [listed[i].reassignment_id for i in (1, 2)] == [-1, -1]
+
+    one = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics(name="t", partition_indexes=[2])
+    answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=[one]), 0)
+    assert [found.partition_index for found in answer.topics[0].partitions] == [2]
 
 
 async def test_455_1_a_list_of_many_is_complete() -> None:

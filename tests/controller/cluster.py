@@ -28,8 +28,9 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.zookeeper.reassignments import EMPTY
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.rig import Name, Replicas, batch, batch_json, state_json, topic_json
+from tests.controller.rig import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3, 4, 5)
@@ -175,7 +176,14 @@ class Cluster:
         assert result.error_code == 0
         return next((one.value for one in result.configs if one.name == name), None)
 
-    async def alter(self, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, Answer]:
+    async def alter(
+        self,
+        targets: Mapping[Name, Replicas | None],
+        *,
+        queue: bool = False,
+        reason: str | None = None,
+        throttle: int = -1,
+    ) -> dict[Name, Answer]:
         cls = AlterPartitionReassignmentsRequest
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
@@ -187,6 +195,8 @@ class Cluster:
             timeout_ms=10_000,
             topics=[cls.ReassignableTopic(name=name, partitions=parts) for name, parts in topics.items()],
             throttle=throttle,
+            queue=queue,
+            reason=reason,
         )
         answer = await self.ask(request, 0)
         assert answer.error_code == 0
@@ -204,8 +214,31 @@ class Cluster:
 
     async def moving(self) -> set[Name]:
         """What ListPartitionReassignments shows."""
+        return set(await self.states())
+
+    async def states(self) -> dict[Name, str]:
+        """What it shows, and whether that is moving or waiting."""
+        return {name: one.state for name, one in (await self._listed()).items()}
+
+    async def ids(self) -> dict[Name, int]:
+        return {name: one.reassignment_id for name, one in (await self._listed()).items()}
+
+    async def _listed(self) -> dict[Name, Any]:
         answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
-        return {(topic.name, one.partition_index) for topic in answer.topics for one in topic.partitions}
+        return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
+
+    async def moves_to(self, name: Name, target: Sequence[int]) -> bool:
+        """Whether it is in flight, to there."""
+        one = (await self._listed())[name]
+        return one.state == "moving" and one.replicas[: len(target)] == list(target)
+
+    async def waits(self, *names: Name) -> bool:
+        """Whether these moves wait, and no others."""
+        states = await self.states()
+        return {name for name, state in states.items() if state == "waiting"} == set(names)
+
+    async def nothing_waits(self) -> bool:
+        return await self.waits()
 
     async def moving_is(self, names: Collection[Name]) -> bool:
         return await self.moving() == set(names)
@@ -246,6 +279,24 @@ class Cluster:
 
     async def batch(self) -> dict[Name, dict[str, Any]] | None:
         return await batch_json(self.zk)
+
+    async def queue(self) -> dict[Name, dict[str, Any]] | None:
+        return await queue_json(self.zk)
+
+    async def queue_gone(self) -> bool:
+        return not any([await self.zk.exists(root) for root in paths.QUEUES])
+
+    async def is_empty_queue(self) -> bool:
+        return bool((await self.zk.get(paths.REASSIGN_QUEUE))[0] == EMPTY)
+
+    async def closed(self, name: Name) -> bool:
+        """Whether the guard is, as clients see it."""
+        ((code, _),) = (await self.alter({name: tuple(await self.assignment(*name))})).values()
+        return code == 44
+
+    async def record(self, name: Name) -> dict[str, Any]:
+        found: dict[str, Any] = json.loads((await self.zk.get(paths.reassignment(*name)))[0])
+        return found
 
     async def has_only(self, entries: Mapping[Name, Mapping[str, Any]]) -> bool:
         return await self.batch() == entries

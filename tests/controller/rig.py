@@ -13,13 +13,16 @@ from kafka_reassign_rpc.brokers.outbox import Stop
 from kafka_reassign_rpc.controller import commands, election
 from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen
 from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.queue_commands import LookAtQueue, QueueSeen
+from kafka_reassign_rpc.controller.queue_reading import read_root
 from kafka_reassign_rpc.controller.reading import read_admin, read_cluster
 from kafka_reassign_rpc.controller.requests import Requests
 from kafka_reassign_rpc.controller.store import Deposed, Store
 from kafka_reassign_rpc.core.batch import Batch
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.history import Event
-from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.queue import Queue, Waiting
 from kafka_reassign_rpc.core.replay import Applied
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.errors import NoNode, SessionOver
@@ -103,12 +106,24 @@ class Rig:
         return found
 
     async def alter(
-        self, targets: Mapping[Name, Replicas | None], *, throttle: int = -1
+        self,
+        targets: Mapping[Name, Replicas | None],
+        *,
+        queue: bool = False,
+        reason: str = "",
+        route: str | None = None,
+        throttle: int = -1,
     ) -> dict[Name, KafkaError | None]:
         topics: dict[str, list[Any]] = {}
         for (topic, index), target in targets.items():
             topics.setdefault(topic, []).append((index, target, None))
-        request = AlterReassignments(topics=list(topics.items()), throttle=throttle)
+        request = AlterReassignments(
+            topics=list(topics.items()),
+            queue=queue,
+            reason=reason,
+            route=route or (QUEUE if queue else RPC),
+            throttle=throttle,
+        )
         results: Sequence[ItemResult] = await self.loop.submit(commands.AlterReassignmentsCommand(request))
         return {(topic, index): error for topic, index, error in results}
 
@@ -137,6 +152,14 @@ class Rig:
         """KIP-236's znodes have changed: what their watches would bring about."""
         found = await read_admin(self.zk)
         await self.loop.submit(AdminZnodesSeen(found, batch_read=True))
+        await self.loop.submit(QueueSeen([await read_root(self.zk, root) for root in paths.QUEUES]))
+
+    async def look_at_queue(self) -> None:
+        """Until nothing more can start at once."""
+        while True:
+            await self.loop.submit(LookAtQueue())
+            if not self.cluster.queue.more:
+                break
 
     async def take_requests(self) -> None:
         """There are znodes under `/admin/reassignment_requests`: what the watch of their parent would bring about."""
@@ -167,11 +190,33 @@ class Rig:
             if not value.retired:
                 assert loaded.get(topic, index) == value
         assert _known(loaded.batch) == _known(self.cluster.batch)
+        queue = self.cluster.queue
+        assert loaded.queue.parts == queue.parts
+        assert _moves(loaded.queue) == _moves(queue)
+        assert sorted(queue.names.values()) == sorted(_moves(queue))
 
 
 def _known(batch: Batch | None) -> object:
     """What a batch in memory and one just read have in common."""
     return None if batch is None else (batch.entries, batch.version, batch.changed)
+
+
+def _moves(queue: Queue) -> dict[Name, Waiting]:
+    """What waits, by partition."""
+    return {(topic, index): place.move for topic, places in queue.topics.items() for index, place in places.items()}
+
+
+async def queue_json(zk: ZooKeeper, root: str = paths.REASSIGN_QUEUE) -> dict[Name, dict[str, Any]] | None:
+    """All that the queue's znodes say, by partition, None where there are none."""
+    try:
+        places = [root, *(f"{root}/{name}" for name in sorted(await zk.children(root)))]
+    except NoNode:
+        return None
+    moves: dict[Name, dict[str, Any]] = {}
+    for path in places:
+        for one in json.loads((await zk.get(path))[0])["partitions"]:
+            moves[one.pop("topic"), one.pop("partition")] = one
+    return moves
 
 
 async def batch_json(zk: ZooKeeper) -> dict[Name, dict[str, Any]] | None:

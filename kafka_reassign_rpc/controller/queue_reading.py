@@ -1,0 +1,84 @@
+"""Reading KIP-236's queue from ZooKeeper: all of it, or what somebody else may have written into it."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.core.queue import Part, Queue
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import NoNode
+from kafka_reassign_rpc.zookeeper.ops import Stat
+from kafka_reassign_rpc.zookeeper.reassignments import decode_queue
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.znodes import BadZnode
+
+
+class RootSeen(NamedTuple):
+    """A queue's own znode. `part` is None where there is none; `problems`: what is wrong with it.
+
+    children   paths of what stands under it and is a part
+    occupied   so does something else
+    """
+
+    root: str
+    part: Part | None = None
+    children: Sequence[str] = ()
+    occupied: bool = False
+    problems: Sequence[str] = ()
+
+
+class ReadQueue(NamedTuple):
+    """All queues in one, and what is wrong with them."""
+
+    queue: Queue
+    problems: list[str]
+
+
+async def read_queue(zk: ZooKeeper) -> ReadQueue:
+    """Everything, in the order in which it was submitted."""
+    queue = Queue()
+    problems: list[str] = []
+    parts: list[Part] = []
+    pace = Pace()
+    for root in paths.QUEUES:
+        seen = await read_root(zk, root)
+        if seen.part is None:
+            continue
+        parts.append(seen.part)
+        problems += seen.problems
+        if seen.occupied:
+            queue.occupied.add(root)
+        for path, read in zip(seen.children, await zk.multi_get(seen.children), strict=True):
+            if read is not None:
+                part, bad = _part(root, path, *read)
+                parts.append(part)
+                problems += bad
+            await pace.rest()
+    for part in sorted(parts, key=lambda one: (one.created, one.path)):
+        await pace.through(queue.put(part))
+    return ReadQueue(queue, problems)
+
+
+async def read_root(zk: ZooKeeper, root: str) -> RootSeen:
+    try:
+        data, stat = await zk.get(root)
+        names = sorted(await zk.children(root)) if stat.num_children else []
+    except NoNode:
+        return RootSeen(root)
+    part, problems = _part(root, root, data, stat)
+    children = [path for path in (f"{root}/{name}" for name in names) if paths.queue_part_number(path) >= 0]
+    occupied = len(children) < len(names)
+    if occupied:
+        problems.append(f"{root} cannot be deleted when all has left it: it has children of others")
+    return RootSeen(root, part, children, occupied, problems)
+
+
+def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[str]]:
+    known = Part(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
+    try:
+        entries, problems = decode_queue(data, path)
+    except BadZnode as error:
+        return replace(known, unreadable=True), [f"{error}; nothing of it is done, and it is left as it is"]
+    return replace(known, entries=entries, flawed=bool(problems)), [f"{path}: {problem}" for problem in problems]
