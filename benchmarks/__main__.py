@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|rps|failover] [--quick]`"""
+"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover] [--quick]`"""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, listing, rps
+from benchmarks import bulk, cancel, failover, listing, progress, rps
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "bulk": bulk.run,
     "list": listing.run,
     "cancel": cancel.run,
+    "progress": progress.run,
     "rps": rps.run,
     "failover": failover.run,
 }

@@ -42,8 +42,9 @@ _STOCK_OVERRIDES = {
 class Server(LoggedProcess):
     """Our server as its command starts it."""
 
-    def __init__(self, zookeeper: str, server_id: int, directory: Path) -> None:
+    def __init__(self, zookeeper: str, server_id: int, directory: Path, *options: str) -> None:
         super().__init__(directory / f"server-{server_id}.log")
+        self._options = options
         self._zookeeper = zookeeper
         self._directory = directory
         self.id = server_id
@@ -53,7 +54,7 @@ class Server(LoggedProcess):
         command = [*_CLI, "serve", "--zookeeper-connect", self._zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"]
         command += ["--broker-id", str(self.id), "--zookeeper-session-timeout-ms", str(SESSION_MS)]
         command += ["--event-log-dir", str(self._directory / f"events-{self.id}")]
-        self.launch(command)
+        self.launch([*command, *self._options])
         ready = await self.wait_for_line(_BOOTSTRAP, START_S)
         self.address = (ready[1].decode(), int(ready[2]))
 
@@ -112,9 +113,9 @@ class Cluster:
             await process.kill()
         await self._zk.close()
 
-    async def server(self, server_id: int = SERVER_ID) -> Server:
+    async def server(self, server_id: int = SERVER_ID, *options: str) -> Server:
         """Our server, started: the controller, or standing by where there is one."""
-        server = Server(self.zookeeper, server_id, self.directory)
+        server = Server(self.zookeeper, server_id, self.directory, *options)
         self._started.append(server)
         await server.start()
         return server

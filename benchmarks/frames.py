@@ -14,6 +14,8 @@ from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsResponse,
     CreateTopicsRequest,
     CreateTopicsResponse,
+    DescribeReassignmentsRequest,
+    DescribeReassignmentsResponse,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
     MetadataResponse,
@@ -30,6 +32,9 @@ def _frame(body: Any, version: int) -> bytes:
 
 LIST_NOTHING = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=[]), 0)
 LIST_ALL = _frame(ListPartitionReassignmentsRequest(version=0, timeout_ms=_TIMEOUT_MS, topics=None), 0)
+
+
+DESCRIBE_ALL = _frame(DescribeReassignmentsRequest(version=0, topic_reassignments=None, timeout_ms=_TIMEOUT_MS), 0)
 
 
 def home(partition: int, replicas: int) -> list[int]:
@@ -106,6 +111,12 @@ def list_error(answer: bytes) -> int:
     """Error code of a List (correlation id, header tags, throttle time, then the code)."""
     (code,) = struct.unpack_from(">h", answer, 4 + 1 + 4)
     return int(code)
+
+
+def with_figures(answer: bytes) -> int:
+    """Moves of which a Describe says how large they are."""
+    _, body = decode_response(DescribeReassignmentsResponse, answer, version=0)
+    return sum(one.total_bytes >= 0 for one in body.descriptions)
 
 
 def nothing_moves(answer: bytes) -> bool:
