@@ -28,9 +28,11 @@ from kafka_reassign_rpc.protocol.versions import ApiKey
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
 _DESCRIPTION = struct.Struct(">qqiq")
-_REPLICA = struct.Struct(">iq")
-_INT32 = struct.Struct(">i")
-_INT64 = struct.Struct(">q")
+_REPLICA = struct.Struct(">iqB")
+_COPYING_REPLICA = struct.Struct(">iqBBBq")
+"""The second with one tagged field: how many, its number, its size, the bytes that are copied."""
+_PARTITION_TAG = struct.Struct(">BBi")
+_INT64_TAG = struct.Struct(">BBq")
 
 NO_FIGURES = MoveProgress()
 
@@ -48,7 +50,7 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
             for topic in request.topic_reassignments
         }
     moving = [(name, list(partitions)) for name, partitions in controller.list_reassignments(asked)]
-    throttles = {name: controller.throttles(name) for name, _ in moving}
+    throttles = {name: _FRAGMENTS.throttles(name, controller.throttles(name)) for name, _ in moving}
     found = []
     every = ((name, index, partition) for name, partitions in moving for index, partition in partitions)
     async for name, index, partition in in_turns(every):
@@ -78,22 +80,24 @@ class Fragments:
     """Encoded descriptions, each kept as long as what it was made from is what stands."""
 
     def __init__(self) -> None:
-        self._topics: dict[str, dict[int, tuple[Partition, MoveProgress, TopicThrottles, bytes]]] = {}
+        self._topics: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}
 
     def description(
         self, topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
     ) -> bytes:
-        known = self._topics.setdefault(topic, {})
-        entry = known.get(index)
-        if entry is not None and entry[0] is partition and entry[1] is figures:
-            if entry[2] is throttles:
-                return entry[3]
-            if entry[2].is_same(throttles):
-                known[index] = (partition, figures, throttles, entry[3])
-                return entry[3]
-        encoded = encode_description(topic, index, partition, throttles, figures)
-        known[index] = (partition, figures, throttles, encoded)
-        return encoded
+        known = self._topics.get(topic)
+        if known is None or (known[0] is not throttles and not known[0].is_same(throttles)):
+            known = self._topics[topic] = (throttles, {})
+        entry = known[1].get(index)
+        if entry is None or entry[0] is not partition or entry[1] is not figures:
+            encoded = encode_description(topic, index, partition, throttles, figures)
+            entry = known[1][index] = (partition, figures, encoded)
+        return entry[2]
+
+    def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
+        """Those that the topic's descriptions were made with, where they are the same."""
+        known = self._topics.get(topic)
+        return known[0] if known is not None and known[0].is_same(now) else now
 
     def keep(self, topics: Mapping[str, Any]) -> None:
         """Forget what is about topics without any move."""
@@ -110,34 +114,32 @@ def encode_description(
     """A ReassignmentDescription of version 0."""
     move = partition.move
     assert move is not None
-    leader = partition.leader
-    parts = [
-        _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader)),
-        uvarint(len(move.target) + 1),
-    ]
     copied = figures.copied
-    for broker in move.target:
-        parts.append(_REPLICA.pack(broker, throttles.follower(index, broker)))
-        parts.append(_tags({2: _INT64.pack(copied[broker])} if broker in copied else {}))
-    tags = {0: compact_string(topic), 1: _INT32.pack(index)}
+    replicas = [
+        _COPYING_REPLICA.pack(broker, throttles.follower(index, broker), 1, 2, 8, copied[broker])
+        if broker in copied
+        else _REPLICA.pack(broker, throttles.follower(index, broker), 0)
+        for broker in move.target
+    ]
+    name = compact_string(topic)
+    tags = [b"\x00", uvarint(len(name)), name, _PARTITION_TAG.pack(1, 4, index)]
+    count = 2
     if figures.total >= 0:
-        tags[2] = _INT64.pack(figures.total)
+        tags.append(_INT64_TAG.pack(2, 8, figures.total))
+        count += 1
     if figures.remaining_ms >= 0:
-        tags[3] = _INT64.pack(figures.remaining_ms)
+        tags.append(_INT64_TAG.pack(3, 8, figures.remaining_ms))
+        count += 1
     if figures.stalled is not None:
-        tags[4] = compact_string(figures.stalled)
+        reason = compact_string(figures.stalled)
+        tags += (b"\x04", uvarint(len(reason)), reason)
+        count += 1
     if figures.rate >= 0:
-        tags[5] = _INT64.pack(figures.rate)
-    parts.append(_tags(tags))
-    return b"".join(parts)
-
-
-def _tags(fields: Mapping[int, bytes]) -> bytes:
-    """A section of tagged fields, in the order of their numbers."""
-    parts = [uvarint(len(fields))]
-    for number, data in fields.items():
-        parts += (uvarint(number), uvarint(len(data)), data)
-    return b"".join(parts)
+        tags.append(_INT64_TAG.pack(5, 8, figures.rate))
+        count += 1
+    leader = partition.leader
+    head = _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader))
+    return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])
 
 
 def fail(_request: Any, _version: int, error: KafkaError) -> Any:

@@ -98,7 +98,12 @@ SETTINGS = (
         True,
         "whether a reassignment may change a replication factor; the cluster's dynamic config stands above it",
     ),
-    Setting(INTERVAL, whole(0), 5000, "how often brokers are asked how far moves are, while there are any; 0: never"),
+    Setting(
+        INTERVAL,
+        whole(0),
+        5000,
+        "how often brokers are asked how far moves are, while there are any (above 20,000 moves less often); 0: never",
+    ),
     Setting(STALL_TIMEOUT, whole(1), 60_000, "a move that gets nowhere for so long is reported as stalled"),
     Setting(
         MAX_PER_BROKER,

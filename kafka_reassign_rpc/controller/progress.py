@@ -38,6 +38,8 @@ ANSWER_TIMEOUT_S = 15.0
 """After this a broker's connection is given up, and another one is made."""
 PARTITIONS_PER_REQUEST = 5_000
 """So that a request is encoded in a few ms."""
+MOVES_PER_INTERVAL = 20_000
+"""More moves than that are sampled the less often, so that they take no larger share of the processor."""
 SLICE = 200
 """Moves looked at between two looks at the clock."""
 
@@ -88,9 +90,8 @@ class Sampler:
                     await self._sample(cluster)
                 if not cluster.moving:
                     await self._hang_up(self._brokers)
-                await asyncio.sleep(
-                    max(self._settings.interval_s / 2, began + self._settings.interval_s - self._clock())
-                )
+                pause = self._settings.interval_s * max(1.0, self.tracker.totals.moves / MOVES_PER_INTERVAL)
+                await asyncio.sleep(max(pause / 2, began + pause - self._clock()))
         except NotController:
             return
         finally:

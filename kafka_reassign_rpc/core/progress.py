@@ -153,9 +153,11 @@ class Tracker:
                 count += 1
                 if count % SLICE == 0:
                     yield
-        for name in list(cluster.sizes):
+        for number, name in enumerate(list(cluster.sizes), 1):
             if name.partition not in seen.get(name.topic, ()):
                 sizes[name] = None
+            if number % (10 * SLICE) == 0:
+                yield
         self._followed = seen
         self.totals = Totals(count, left, stalled)
 

@@ -9,6 +9,7 @@ from typing import Any
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     DescribeReassignmentEventsRequest,
+    DescribeReassignmentsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
 )
@@ -87,20 +88,22 @@ class Cluster:
         self.servers: dict[str, Process] = {}
         self.fleets: dict[str, Process] = {}
 
-    async def fleet(self, brokers: str, *topics: str, bandwidth: int = 100_000_000) -> Process:
+    async def fleet(
+        self, brokers: str, *topics: str, bandwidth: int = 100_000_000, session_ms: int = SESSION_MS
+    ) -> Process:
         arguments = ["--zookeeper-connect", self.connect, "--broker-ids", brokers, "--bandwidth", str(bandwidth)]
-        arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(SESSION_MS)]
+        arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(session_ms)]
         for topic in topics:
             arguments += ["--topic", topic]
         process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments)
         self.fleets[brokers] = process
         return process
 
-    async def server(self, name: str, *, connect: str | None = None, broker_id: int = 1000) -> Process:
+    async def server(self, name: str, *options: str, connect: str | None = None, broker_id: int = 1000) -> Process:
         arguments = ["--zookeeper-connect", connect or self.connect, "--listeners", "PLAINTEXT://127.0.0.1:0"]
         arguments += ["--zookeeper-session-timeout-ms", str(SESSION_MS), "--broker-id", str(broker_id)]
         arguments += ["--event-log-dir", str(self._data / f"events-{broker_id}")]
-        process = await self._group.start(f"server-{name}", "serve", *arguments)
+        process = await self._group.start(f"server-{name}", "serve", *arguments, *options)
         self.servers[name] = process
         return process
 
@@ -129,6 +132,13 @@ class Cluster:
         answer = await listed(self.address(server))
         assert not answer.error_code, f"error {answer.error_code}"
         return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
+
+    async def stalled(self, server: str) -> dict[Name, str | None]:
+        """Why each move does not get on, None where it does."""
+        request = DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000)
+        answer = await ask(self.address(server), request, 0)
+        assert not answer.error_code, f"error {answer.error_code}"
+        return {(one.topic, one.partition_id): one.stall_reason for one in answer.descriptions}
 
     # What ZooKeeper holds
 

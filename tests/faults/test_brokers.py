@@ -158,3 +158,31 @@ async def test_455_6_a_cancel_while_a_fleet_is_down_brings_the_original_order_ba
     await cluster.fleet(ids, bandwidth=SLOW)
 
     await cluster.rests_at(origin)
+
+
+async def test_240_6_a_frozen_broker_and_a_killed_one_are_named_as_the_reason_of_a_stall(cluster: Cluster) -> None:
+    slow = 20_000
+    options = ("--reassignment-progress-interval-ms", "200", "--reassignment-stall-timeout-ms", "1000")
+    await cluster.server("a", *options)
+    await cluster.fleet("1,2,3", "t:2:2:6000000", bandwidth=slow)
+    await cluster.fleet("4", bandwidth=slow, session_ms=30_000)
+    await cluster.fleet("5", bandwidth=slow)
+    frozen, killed = ("t", 0), ("t", 1)
+    await cluster.alter("a", {frozen: [4], killed: [5]})
+
+    cluster.fleets["4"].freeze()
+    await cluster.fleets["5"].kill()
+
+    async def reasons() -> bool:
+        return await cluster.stalled("a") == {frozen: "no answer from broker 4", killed: "broker 5 is dead"}
+
+    await eventually(reasons)
+    cluster.fleets["4"].thaw()
+    await cluster.fleet("5", bandwidth=slow)
+
+    async def resumed() -> bool:
+        events = await cluster.events("a")
+        found = {(one.get("topic"), one.get("partition"), one["event"]) for one in events}
+        return found >= {(*name, event) for name in (frozen, killed) for event in ("move.stalled", "move.resumed")}
+
+    await eventually(resumed)
