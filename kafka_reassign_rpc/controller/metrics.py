@@ -15,6 +15,7 @@ from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.recorder import COMMIT, ROUND
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.progress import NO_TOTALS, Totals
 from kafka_reassign_rpc.server.page import Page
 from kafka_reassign_rpc.server.stats import ServerStats
 
@@ -34,6 +35,7 @@ class Standing(NamedTuple):
     brokers         how many live
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
+    progress        bytes that moves still have to copy, and moves that do not get on, as of the last sample
     """
 
     role: str
@@ -46,6 +48,7 @@ class Standing(NamedTuple):
     connected: bool
     round_trip: float
     events_lost: int
+    progress: Totals = NO_TOTALS
 
 
 class Metrics:
@@ -133,6 +136,8 @@ class _Asked(Collector):
             ("controller_id", "Who is the controller, as far as this server knows; -1: nobody.", now.controller),
             ("ready", "1 where this server is the controller or stands by for it.", bool(now.role)),
             ("moves_in_flight", "Partitions that move.", now.moving),
+            ("moves_bytes_left", "Bytes that moves have still to copy, as far as known.", now.progress.bytes_left),
+            ("moves_stalled", "Moves that have got nowhere for a while.", now.progress.stalled),
             ("moves_waiting", "Moves that wait to be started.", now.waiting),
             ("brokers_live", "Brokers that are registered.", now.brokers),
             ("zookeeper_connected", "1 where the session has a connection.", now.connected),

@@ -264,6 +264,7 @@ class ControllerProcess:
             connected=self._zk.connected,
             round_trip=self._zk.round_trip,
             events_lost=self._recorder.lost,
+            progress=self._service.totals,
         )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.model import Cluster, Partition
-from kafka_reassign_rpc.core.progress import MoveProgress, Totals, Tracker
+from kafka_reassign_rpc.core.progress import NO_TOTALS, MoveProgress, Totals, Tracker
 from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 
@@ -138,9 +138,10 @@ class ControllerService:
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         return None if self._progress is None else self._progress.figures(topic, partition)
 
-    def progress_totals(self) -> Totals | None:
-        """Of all moves in flight, as of the last sample; None while this process is not the controller."""
-        return None if self._progress is None or not self.is_active() else self._progress.totals
+    @property
+    def totals(self) -> Totals:
+        """Of all moves in flight, as of the last sample; nothing while this process is not the controller."""
+        return NO_TOTALS if self._progress is None or not self.is_active() else self._progress.totals
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

@@ -78,6 +78,9 @@ class Totals(NamedTuple):
     stalled: int = 0
 
 
+NO_TOTALS = Totals()
+
+
 class _Sample(NamedTuple):
     """The leader's size, and those of the adding replicas in their order (-1: not known)."""
 
@@ -110,7 +113,7 @@ class Tracker:
     def __init__(self, stall_s: float) -> None:
         self._stall_s = stall_s
         self._followed: dict[str, dict[int, _Followed]] = {}
-        self.totals = Totals()
+        self.totals = NO_TOTALS
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
         """Of the move that is in flight there; None before it was looked at."""

@@ -8,16 +8,18 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_reassign_rpc.controller.metrics import Metrics, Standing, readiness
 from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.progress import Sampling
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.progress import Totals
 from kafka_reassign_rpc.server.stats import ServerStats
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.cluster import BROKERS, LISTENERS, Cluster, cluster
+from tests.controller.cluster import BROKERS, LISTENERS, SIZE, Cluster, cluster
 from tests.http import get
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
-STANDING = Standing("controller", "", 1000, 7, 3, 2, 5, True, 0.002, 4)
+STANDING = Standing("controller", "", 1000, 7, 3, 2, 5, True, 0.002, 4, Totals(3, 900, 1))
 
 Found = dict[tuple[str, tuple[str, ...]], float]
 
@@ -71,6 +73,8 @@ def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
         ("controller_active", 1),
         ("controller_epoch", 7),
         ("moves_in_flight", 3),
+        ("moves_bytes_left", 900),
+        ("moves_stalled", 1),
         ("moves_waiting", 2),
         ("brokers_live", 5),
         ("zookeeper_connected", 1),
@@ -103,7 +107,7 @@ def test_sv_7_ready_means_controller_or_standing_by_for_it_and_says_why_not() ->
 
 @pytest_asyncio.fixture
 async def world(zk_connect: str) -> AsyncIterator[Cluster]:
-    async with cluster(zk_connect, metrics=True) as made:
+    async with cluster(zk_connect, metrics=True, sampling=Sampling(interval_s=0.2)) as made:
         yield made
 
 
@@ -118,6 +122,11 @@ async def counted(address: str, name: str, *labels: str) -> float:
     return (await scraped(address)).get((name, labels), 0.0)
 
 
+async def bytes_are_left(address: str) -> bool:
+    """240-6: of the two moves that are held, once the brokers have been asked."""
+    return await counted(address, "moves_bytes_left") > SIZE
+
+
 async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> None:
     address = world.metrics_address
     await eventually(lambda: shows(address, brokers_live=len(BROKERS)))
@@ -125,6 +134,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await world.create_topic("free", {0: (1, 2)})
     await world.alter({("held", 0): (3, 4), ("held", 1): (3, 4), ("free", 0): (3, 4), ("free", 9): (1,)})
     await eventually(lambda: shows(address, moves_in_flight=2))
+    await eventually(lambda: bytes_are_left(address))
 
     async def complete() -> bool:
         return await counted(address, "moves_total", "completed") == 1
