@@ -1,0 +1,103 @@
+"""Records that are written while things happen, and the proof that none is lost."""
+
+import asyncio
+import threading
+import time
+from collections.abc import Sequence
+from typing import Self
+
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+
+RECORD_BYTES = 400
+EVERY_S = 0.004
+PATIENCE_S = 90
+
+
+class Load:
+    """An idempotent producer with acks=all that writes numbered records, in turn to each partition of a topic.
+
+    As a context: it writes all the while; after it, every record it was told to be there must be there.
+    """
+
+    def __init__(self, bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
+        self._bootstrap = bootstrap
+        self._topic = topic
+        self._partitions = partitions
+        self._acked: set[tuple[int, int]] = set()
+        self._refused: list[str] = []
+        self._end = threading.Event()
+
+    async def __aenter__(self) -> Self:
+        self._writing = asyncio.create_task(asyncio.to_thread(self._write))
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._end.set()
+        await self._writing
+        if kind is None:
+            assert not self._refused, self._refused[:3]
+            assert self._acked
+            found = await asyncio.to_thread(self._read)
+            assert not self._acked - found, f"{len(self._acked - found)} of {len(self._acked)} records are lost"
+
+    @property
+    def acked(self) -> int:
+        return len(self._acked)
+
+    def _write(self) -> None:
+        producer = Producer(
+            {
+                "bootstrap.servers": self._bootstrap,
+                "acks": "all",
+                "enable.idempotence": True,
+                "message.timeout.ms": PATIENCE_S * 1000,
+                "linger.ms": 1,
+                "log_level": 0,
+            }
+        )
+        number = 0
+        while not self._end.wait(EVERY_S):
+            for partition in self._partitions:
+                value = b"%d %s" % (number, bytes(RECORD_BYTES))
+                producer.produce(self._topic, value, partition=partition, on_delivery=self._told)
+            producer.poll(0)
+            number += 1
+        if producer.flush(PATIENCE_S):
+            self._refused.append("not all was taken in time")
+
+    def _told(self, error: KafkaError | None, record: Message) -> None:
+        if error is not None:
+            self._refused.append(str(error))
+        else:
+            self._acked.add(_named(record))
+
+    def _read(self) -> set[tuple[int, int]]:
+        """Every record from the first to the high watermark."""
+        consumer = Consumer(
+            {"bootstrap.servers": self._bootstrap, "group.id": "none", "enable.auto.commit": False, "log_level": 0}
+        )
+        found = set()
+        try:
+            left = {}
+            for index in self._partitions:
+                _, end = consumer.get_watermark_offsets(TopicPartition(self._topic, index), timeout=30)
+                left[index] = end
+            consumer.assign([TopicPartition(self._topic, index, 0) for index in left])
+            deadline = time.monotonic() + PATIENCE_S
+            while left and time.monotonic() < deadline:
+                for record in consumer.consume(500, timeout=1):
+                    if record.error() is None:
+                        found.add(_named(record))
+                        if record.offset() + 1 >= left.get(record.partition(), 0):
+                            left.pop(record.partition(), None)
+        finally:
+            consumer.close()
+        assert not left, f"could not be read to its end: {left}"
+        return found
+
+
+def _named(record: Message) -> tuple[int, int]:
+    """Partition and number."""
+    value = record.value()
+    assert value is not None
+    return record.partition(), int(value.partition(b" ")[0])

@@ -1,0 +1,151 @@
+"""The scenarios of KIP-455 and KIP-236 on stock brokers 3.9.1 with real data, our server being their controller."""
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.core.errors import PolicyViolation
+from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.faults.cluster import Cluster
+from tests.processes import processes
+from tests.stock.cluster import StockCluster
+from tests.stock.jars import BROKER_VERSION, require
+from tests.waiting import eventually
+
+from .world import BROKERS, World, controller
+
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World]:
+    """Our server `a` has seized the controllership from a stock broker."""
+    require(BROKER_VERSION)
+    directory = tmp_path_factory.mktemp("stock-brokers")
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        async with ZooKeeper(zookeeper.address) as outside:
+            await outside.ensure_path("/stock")
+        connect = f"{zookeeper.address}/stock"
+        zk = await stack.enter_async_context(ZooKeeper(connect))
+        stock = StockCluster(connect, directory, BROKERS)
+        stack.push_async_callback(stock.kill)
+        group = await stack.enter_async_context(processes(directory))
+        await stock.start()
+        cluster = Cluster(group, zk, connect, directory)
+        assert await controller(zk) in BROKERS
+        world = World(stock, cluster)
+        await world.serve("a")
+        await world.hold()
+        yield world
+
+
+async def test_455_4_partitions_move_under_load_and_no_record_is_lost(world: World) -> None:
+    await world.create("moved", {0: (1, 2), 1: (2, 3)})
+    async with world.load("moved", 2) as load:
+        await eventually(lambda: load.acked)
+        await world.start({("moved", 0): (3, 1), ("moved", 1): (1, 2)})
+        await world.rest_at({("moved", 0): (3, 1), ("moved", 1): (1, 2)})
+        await world.start({("moved", 0): (2,), ("moved", 1): (3, 1, 2)})
+        await world.rest_at({("moved", 0): (2,), ("moved", 1): (3, 1, 2)})
+
+
+async def test_455_7_a_throttled_move_is_cancelled_and_every_replica_is_where_it_was(world: World) -> None:
+    await world.create("cancelled", {0: (1, 2)}, held=True)
+    async with world.load("cancelled", 1) as load:
+        await world.start({("cancelled", 0): (3, 2)})
+        before = load.acked
+        await eventually(lambda: load.acked > before + 20)
+        assert ("cancelled", 0) in await world.moving()
+        assert await world.alter({("cancelled", 0): None}) == {("cancelled", 0): 0}
+        await world.rest_at({("cancelled", 0): (1, 2)})
+
+
+async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(world: World) -> None:
+    await world.create("batch", {0: (1, 2), 1: (2, 1)}, held=True)
+    async with world.load("batch", 2):
+        await world.submit({("batch", 0): (3, 1), ("batch", 1): (2, 3)})
+        await eventually(lambda: world.has_begun(("batch", 0), ("batch", 1)))
+        await world.release("batch")
+        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.rest_at({("batch", 0): (3, 1), ("batch", 1): (2, 3)})
+
+
+async def test_236_2_everything_pending_in_the_batch_is_cancelled_by_the_znode(world: World) -> None:
+    await world.create("pending", {0: (1, 2), 1: (2, 1)}, held=True)
+    async with world.load("pending", 2):
+        await world.submit({("pending", 0): (3, 1), ("pending", 1): (3, 2)})
+        await eventually(lambda: world.has_begun(("pending", 0), ("pending", 1)))
+        await world.zk.create(paths.CANCEL_IN_PROGRESS, b"")
+        await world.gone(paths.CANCEL_IN_PROGRESS)
+        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.rest_at({("pending", 0): (1, 2), ("pending", 1): (2, 1)})
+
+
+async def test_236_6_behind_the_guard_nothing_starts_and_cancels_go_through(world: World) -> None:
+    await world.create("guarded", {0: (1, 2), 1: (1, 2)}, held=True)
+    await world.start({("guarded", 0): (3, 2)})
+    await world.zk.create(paths.REASSIGN_CANCEL, b"")
+    assert await world.alter({("guarded", 1): (3, 2)}) == {("guarded", 1): PolicyViolation.code}
+    await world.submit({("guarded", 1): (3, 1)})
+    assert await world.alter({("guarded", 0): None}) == {("guarded", 0): 0}
+    await world.rest_at({("guarded", 0): (1, 2), ("guarded", 1): (1, 2)})
+    await world.zk.delete(paths.REASSIGN_CANCEL)
+    await eventually(lambda: world.has_begun(("guarded", 1)))
+    await world.release("guarded")
+    await world.gone(paths.REASSIGN_PARTITIONS)
+    await world.rest_at({("guarded", 1): (3, 1)})
+
+
+async def test_455_9_a_stock_broker_that_is_killed_while_it_copies_goes_on_when_it_is_back(world: World) -> None:
+    await world.create("broken", {0: (1, 2)}, held=True)
+    async with world.load("broken", 1) as load:
+        await world.start({("broken", 0): (3, 1)})
+        await world.stock.brokers[3].kill()
+        await world.zk.delete(paths.broker(3))  # what ZooKeeper does once its session has run out
+        before = load.acked
+        await eventually(lambda: load.acked > before + 20, within=60)
+        assert ("broken", 0) in await world.moving()
+        await world.stock.brokers[3].start()
+        await world.release("broken")
+        await world.rest_at({("broken", 0): (3, 1)})
+
+
+async def test_sv_3_what_moves_when_our_server_is_killed_is_carried_on_by_stock_and_by_the_next(world: World) -> None:
+    await world.create("inherited", {0: (1, 2), 1: (2, 1)}, held=True)
+    async with world.load("inherited", 2):
+        await world.start({("inherited", 0): (3, 2)})
+        await world.submit({("inherited", 1): (3, 1)})
+        await eventually(lambda: world.has_begun(("inherited", 1)))
+        await world.cluster.servers["a"].kill()
+        await eventually(world.stock_controls, within=60)
+        await world.serve("b")
+        assert await world.moving() == {("inherited", 0), ("inherited", 1)}
+        await world.release("inherited")
+        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.rest_at({("inherited", 0): (3, 2), ("inherited", 1): (3, 1)})
+
+
+async def test_455_9_a_stock_broker_takes_over_and_we_take_over_from_it(world: World) -> None:
+    await world.create("ended", {0: (1, 2)}, held=True)
+    await world.create("kept", {0: (2, 1)}, held=True)
+    async with world.load("ended", 1), world.load("kept", 1):
+        await world.start({("ended", 0): (3, 2), ("kept", 0): (3, 1)})
+        await world.cluster.servers["b"].stop()
+        await eventually(world.stock_controls, within=60)
+        await world.release("ended")
+
+        async def has_ended() -> bool:
+            written = await world.cluster.topic("ended")
+            return written["partitions"]["0"] == [3, 2] and not written["adding_replicas"]
+
+        await eventually(has_ended, within=90)
+        await world.serve("c")
+        assert await world.moving() == {("kept", 0)}
+        await world.release("kept")
+        await world.rest_at({("ended", 0): (3, 2), ("kept", 0): (3, 1)})
+    assert await world.moving() == set()

@@ -1,0 +1,132 @@
+"""Three stock brokers, real data, and our servers as their controllers."""
+
+import asyncio
+import json
+import re
+from collections.abc import Mapping, Sequence
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafka_reassign_rpc.client.cluster import BROKER, TOPIC, Resource, config_request
+from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.cluster import batch, batch_json
+from tests.faults.cluster import Cluster, address_of, ask, metadata
+from tests.stock.cluster import StockCluster
+from tests.waiting import eventually
+
+from .load import Load
+
+BROKERS = (1, 2, 3)
+PARTITION_BYTES = 500_000
+"""Of each partition before it moves: many fetches of the brokers' `replica.fetch.max.bytes`."""
+
+Name = tuple[str, int]
+Replicas = Sequence[int]
+
+
+async def controller(zk: ZooKeeper) -> int:
+    """Its id. Raises NoNode where there is none."""
+    return int(json.loads((await zk.get(paths.CONTROLLER))[0])["brokerid"])
+
+
+class World:
+    """What is done to the cluster, and what is seen of it. `server` is the one of ours that is the controller."""
+
+    def __init__(self, stock: StockCluster, cluster: Cluster) -> None:
+        self.stock = stock
+        self.cluster = cluster
+        self.zk = cluster.zk
+        self.server = "a"
+
+    async def serve(self, name: str) -> None:
+        """Our server of that name is the controller from then on, and all brokers know of it."""
+        await self.cluster.server(name)
+        await self.cluster.controlled_by(name, within=60)
+        self.server = name
+
+        async def is_known() -> bool:
+            shown = [await metadata(address_of(broker.address)) for broker in self.stock.brokers.values()]
+            return {answer.controller_id for answer in shown} == {1000}
+
+        await eventually(is_known, within=60)
+
+    async def hold(self) -> None:
+        """A rate of next to nothing on every broker, for what topics name as throttled."""
+        for broker in BROKERS:
+            await self._configure((BROKER, str(broker)), {FOLLOWER_RATE: "1"}, broker)
+            await self._learned(f"brokers/{broker}", FOLLOWER_RATE, broker)
+
+    async def create(self, topic: str, assignment: Mapping[int, Replicas], *, held: bool = False) -> None:
+        """A topic with data; `held`: new replicas get no further than their first fetches until it is released."""
+        await asyncio.to_thread(self._create, topic, list(assignment.values()))
+        if held:
+            newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
+            await self._configure((TOPIC, topic), {FOLLOWER_REPLICAS: ",".join(newcomers)})
+            for broker in BROKERS:
+                await self._learned(f"topics/{topic}", FOLLOWER_REPLICAS, broker)
+
+    def _create(self, topic: str, assignment: list[Replicas]) -> None:
+        admin = AdminClient({"bootstrap.servers": self.stock.bootstrap, "log_level": 0})
+        new = NewTopic(topic, num_partitions=len(assignment), replica_assignment=[list(one) for one in assignment])
+        admin.create_topics([new], operation_timeout=30)[topic].result(60)
+        # In small batches: a first fetch brings a whole batch, however large it is.
+        small = {"batch.size": 8_192, "linger.ms": 0, "acks": "all"}
+        producer = Producer({"bootstrap.servers": self.stock.bootstrap, "log_level": 0, **small})
+        for index in range(len(assignment)):
+            for _ in range(PARTITION_BYTES // 5_000):
+                producer.produce(topic, b"0 " + bytes(4_998), partition=index)
+        assert not producer.flush(60)
+
+    async def release(self, *topics: str) -> None:
+        for topic in topics:
+            await self._configure((TOPIC, topic), {FOLLOWER_REPLICAS: None})
+
+    async def _configure(self, resource: Resource, configs: Mapping[str, str | None], broker: int = 1) -> None:
+        address = address_of(self.stock.brokers[broker].address)
+        [result] = (await ask(address, config_request({resource: configs}), 1)).responses
+        assert not result.error_code, result.error_message
+
+    async def _learned(self, entity: str, config: str, broker: int) -> None:
+        """Until a broker says that it has taken over a config: it does so a moment after the answer."""
+        pattern = re.compile(rb"entityPath: %s with config: .*%s" % (entity.encode(), config.encode()))
+        await self.stock.brokers[broker].wait_for_line(pattern)
+
+    def load(self, topic: str, partitions: int) -> Load:
+        return Load(self.stock.bootstrap, topic, range(partitions))
+
+    async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
+        """Error codes."""
+        return await self.cluster.alter(self.server, targets)
+
+    async def start(self, targets: Mapping[Name, Replicas]) -> None:
+        """Moves that all are accepted."""
+        assert await self.alter(targets) == dict.fromkeys(targets, 0)
+
+    async def moving(self) -> set[Name]:
+        return await self.cluster.moving(self.server)
+
+    async def rest_at(self, targets: Mapping[Name, Replicas]) -> None:
+        await self.cluster.rests_at(targets, within=90)
+
+    async def stock_controls(self) -> bool:
+        return await controller(self.zk) in BROKERS
+
+    # The batch in ZooKeeper
+
+    async def submit(self, targets: Mapping[Name, Replicas]) -> None:
+        await self.zk.create(paths.REASSIGN_PARTITIONS, batch(targets))
+
+    async def has_begun(self, *names: Name) -> bool:
+        """Whether these entries of the batch have their original replicas, and move."""
+        found = await batch_json(self.zk) or {}
+        assert all("original_replicas" in found[name] for name in names), found
+        return set(names) <= await self.moving()
+
+    async def gone(self, path: str) -> None:
+        async def is_gone() -> bool:
+            return await self.zk.exists(path) is None
+
+        await eventually(is_gone, within=60)
