@@ -19,7 +19,8 @@ HELP = "write what a cluster looks like as Parquet"
 DESCRIPTION = """\
 Asks any Kafka cluster (this server, stock Kafka with ZooKeeper or KRaft), over the Kafka protocol, for its brokers,
 racks, partitions, replicas, leaders, sizes, configs and moves in flight, and writes them as a directory of Parquet
-files. Nothing in the cluster is changed.
+files; with --events also who moved what and what came of it, as this server has recorded it. Nothing in the cluster is
+changed.
 
 The directory is there when it is complete, and only then. A broker that does not answer is named, and the sizes that
 only it knows are null.
@@ -33,7 +34,12 @@ example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out sn
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_connection_arguments(parser)
-    parser.add_argument("--out", required=True, metavar="DIR", help="where to; it must not exist or be empty")
+    parser.add_argument("--out", metavar="DIR", help="where the snapshot goes; it must not exist or be empty")
+    parser.add_argument(
+        "--events",
+        metavar="DIR",
+        help="where the event logs of kafka-reassign-rpc servers go: what is new since the last time is added",
+    )
     parser.add_argument(
         "--rates-from",
         metavar="SNAPSHOT",
@@ -48,6 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     interval = None
+    if arguments.out is None and arguments.events is None:
+        raise UsageError("give --out, --events or both")
     if arguments.watch is not None:
         try:
             interval = whole(1)(arguments.watch)
@@ -61,24 +69,36 @@ def run(arguments: argparse.Namespace) -> int:
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     from kafka_reassign_rpc.pipeline import snapshot
 
-    out = Path(arguments.out)
-    if interval is None:
+    out = None if arguments.out is None else Path(arguments.out)
+    if interval is None and out is not None:
         snapshot.require_free(out)
     before = None if arguments.rates_from is None else Path(arguments.rates_from)
+    stop = threading.Event()
     with connected(arguments) as client:
         if interval is None:
-            print(_said(_one(client, out, arguments.bootstrap_server, before), out))  # noqa: T201
+            _all(client, arguments, out, before)
             return 0
-        stop = threading.Event()
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
         while not stop.is_set():
             began = time.monotonic()
-            to = out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
-            print(_said(_one(client, to, arguments.bootstrap_server, before), to), flush=True)  # noqa: T201
+            to = None if out is None else out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+            _all(client, arguments, to, before)
             before = to
             stop.wait(max(0.0, began + interval - time.monotonic()))
     return 0
+
+
+def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path | None, before: Path | None) -> None:
+    if out is not None:
+        _said(_one(client, out, arguments.bootstrap_server, before), out)
+    if arguments.events is not None:
+        from kafka_reassign_rpc.pipeline.eventlog import follow
+
+        followed = follow(client, Path(arguments.events))
+        for warning in followed.warnings:
+            say(f"warning: {warning}")
+        print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201
 
 
 def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "Exported":
@@ -96,9 +116,10 @@ def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | No
     return found
 
 
-def _said(found: "Exported", out: Path) -> str:
+def _said(found: "Exported", out: Path) -> None:
     moving = f", {found.moving} moving" if found.moving else ""
-    return (
+    print(  # noqa: T201
         f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "
-        f"{found.partitions} partitions{moving}, {found.replicas} replicas"
+        f"{found.partitions} partitions{moving}, {found.replicas} replicas",
+        flush=True,
     )

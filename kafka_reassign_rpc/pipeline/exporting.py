@@ -17,6 +17,7 @@ from kafka_reassign_rpc.client import KafkaError, Node, PartitionReassignment, R
 from kafka_reassign_rpc.client.cluster import BROKER, TOPIC
 from kafka_reassign_rpc.client.inventory import BrokerLogDirs, TopicInfo
 from kafka_reassign_rpc.pipeline.errors import JobFailed
+from kafka_reassign_rpc.pipeline.eventlog import NO_DIRS
 from kafka_reassign_rpc.pipeline.rates import Earlier
 from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
 
@@ -26,8 +27,6 @@ CONFIG_TOPICS = 500
 """Topics whose configs are asked for at once."""
 AT_ONCE = 8
 """Brokers that are asked side by side."""
-NO_DIRS = ("none",)
-"""What a kafka-reassign-rpc server shows as its log dirs: it stands among the nodes and holds no replicas."""
 
 Say = Callable[[str], None]
 Key = tuple[str, int, int]
@@ -153,6 +152,7 @@ class _Export:
         self._exported.topics += 1
         for index, partition in sorted(topic.partitions.items()):
             move = self._moving.get(TopicPartition(topic.name, index))
+            begun = move if move is not None and not move.is_waiting else None
             replicas = self._replicas(topic.name, index, partition.replicas)
             size = sizes.get((topic.name, index, partition.leader))
             if size is None:  # nobody leads, or its leader does not answer: what the others have is a good guess
@@ -167,8 +167,8 @@ class _Export:
                     replicas,
                     partition.leader,
                     partition.isr,
-                    () if move is None else move.adding_replicas,
-                    () if move is None else move.removing_replicas,
+                    () if begun is None else begun.adding_replicas,
+                    () if begun is None else begun.removing_replicas,
                     size,
                     rate,
                     None,

@@ -4,7 +4,7 @@ What a batch still needs is told by the cluster alone, so a submission can be ki
 
     the partition                                 it is
     at rest with the target                       done
-    on its way to the target                      moving
+    on its way to the target, or waiting for it   moving
     at rest with the expected replicas            not begun
     anything else, or gone                        in the way: nothing of the batch is submitted
 
@@ -61,7 +61,8 @@ def _judge(
     entry: Entry, topic: dict[int, PartitionInfo] | KafkaError | None, move: PartitionReassignment | None
 ) -> str:
     if move is not None:
-        return "moving" if move.target == entry.replicas else f"moves to {list(move.target)} already"
+        waits = move.is_waiting and set(move.target) == set(entry.replicas)
+        return "moving" if waits or move.target == entry.replicas else f"moves to {list(move.target)} already"
     if topic is None or isinstance(topic, KafkaError):
         return f"the topic cannot be seen: {topic.message if topic is not None else 'it is gone'}"
     if entry.partition not in topic:
