@@ -30,6 +30,15 @@ def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool 
     )
 
 
+def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--master", default="local[*]", metavar="URL", help="where Spark runs (default: %(default)s, this machine)"
+    )
+    parser.add_argument(
+        "--driver-memory", default="2g", metavar="SIZE", help="of the Java process here (default: %(default)s)"
+    )
+
+
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
     """The client that the connection arguments ask for. Raises UsageError, Unreachable."""

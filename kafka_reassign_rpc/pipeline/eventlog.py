@@ -3,8 +3,8 @@
     events-1000-000-000000000000-000000000041.parquet    server 1000, its log as begun first, events 0 to 41
 
 The names are the state: what comes next is what follows the last file. A file is there whole or not at all, so an
-export that is killed repeats nothing and misses nothing. A log that the server has begun anew (its directory was removed) has
-the next number in its files' names; it is known by the last event not being the one that was there.
+export that is killed repeats nothing and misses nothing. A log that the server has begun anew has the next
+number in its files' names; it is known by the last event not being the one that was there.
 """
 
 from collections.abc import Iterator, Mapping, Set

@@ -38,9 +38,9 @@ _LOCAL_SETTINGS = {
 
 @contextmanager
 def session(
-    name: str, *, master: str = LOCAL, memory: str = "2g", settings: Mapping[str, str] | None = None
+    name: str, *, master: str = LOCAL, memory: str = "2g", settings: Mapping[str, str] | None = None, java: str = ""
 ) -> Iterator[SparkSession]:
-    """A session that no other one of this process shares; `memory` is the driver's heap.
+    """A session that no other one of this process shares; `memory` is the driver's heap, `java` are options of its JVM.
 
     Raises JobFailed where Java or the master cannot be had.
     """
@@ -52,7 +52,7 @@ def session(
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
             "spark.local.dir": f"{scratch}/local",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData {java}",
             **_SETTINGS,
             **(_LOCAL_SETTINGS if master.startswith("local") else {}),
             **(settings or {}),

@@ -14,8 +14,16 @@ from tests.processes import exists
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    settings = {"spark.sql.shuffle.partitions": "2", "spark.default.parallelism": "2"}
-    with session("tests", master="local[2]", memory="768m", settings=settings) as started:
+    # Tables are tiny here: what takes time is compiling, of Java and of what Spark generates, not running.
+    settings = {
+        "spark.sql.shuffle.partitions": "1",
+        "spark.default.parallelism": "2",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+    with session("tests", master="local[2]", memory="768m", settings=settings, java=java) as started:
         jvm = started.sparkContext._gateway.proc.pid
         yield started
     assert not exists(jvm)

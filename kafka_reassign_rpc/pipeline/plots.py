@@ -1,0 +1,148 @@
+"""Plots as SVG, the same for the same input: no clock, no random ids, no fonts but the reader's."""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+BEFORE, AFTER, TARGET = "#b4bfcc", "#0f766e", "#d97706"
+SERIES = ("#0f766e", "#d97706", "#4f46e5", "#be185d", "#0284c7", "#65a30d")
+_INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
+_NAMED = 45
+"""More bars than this get no name each."""
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "kafka-reassign-rpc",
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9,
+    "text.color": _INK,
+    "axes.edgecolor": _LINE,
+    "axes.labelcolor": _SOFT,
+    "axes.titlesize": 10.5,
+    "axes.titleweight": "bold",
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.grid.axis": "y",
+    "grid.color": _LINE,
+    "xtick.color": _SOFT,
+    "ytick.color": _SOFT,
+    "legend.frameon": False,
+}
+_FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
+
+Format = Callable[[float], str]
+
+
+class Bars(NamedTuple):
+    """Values of one measure for each name, before and after (or once), and what each should be."""
+
+    title: str
+    before: Sequence[float] | None
+    after: Sequence[float]
+    target: Sequence[float] | None
+    shown: Format
+
+
+def bars(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
+    """One panel above the other, with the same names below."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(10, 2.3 * len(panels) + 0.4), layout="constrained")
+        axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
+        places = range(len(names))
+        for axis, panel in zip(axes, panels, strict=True):
+            _bars(axis, places, panel)
+        _names(axes[-1], names, label)
+        axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.2)
+        return _svg(figure)
+
+
+def _bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
+    width = 0.8 if panel.before is None else 0.4
+    shift = 0.0 if panel.before is None else width / 2
+    if panel.before is not None:
+        axis.bar([place - shift for place in places], panel.before, width, color=BEFORE, label="before")
+    after = "now" if panel.before is None else "after"
+    axis.bar([place + shift for place in places], panel.after, width, color=AFTER, label=after)
+    if panel.target is not None:
+        for place, target in zip(places, panel.target, strict=True):
+            axis.plot(
+                [place - 0.45, place + 0.45], [target, target], color=TARGET, linewidth=1.3,
+                label="fair share" if place == 0 else None,
+            )  # fmt: skip
+    axis.set_title(panel.title)
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.shown(value)))
+    axis.yaxis.set_major_locator(MaxNLocator(4))
+    axis.tick_params(length=0)
+    axis.margins(x=0.01)
+
+
+def _names(axis: Any, names: Sequence[str], label: str) -> None:
+    step = -(-len(names) // _NAMED)
+    shown = range(0, len(names), max(1, step))
+    axis.set_xticks(list(shown), [names[place] for place in shown])
+    axis.set_xlabel(label)
+
+
+def spans(starts: Sequence[float], lengths: Sequence[float], title: str, label: str, shown: Format) -> str:
+    """What follows what: one line for each, from the top; `shown` writes times."""
+    with mpl.rc_context({**_STYLE, "axes.grid.axis": "x"}):
+        height = max(1.6, min(6.0, 0.9 + 0.16 * len(starts)))
+        figure = Figure(figsize=(10, height), layout="constrained")
+        axis = figure.subplots()
+        least = 0.002 * max((start + length for start, length in zip(starts, lengths, strict=True)), default=1.0)
+        axis.barh(
+            range(1, len(starts) + 1), [max(length, least) for length in lengths], 0.7, left=list(starts), color=AFTER
+        )
+        axis.set_ylim(len(starts) + 0.6, 0.4)
+        axis.yaxis.set_major_locator(MaxNLocator(12, integer=True))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
+        axis.set_title(title)
+        axis.set_ylabel(label)
+        axis.tick_params(length=0)
+        return _svg(figure)
+
+
+class Line(NamedTuple):
+    """A series over time."""
+
+    name: str
+    values: Sequence[float]
+
+
+def lines(
+    times: Sequence[float], series: Sequence[Line], title: str, shown: Format, when: Format, *, steps: bool = False
+) -> str:
+    """Series over the same times; `when` writes a time."""
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(10, 2.8), layout="constrained")
+        axis = figure.subplots()
+        for colour, line in zip(SERIES, series, strict=False):
+            style = {"drawstyle": "steps-post"} if steps else {"marker": "o", "markersize": 3}
+            axis.plot(times, line.values, color=colour, linewidth=1.6, label=line.name, **style)
+        axis.set_title(title)
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: when(value)))
+        axis.xaxis.set_major_locator(MaxNLocator(6))
+        axis.tick_params(length=0)
+        if len(series) > 1:
+            axis.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(series), borderaxespad=0.2)
+        return _svg(figure)
+
+
+def _svg(figure: Figure) -> str:
+    out = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(out, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"font: ([^;'\"]*?)'DejaVu Sans'[^;\"]*", rf"font: \1{_FONTS.replace(chr(34), chr(39))}", text)
+    return text.strip()

@@ -1,0 +1,171 @@
+"""Audits of snapshots whose answers are known."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_reassign_rpc.pipeline import auditing, eventlog, report_over_time, results, tables
+from kafka_reassign_rpc.pipeline.errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from tests.pipeline.test_export import run
+
+RACKS = {1: "a", 2: "a", 3: "b", 4: None}
+MINUTE = 60_000
+
+Partitions = Sequence[tuple[str, int, list[int], list[int]]]
+"""Topic, partition, replicas, ISR; whoever is first in the ISR leads."""
+
+FIRST: Partitions = [("t", 0, [1, 3], [1, 3]), ("t", 1, [3, 1], [3, 1]), ("u", 0, [2, 3], [2, 3])]
+SECOND: Partitions = [("t", 0, [1, 2, 3], [1, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 3], [2])]
+THIRD: Partitions = [("t", 0, [1, 2, 3], [1, 2, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 4], [2])]
+
+
+def snap(path: Path, at: int, partitions: Partitions, cluster: str = "c1", moving: tuple[int, ...] = ()) -> Path:
+    """Every replica has ten bytes; that of partition u-0 on broker 2 has 100, on any other nobody knows."""
+    with SnapshotWriter(path) as writer:
+        writer.brokers.extend((b, rack, "h", 1, None, None, b != 4) for b, rack in RACKS.items())
+        for topic, index, replicas, isr in partitions:
+            size = None if topic == "u" else 10
+            adding = [broker for broker in moving if broker in replicas]
+            writer.partitions.add((topic, index, replicas, isr[0], isr, adding, [], size, None, None))
+            writer.replicas.extend((topic, index, b, 10, "/d", False) for b in replicas if topic == "t")
+            if topic == "u":
+                writer.replicas.add((topic, index, 2, 100, "/d", False))
+                writer.replicas.add((topic, index, 2, 7, "/e", True))
+        writer.finish(Meta(cluster, at))
+    return path
+
+
+def event(seq: int, name: str, at: int, **more: Any) -> dict[str, Any]:
+    return {"at": at, "event": name, "epoch": 1, "server": 1000, "seq": seq, **more}
+
+
+def put_events(directory: Path, events: Sequence[dict[str, Any]]) -> Path:
+    directory.mkdir(exist_ok=True)
+    first, last = events[0]["seq"], events[-1]["seq"]
+    with tables.TableWriter(directory / f"events-1000-000-{first:012d}-{last:012d}.parquet", eventlog.EVENTS) as writer:
+        writer.extend(map(eventlog.row, events))
+    return directory
+
+
+@pytest.fixture
+def taken(tmp_path: Path) -> Path:
+    for number, partitions in enumerate((FIRST, SECOND, THIRD), 1):
+        snap(tmp_path / "snaps" / f"s{number}", number * MINUTE, partitions)
+    (tmp_path / "snaps" / ".s4.77").mkdir()
+    return tmp_path / "snaps"
+
+
+def dicts(frame: DataFrame) -> list[dict[str, Any]]:
+    return [row.asDict() for row in frame.collect()]
+
+
+def test_dp_5_an_audit_finds_what_is_known_to_be_there(taken: Path, tmp_path: Path, spark: SparkSession) -> None:
+    grown = {"topic": "t", "partition": 0, "who": "User:eve", "route": "rpc", "original": [1, 3], "target": [1, 2, 3]}
+    events = put_events(tmp_path / "events", [
+        event(0, "move.started", 10, **grown | {"who": "User:early"}),
+        event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
+        event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
+    ])  # fmt: skip
+    frames = auditing.audit(spark, auditing.find(taken), events)
+    shown = {name: results.show(frame) for name, frame in frames.items()}
+    found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
+
+    last = [row for row in found["brokers"] if row["at"] == 3 * MINUTE]
+    assert [(r["broker"], r["bytes"], r["replicas"], r["leaders"], r["unknown"], r["live"]) for r in last] == [
+        (1, 20, 2, 2, 0, True),
+        (2, 120, 3, 1, 0, True),
+        (3, 10, 1, 0, 0, True),
+        (4, 0, 1, 0, 1, False),
+    ]
+    spread = {(row["at"], row["measure"]): row for row in found["spread"]}
+    replicas = spread[3 * MINUTE, "replicas"]
+    assert (replicas["brokers"], replicas["least"], replicas["most"], replicas["mean"]) == (3, 1, 3, 2)
+    assert (replicas["worst"], replicas["fullest"]) == (1.5, 2)
+    assert replicas["deviation"] == pytest.approx((2 / 3) ** 0.5 / 2)
+    assert spread[MINUTE, "leaders"]["worst"] == 1.0
+    [drift] = found["drift"]
+    assert (drift["topic"], drift["partition"], drift["before"], drift["after"]) == ("t", 0, 2, 3)
+    assert (drift["seen_before"], drift["seen"]) == (MINUTE, 2 * MINUTE)
+    assert (drift["when"], drift["who"], drift["route"]) == (MINUTE + 5, "User:eve", "rpc")
+    assert list(shown["mixed"].rows) == [("t", 2, 3, 2)]
+    [violation] = found["rack_violations"]
+    assert (violation["topic"], violation["partition"], violation["racks"]) == ("t", 1, ["a", "a"])
+    assert (violation["on_racks"], violation["possible"]) == (1, 2)
+    behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
+    assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
+    page = report_over_time.audit(auditing.find(taken), frames, shown)
+    assert page.count("<svg") == 2
+    assert "User:eve" in page
+    assert "http" not in page.replace("http://www.w3.org/", "")
+
+    without = auditing.audit(spark, auditing.find(taken), None)
+    assert [(row["when"], row["who"]) for row in dicts(without["drift"])] == [(None, None)]
+
+
+def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
+    snap(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
+    frames = auditing.audit(spark, auditing.find(tmp_path / "s"), None)
+    assert frames["under_replicated"].count() == 0
+
+
+def test_dp_5_what_is_no_directory_of_snapshots_of_one_cluster_is_named(taken: Path, tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nowhere: no such directory"):
+        auditing.find(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BadInput, match="empty: no snapshots there"):
+        auditing.find(tmp_path / "empty")
+    half = taken / "half"
+    (half / "partitions").mkdir(parents=True)
+    with pytest.raises(BadInput, match="half: no snapshot"):
+        auditing.find(taken)
+    (half / "partitions").rmdir()
+    snap(taken / "same", MINUTE, FIRST)
+    with pytest.raises(BadInput, match="s1 and same were taken at the same time"):
+        auditing.find(taken)
+    snap(taken / "other", 99, FIRST, cluster="c2")
+    code, out, err = run("audit", "--snapshots", str(taken))
+    assert (code, out) == (2, "")
+    assert err == (f"kafka-reassign-rpc audit: {taken}: snapshots of different clusters: other is of c2, s1 of c1\n")
+    part = taken / "other" / "partitions" / "part-00000.parquet"
+    part.write_bytes(part.read_bytes()[:-9])
+    code, out, err = run("audit", "--snapshots", str(taken))
+    assert (code, out) == (2, "")
+    assert "other/partitions/part-00000.parquet: not a readable Parquet file" in err
+
+
+def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> None:
+    shown = results.show(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
+    assert results.text("things", shown, empty="none") == [
+        "things (5):",
+        "  AT                   SHARE  IDS",
+        "  1970-01-01 00:00:00  0      0",
+        "  1970-01-01 00:00:00  0.333  1",
+        "  … and 3 more",
+    ]
+    assert results.text("things", shown._replace(total=0), empty="none") == ["things: none"]
+    assert results.document(shown)["total"] == 5
+
+
+def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:
+    for count in (1, 2):
+        with results.ResultWriter(tmp_path / "out") as writer:
+            assert writer.tables({"t": spark.range(count).toDF("n")})["t"].count() == count
+            writer.page("report.html", f"page {count}")
+        assert spark.read.parquet(str(tmp_path / "out" / "t.parquet")).count() == count
+        assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"
+
+    def fail() -> None:
+        with results.ResultWriter(tmp_path / "out") as writer:
+            writer.page("report.html", "half")
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]
+    assert (tmp_path / "out" / "report.html").read_text() == "page 2"
+    with pytest.raises(BadInput, match="is there already"):
+        results.require_free(tmp_path / "out")
