@@ -58,12 +58,16 @@ class BrokerChannels:
         return new
 
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
-        """Mark what a partition's replicas have to be told, and who has to stop. (See `metadata` for the rest.)"""
-        if before is None or before.leader_epoch != after.leader_epoch:
+        """Mark what a partition's replicas have to be told, and who has to stop. (See `metadata` for the rest.)
+
+        A replica that was retired before may have stopped, and been added and dropped again in the same round.
+        """
+        news = before is None or before.leader_epoch != after.leader_epoch
+        if news:
             for replica in after.replicas:
                 self.leader_and_isr(replica, topic, index, is_new=before is None or replica not in before.replicas)
         for replica in after.retired:
-            if before is None or replica not in before.retired:
+            if news or before is None or replica not in before.retired:
                 self.retire(replica, topic, index, after)
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int, *, is_new: bool = False) -> None:

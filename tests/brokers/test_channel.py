@@ -6,7 +6,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from kafka_reassign_rpc.brokers import BrokerChannels
 from kafka_reassign_rpc.brokers import channel as channel_module
 from kafka_reassign_rpc.brokers.channel import BrokerChannel
 from kafka_reassign_rpc.brokers.outbox import Stop
@@ -239,3 +241,15 @@ async def test_sv_4_a_closed_channel_tells_nothing_more() -> None:
         channel.outbox.live_brokers_changed()
         channel.wake()
         assert broker.told == []
+
+
+def test_455_5_a_replica_that_is_dropped_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirmed, added and dropped in one round, it stands as it stood before the round, but for the epoch."""
+    channels = BrokerChannels(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    stopped: list[tuple[int, int]] = []
+    monkeypatch.setattr(channels, "retire", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch)))
+    before = replace(standing(1, 2, epoch=7), retired=(3,))
+    channels.partition_changed("t", 0, before, replace(before, isr=(1,)))
+    assert stopped == [], "nothing has happened to it"
+    channels.partition_changed("t", 0, before, replace(before, leader_epoch=9))
+    assert stopped == [(3, 9)]

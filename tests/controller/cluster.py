@@ -36,6 +36,7 @@ from tests.waiting import eventually
 BROKERS = (1, 2, 3, 4, 5)
 SIZE = 2_000_000
 BANDWIDTH = 40_000_000
+REPLICA_LAG_MS = 3_000
 THROTTLED = "follower.replication.throttled.replicas"
 RATE = "follower.replication.throttled.rate"
 LISTENERS = (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),)
@@ -55,6 +56,7 @@ class Cluster:
         sampling: Sampling = SAMPLING,
         *,
         metrics: bool = False,
+        replica_lag_ms: int = REPLICA_LAG_MS,
     ) -> None:
         self.connect = connect
         self.zk = zk
@@ -64,6 +66,7 @@ class Cluster:
         self._event_log = event_log
         self._sampling = sampling
         self._metrics = metrics
+        self._replica_lag_ms = replica_lag_ms
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
@@ -103,7 +106,10 @@ class Cluster:
     async def start_broker(self, broker: int) -> None:
         stack = self._brokers[broker] = AsyncExitStack()
         config = FleetConfig(
-            zookeeper_connect=self.connect, broker_ids=(broker,), bandwidth=BANDWIDTH, replica_lag_time_max_ms=3_000
+            zookeeper_connect=self.connect,
+            broker_ids=(broker,),
+            bandwidth=BANDWIDTH,
+            replica_lag_time_max_ms=self._replica_lag_ms,
         )
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 
@@ -340,10 +346,11 @@ async def cluster(
     event_log: Path | None = None,
     sampling: Sampling = SAMPLING,
     metrics: bool = False,
+    replica_lag_ms: int = REPLICA_LAG_MS,
 ) -> AsyncIterator[Cluster]:
     """The server is controller and all brokers are registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, rules, event_log, sampling, metrics=metrics)
+        made = Cluster(connect, zk, rules, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})
