@@ -18,6 +18,7 @@ from kafka_reassign_rpc.reassign import (
     generating,
     listing,
     queueing,
+    recounting,
     switching,
     usage,
     verifying,
@@ -43,6 +44,7 @@ ACTIONS: dict[str, Callable[[Session], int | None]] = {
     "enable": switching.enable,
     "describe": describing.run,
     "watch": watching.run,
+    "events": recounting.run,
 }
 """What each action does; it may return an exit code."""
 

@@ -87,6 +87,13 @@ OPTIONS: tuple[Option, ...] = (
         "time left. After --execute and --execute-queue as well.",
         ours=True,
     ),
+    Option(
+        "events",
+        "Show what the controller has decided and what became of it, oldest first. Needs a kafka-reassign-rpc "
+        "server as the controller.",
+        ours=True,
+    ),
+    Option("follow", "With --events: go on with what happens from then on, also after a failover.", ours=True),
     Option("completion", "Print a script that completes the options of this command.", "bash|zsh", ours=True),
     Option(
         "bootstrap-server", "REQUIRED: the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"

@@ -40,6 +40,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "list": (),
     "describe": (),
     "watch": ("reassignment-json-file",),
+    "events": ("follow",),
 }
 ACTIONS = (
     "generate",
@@ -54,6 +55,7 @@ ACTIONS = (
     "enable",
     "describe",
     "watch",
+    "events",
 )
 _WATCHED = ("execute", "execute-queue")
 

@@ -129,6 +129,22 @@ async def test_236_6_new_moves_are_switched_off_and_on_and_the_znode_is_told_of(
     assert (await command("--execute", "--reassignment-json-file", plan)).code == 0
 
 
+async def test_sv_7_events_are_told_in_lines_and_as_documents(command: Command, ours: Ours, files: Files) -> None:
+    await ours.create_topic("told", {0: [1, 2]}, held=True)
+    await command("--execute", "--reassignment-json-file", files.plan("told", (0, [3, 4])))
+
+    async def is_told() -> bool:  # recorded a moment after the answer
+        output = await command("--events")
+        assert (output.code, output.err) == (0, "")
+        return any(" move.started told-0 " in line and "target=[3,4]" in line for line in output.lines)
+
+    await eventually(is_told)
+    documents = [json.loads(line) for line in (await command("--events", "--json")).lines]
+    assert {("move.started", "told")} <= {(one["event"], one.get("topic")) for one in documents}
+    refused = await command("--list", "--follow")
+    assert 'Option "[follow]" can\'t be used with action "[list]"' in refused.err
+
+
 @pytest.mark.parametrize(
     ("move", "target", "word", "text"),
     [
