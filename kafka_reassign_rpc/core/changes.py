@@ -158,5 +158,7 @@ class View:
 
     def _note(self, change: PartitionChange) -> None:
         before = self.get(change.topic, change.partition)
-        if before is not None and reassigned(before, change.value):
+        if before is None or not reassigned(before, change.value):
+            return
+        if before.move is not None or not before.is_moving:  # without a record its end is done once more (takeover)
             self.said.append(Decided(change.topic, change.partition, before, change.value, self.by))

@@ -114,13 +114,25 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
         elif one.event == "entry.refused" and not _looked_at_again(cluster, one):
             yield one
     for (topic, index), ones in decided.items():
-        first, last, standing = ones[0].before, ones[-1].after, cluster.get(topic, index)
-        if standing is None or reassigned(standing, last):
-            continue
-        if reassigned(first, last) or standing.leader_epoch >= last.leader_epoch:
+        standing = cluster.get(topic, index)
+        if standing is not None and _durable(ones[0].before, ones[-1].after, standing):
             for one in ones:
                 move = one.after.move and standing.move
                 yield one if move is None else one._replace(after=replace(one.after, move=move))
+
+
+def _durable(first: Partition, last: Partition, standing: Partition) -> bool:
+    """Whether what was to stand after `first` stands. A move's end goes into ZooKeeper with the end of its record."""
+    if first.move is not None and last.move is None:
+        return standing.move is None
+    written = _written(last)
+    return _written(standing) == written and (written != _written(first) or standing.leader_epoch >= last.leader_epoch)
+
+
+def _written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """As the topic znode has it: retired replicas are read again as removing ones."""
+    retired = partition.retired
+    return (*partition.replicas, *retired), partition.adding, (*partition.removing, *retired)
 
 
 def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
@@ -140,7 +152,7 @@ def _of_move(one: Decided, durable: Mapping[tuple[str, int], Move]) -> Iterator[
     route = None if move is None else move.route
     if move is not None and move.id < 0:
         move = durable.get((topic, partition))
-    original = cancel(before).replicas
+    original = cancel(before).replicas if before.move is None else before.move.original
 
     def event(name: str, who: str, target: tuple[int, ...]) -> Event:
         return Event(

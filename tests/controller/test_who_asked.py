@@ -1,13 +1,17 @@
 """The event log of a real server: every decision stands in it once, in order, with who has asked for it."""
 
-from collections.abc import AsyncIterator
+import asyncio
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
 import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.errors import Unknown
+from kafka_reassign_rpc.zookeeper.ops import Op, Result
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.controller.cluster import BROKERS, Cluster, cluster
-from tests.controller.rig import put_topic
+from tests.controller.rig import MortalZooKeeper, office, put_topic, register
 from tests.waiting import eventually
 
 CLIENT = "User:ANONYMOUS as test from 127.0.0.1"
@@ -149,3 +153,46 @@ async def test_sv_7_what_was_wrong_with_a_batch_before_anybody_was_controller_is
     (problem,) = [event for event in await world.events() if event["event"] == "entry.refused"]
     assert problem["who"] == BATCH
     assert "entry 0" in problem["reason"]
+
+
+def lose_the_next_answer(zk: MortalZooKeeper) -> None:
+    """The next transaction is carried out, and nobody is told."""
+    really = zk.submit_multi
+
+    def submit(ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
+        zk.submit_multi = really  # type: ignore[method-assign]
+        told: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+        really(ops, session).add_done_callback(lambda _: told.set_exception(Unknown("the answer was lost")))
+        return told
+
+    zk.submit_multi = submit  # type: ignore[method-assign]
+
+
+async def test_sv_7_what_was_done_by_a_commit_whose_outcome_nobody_knew_is_recorded_once(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    async with office(zk_connect) as controller:
+
+        def recorded() -> list[tuple[str, int | None]]:
+            found = [(event.event, event.partition) for event in controller.events if event.topic == "t"]
+            controller.events.clear()
+            return found
+
+        controller.events.clear()
+        lose_the_next_answer(controller.zk)
+        assert await controller.alter({("t", 0): (3, 4), ("t", 1): (3, 4)}) == {("t", 0): None, ("t", 1): None}
+        move = controller.partition("t").move
+        assert move is not None
+        assert [event.id for event in controller.events if event.partition == 0] == [move.id]
+        assert recorded() == [("move.started", 0), ("move.started", 1)]
+
+        lose_the_next_answer(controller.zk)
+        assert await controller.alter({("t", 0): None}) == {("t", 0): None}
+        assert recorded() == [("move.cancelled", 0)]
+
+        lose_the_next_answer(controller.zk)
+        await controller.caught_up(("t", 1))
+        assert recorded() == [("move.completed", 1)]
+        assert not controller.partition("t", 1).is_moving

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, KafkaError,
 from kafka_reassign_rpc.core.history import Decided, Event, News, Refusals, events_of, kept
 from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartition
 from kafka_reassign_rpc.core.replay import Applied, Durable, put_partition, replay
+from kafka_reassign_rpc.core.takeover import take_over
 from tests.core.build import TOPIC, broker, cluster, moving, standing, view
 
 ALICE = "User:alice as admin-1 from 10.0.0.7"
@@ -122,13 +123,32 @@ def test_sv_7_of_a_lost_commit_only_what_stands_is_reported() -> None:
 
     decide(here, None)
     assert list(kept(here.said, durable)) == [], "half of a round: the cancel is decided again"
-    assert list(kept(here.said, unchanged)) == [], "nothing is there of it, or all of it: the leader epoch tells"
-    put_partition(unchanged, unchanged.topics[TOPIC], 0, standing(1, 2, epoch=7))
+    assert list(kept(here.said, unchanged)) == [], "nothing is there of it"
+    put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(standing(1, 2, epoch=7), retired=(3,)))
     assert seen(list(events_of(kept(here.said, unchanged), []))) == [
         ("move.started", ALICE, None),
         ("move.cancelled", ALICE, None),
     ]
     assert list(kept(here.said, Cluster())) == [], "the topic is gone"
+
+
+def test_sv_7_the_end_of_a_move_whose_commit_was_lost_is_known_by_its_record() -> None:
+    standing_now = moving((1, 2), (3, 2))
+    here = view(standing_now)
+    decide(here, None)
+    assert list(kept(here.said, cluster(standing_now))) == []
+    as_read = replace(standing_now, replicas=(1, 2, 3), adding=(), removing=(3,), move=None, leader_epoch=7)
+    assert seen(list(events_of(kept(here.said, cluster(as_read)), []))) == [("move.cancelled", ALICE, 400)]
+
+
+def test_sv_7_an_end_that_a_takeover_repeats_is_not_said_again() -> None:
+    here = view(moving((1, 2), (3, 2), isr=(3, 2), recorded=False))
+    for change in take_over(here, TOPIC, 0):
+        here.add(change)
+    after = here.get(TOPIC, 0)
+    assert after is not None
+    assert not after.is_moving
+    assert here.said == []
 
 
 def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -> None:
