@@ -8,8 +8,9 @@
 
 A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
 from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
-us finds what stood before. At the begin of a term everything remembered is looked at: what its leases do not need any
-more goes.
+us finds what stood before. Where both are too long for one transaction, what is remembered covers both configs, the one
+before and the one after, until the latter stands. At the begin of a term everything remembered is looked at: what its
+leases do not need any more goes.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import Record
-from kafka_reassign_rpc.controller.store import OutOfDate, Store, TopicTooLarge
+from kafka_reassign_rpc.controller.store import MAX_STEP_BYTES, OutOfDate, Store, TopicTooLarge
 from kafka_reassign_rpc.core import leased_configs, replay
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.history import CONTROLLER, Event
@@ -59,7 +60,7 @@ class Group(NamedTuple):
     """The writes for one entity, and the configs that stand then. `kept`: only for moves without a lease."""
 
     entity: Entity
-    writes: list[Op]
+    transactions: list[list[Op]]
     configs: dict[str, str]
     kept: bool
     news: Iterable[Event]
@@ -200,12 +201,22 @@ class Throttler:
         """
         for left in reversed(range(RACES)):
             groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
-            sizes = [sum(map(size_of, group.writes)) for group in groups]
-            for group, size in zip(groups, sizes, strict=True):
-                if limited and group.entity.kind == TOPICS and size > MAX_MULTI_BYTES:
-                    raise ThrottleTooLarge(group.entity.name, size)
+            written = 0
+            for group in groups:
+                sizes = [sum(map(size_of, writes)) for writes in group.transactions]
+                if limited and group.entity.kind == TOPICS and max(sizes, default=0) > MAX_STEP_BYTES:
+                    raise ThrottleTooLarge(group.entity.name, max(sizes))
+                written += sum(sizes)
             try:
-                await self._store.write_together(group.writes for group in groups if group.writes)
+                await self._store.write_together(
+                    transaction
+                    for group in groups
+                    if len(group.transactions) == 1
+                    for transaction in group.transactions
+                )
+                for group in groups:
+                    for transaction in group.transactions if len(group.transactions) > 1 else ():
+                        await self._store.write_together([transaction])
             except OutOfDate:
                 if not left:
                     raise
@@ -220,7 +231,7 @@ class Throttler:
         news = list(chain.from_iterable(group.news for group in groups))
         if news:
             self._record(news)
-        return sum(sizes)
+        return written
 
     def _adopt(self, group: Group) -> None:
         """What is durable now, as the cluster's configs have it."""
@@ -306,16 +317,13 @@ class Throttler:
             kept = lease == NO_RATE and bool(after.memory)
             news = _news(broker, configs, known, after)
         writes: list[Op] = []
-        if after.memory and (memory is None or after.memory != known):
-            data = encode_memory(after.memory)
-            writes.append(Create(of_memory, data) if memory is None else SetData(of_memory, data, memory[1].version))
-        elif memory is not None and not after.memory:
-            writes.append(Delete(of_memory, memory[1].version))
         if after.configs != configs:
             data = znodes.encode_config(after.configs)
-            writes.append(Create(path, data) if read is None else SetData(path, data, read[1].version))
-            writes.append(announcement(entity_path(*entity)))
-        return Group(entity, writes, after.configs, kept, news)
+            write = Create(path, data) if read is None else SetData(path, data, read[1].version)
+            writes = [write, announcement(entity_path(*entity))]
+        version = None if memory is None else memory[1].version
+        transactions = _transactions(of_memory, version, known, after.memory, writes)
+        return Group(entity, transactions, after.configs, kept, news)
 
     def _lease(self, broker: int) -> int:
         rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
@@ -350,6 +358,35 @@ def _remembered(read: Read, path: str, kind: type[Memory]) -> Memory:
     return kind()
 
 
+def _transactions(
+    path: str,
+    version: int | None,
+    known: TopicMemory | BrokerMemory,
+    after: TopicMemory | BrokerMemory,
+    of_config: list[Op],
+) -> list[list[Op]]:
+    """`path`, `version`: of the znode of what is remembered; None where there is none."""
+    transactions = [[*_memory_writes(path, version, known, after), *of_config]]
+    too_long = sum(map(size_of, transactions[0])) > MAX_MULTI_BYTES
+    if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
+        between = known.with_all_of(after)
+        first = _memory_writes(path, version, known, between)
+        if first:
+            version = 0 if version is None else version + 1
+        transactions = [first, of_config, _memory_writes(path, version, between, after)]
+    return [transaction for transaction in transactions if transaction]
+
+
+def _memory_writes(
+    path: str, version: int | None, known: TopicMemory | BrokerMemory, after: TopicMemory | BrokerMemory
+) -> list[Op]:
+    if version is None:
+        return [Create(path, encode_memory(after))] if after else []
+    if not after:
+        return [Delete(path, version)]
+    return [SetData(path, encode_memory(after), version)] if after != known else []
+
+
 def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
     before, now = standing.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
@@ -366,11 +403,11 @@ def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_con
 
 
 class ThrottleTooLarge(TopicTooLarge):
-    """A topic's lists of throttled replicas would not fit into one transaction."""
+    """A topic's lists of throttled replicas would not fit into one ZooKeeper packet."""
 
     def __init__(self, topic: str, size: int) -> None:
         super().__init__(topic, size)
         self.args = (
             f"The lists of throttled replicas of topic {topic!r} would take {size} bytes, more than the"
-            f" {MAX_MULTI_BYTES} that one transaction should: move fewer of its partitions at a time.",
+            f" {MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its partitions at a time.",
         )

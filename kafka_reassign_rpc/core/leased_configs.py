@@ -55,6 +55,17 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         return self != TopicMemory()
 
+    def with_all_of(self, other: "TopicMemory") -> "TopicMemory":
+        """What is to be remembered while it is not known which of the two fits what stands."""
+        return TopicMemory(_both(self.leader, other.leader), _both(self.follower, other.follower))
+
+
+def _both(one: ListMemory | None, other: ListMemory | None) -> ListMemory | None:
+    if one is None or other is None:
+        return one or other
+    known = set(one.ours.split(","))
+    return ListMemory(",".join([one.ours, *(e for e in other.ours.split(",") if e not in known)]), one.before)
+
 
 class BrokerMemory(msgspec.Struct, frozen=True, omit_defaults=True):
     leader: RateMemory | None = None
@@ -93,9 +104,8 @@ def _list_after(
         return None
     if memory is None and not wanted:
         return None
-    ours = set() if memory is None else set(memory.ours.split(","))
-    theirs = {entry: None for entry in _entries(standing) if entry not in ours}
-    added = [entry for entry in wanted if entry not in theirs]
+    theirs = _theirs(standing, memory)
+    added = [entry for entry in wanted if entry not in theirs] if theirs else wanted
     before = standing if memory is None else memory.before
     if added:
         _put(configs, name, ",".join([*theirs, *added]))
@@ -104,8 +114,24 @@ def _list_after(
     return None
 
 
+def _theirs(standing: str | None, memory: ListMemory | None) -> dict[str, None]:
+    """Entries that are not ours. Where ours stand as we wrote them, they are not looked at one by one."""
+    if memory is None or not standing:
+        return _entries(standing)
+    if standing == memory.ours:
+        return {}
+    if standing.endswith(f",{memory.ours}"):
+        return _entries(standing[: -len(memory.ours) - 1])
+    ours = set(memory.ours.split(","))
+    return {entry: None for entry in _entries(standing) if entry not in ours}
+
+
 def _entries(text: str | None) -> dict[str, None]:
-    return {entry: None for part in (text or "").split(",") if (entry := part.strip())}
+    if not text:
+        return {}
+    found = dict.fromkeys(map(str.strip, text.split(",")))
+    found.pop("", None)
+    return found
 
 
 def broker_after(

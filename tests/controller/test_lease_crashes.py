@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller import store
+from kafka_reassign_rpc.controller import store, throttler
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.zookeeper import paths
@@ -139,6 +139,8 @@ class Story(NamedTuple):
     before: tuple[Callable[[Rig], Awaitable[None]], ...]
     dies_in: Callable[[Rig], Awaitable[None]]
     after: Configs = BEFORE
+    too_long: bool = False
+    """A topic's lists, and what is remembered of them, for one transaction."""
 
 
 STORIES = {
@@ -146,6 +148,8 @@ STORIES = {
     "retarget": Story((start, half_way), retarget),
     "cancel": Story((start, half_way), cancel),
     "completion": Story((start,), complete),
+    "start with long lists": Story((), start, too_long=True),
+    "completion with long lists": Story((start,), complete, too_long=True),
     "cancel of all that the stock tool throttled": Story((throttle_as_the_stock_tool,), look, CLEARED),
 }
 
@@ -181,6 +185,8 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_th
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
+    if story.too_long:
+        monkeypatch.setattr(throttler, "MAX_MULTI_BYTES", 0)
     lives = 0
     while True:
         connect = f"{zk_connect}/{lives}"
@@ -196,3 +202,25 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_th
                 break
         lives += 1
     assert lives >= 2, "so many transactions can be died between"
+
+
+async def test_236_11_lists_that_zookeeper_would_not_take_are_refused_and_nothing_is_half_done(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttler, "MAX_STEP_BYTES", 600)
+    await register(zk, 1, 2, 3, 4, 5)
+    await put_topic(zk, "long", dict.fromkeys(range(10), (1, 2, 3)), topic_id=None)
+    await put_topic(zk, "b", {0: (1,)}, topic_id=None)
+    async with office(zk_connect) as controller:
+        answers = await controller.alter({**{("long", i): (3, 4, 5) for i in range(10)}, ("b", 0): (2,)}, throttle=RATE)
+        assert answers.pop(("b", 0)) is None
+        assert all("throttled replicas of topic 'long' would take" in str(error) for error in answers.values())
+        assert len(answers) == 10
+        await controller.settle()
+        await eventually(lambda: forgotten(zk))
+        assert await ConfigStore(zk).get("topics", "long") == {}
+        assert await ConfigStore(zk).get("brokers", "4") == {}
+
+
+async def forgotten(zk: ZooKeeper) -> bool:
+    return await remembered(zk) == set()
