@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover] [--quick]`"""
+"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue] [--quick]`"""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, listing, progress, rps
+from benchmarks import bulk, cancel, failover, listing, progress, queue, rps
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
@@ -19,6 +19,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "progress": progress.run,
     "rps": rps.run,
     "failover": failover.run,
+    "queue": queue.run,
 }
 
 

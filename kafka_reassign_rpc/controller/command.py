@@ -40,7 +40,11 @@ class Round:
     def schedule_moves(self) -> Iterator[None]:
         """Count what is in flight, once in a round."""
         if not hasattr(self, "schedule"):
-            schedule = Schedule(self.view.cluster, guard.limits(self.view.cluster, self.rules))
+            schedule = Schedule(
+                self.view.cluster,
+                guard.limits(self.view.cluster, self.rules),
+                sizes_sampled=self.rules.sizes_sampled,
+            )
             yield from schedule.count(self.view)
             self.schedule = schedule
 

@@ -70,7 +70,7 @@ class Loop:
         self._store = store
         self._tell = tell
         self._anew = anew
-        self._rules = rules
+        self.rules = rules
         self._record = record
         self._took = took
         self.throttler = Throttler(cluster, store, record)
@@ -118,7 +118,7 @@ class Loop:
         first: list[Command[Any]] = []
         gone: list[Topic] = []
         for _ in range(ATTEMPTS):
-            work = Round(View(self.cluster), refused | self._unreadable(), self._rules)
+            work = Round(View(self.cluster), refused | self._unreadable(), self.rules)
             decided = await self._decide([*first, *commands], work)
             commands = [command for command in commands if command in decided]
             begun = time.perf_counter()

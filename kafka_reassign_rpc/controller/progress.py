@@ -1,4 +1,5 @@
-"""How moves get on: brokers are asked for the sizes of replicas, from time to time and only while something moves.
+"""How moves get on: brokers are asked for the sizes of replicas, from time to time and only while something moves
+(or waits to move, and a cap on bytes says when it may).
 
 Asked are the brokers that are to get replicas, and the leaders that these are copied from, each on a connection of
 its own beside the control channel (a broker that is busy with a large answer must not be told of leaders late), in
@@ -9,7 +10,7 @@ to itself: the others' figures are taken in without it. Everything here is soft 
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 
 import msgspec
@@ -19,6 +20,7 @@ from kafka_reassign_rpc.controller.commands import SizesSeen
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import Record
+from kafka_reassign_rpc.core import scheduling
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import Broker, Cluster, TopicPartition
@@ -86,9 +88,10 @@ class Sampler:
             while self._settings.interval_s > 0:
                 began = self._clock()
                 cluster = self._loop.cluster
-                if cluster.moving or self.tracker.totals.moves or cluster.sizes:
-                    await self._sample(cluster)
-                if not cluster.moving:
+                waiting = scheduling.to_measure(cluster, self._loop.rules)
+                if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
+                    await self._sample(cluster, waiting)
+                if not cluster.moving and not waiting:
                     await self._hang_up(self._brokers)
                 pause = self._settings.interval_s * max(1.0, self.tracker.totals.moves / MOVES_PER_INTERVAL)
                 await asyncio.sleep(max(pause / 2, began + pause - self._clock()))
@@ -97,9 +100,9 @@ class Sampler:
         finally:
             await self._hang_up(self._brokers)
 
-    async def _sample(self, cluster: Cluster) -> None:
+    async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
-        await Pace().through(_concerned(cluster, wanted))
+        await Pace().through(_concerned(cluster, wanted, waiting))
         await self._hang_up([broker for broker in self._brokers if broker not in wanted])
         for broker, partitions in wanted.items():
             registered = cluster.brokers[broker]
@@ -114,7 +117,7 @@ class Sampler:
         answers = {broker: asked.answer() for broker, asked in self._brokers.items()}
         events: list[Event] = []
         sizes: dict[TopicPartition, int | None] = {}
-        await Pace().through(self.tracker.update(self._clock(), cluster, answers, events, sizes))
+        await Pace().through(self.tracker.update(self._clock(), cluster, answers, events, sizes, waiting))
         if events:
             self._record(events)
         if sizes:
@@ -127,7 +130,7 @@ class Sampler:
                 await asked.close()
 
 
-def _concerned(cluster: Cluster, wanted: dict[int, Wanted]) -> Iterator[None]:
+def _concerned(cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]) -> Iterator[None]:
     """Fill `wanted` with what every registered broker has to be asked for, yielding every `SLICE` moves."""
     count = 0
     for topic in list(cluster.moving):
@@ -140,6 +143,13 @@ def _concerned(cluster: Cluster, wanted: dict[int, Wanted]) -> Iterator[None]:
             count += 1
             if count % SLICE == 0:
                 yield
+    for name in waiting:
+        partition = cluster.get(*name)
+        if partition is not None and not partition.is_moving and partition.leader in cluster.brokers:
+            wanted.setdefault(partition.leader, {}).setdefault(name.topic, []).append(name.partition)
+        count += 1
+        if count % SLICE == 0:
+            yield
 
 
 class _AskedBroker:

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, S
 from itertools import chain
 from typing import Any
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.brokers import BrokerChannels, Sender
 from kafka_reassign_rpc.brokers.outbox import DELETED_EPOCH, Stop
 from kafka_reassign_rpc.controller import commands, topic_commands
@@ -167,7 +169,8 @@ class Term:
         )
         self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
         self._teller = Teller(cluster, self._channels, self._deletions)
-        self._loop = Loop(cluster, self._store, self._tell, self._take_over, self._rules, self.record, self._took)
+        rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
+        self._loop = Loop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
         self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
         self._requests = Requests(self._zk, self._loop, self.record)
 

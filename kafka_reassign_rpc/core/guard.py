@@ -36,10 +36,11 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What the server was started with."""
+    """What the server was started with. `sizes_sampled`: brokers are asked for the sizes of what moves or waits."""
 
     replication_factor_change_allowed: bool = True
     limits: Limits = Limits()
+    sizes_sampled: bool = False
 
 
 NO_RULES = Rules()

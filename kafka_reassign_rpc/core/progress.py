@@ -127,11 +127,13 @@ class Tracker:
         answers: Answers,
         events: list[Event],
         sizes: dict[TopicPartition, int | None],
+        waiting: Collection[TopicPartition] = (),
     ) -> Iterator[None]:
         """Take in a sample, yielding every `SLICE` moves.
 
         events  gets what somebody has to be told: `move.stalled`, `move.resumed`
         sizes   gets what has changed in `Cluster.sizes`
+        waiting partitions at rest whose sizes are of interest too
         """
         seen: dict[str, dict[int, _Followed]] = {}
         count = left = stalled = 0
@@ -156,8 +158,14 @@ class Tracker:
                 count += 1
                 if count % SLICE == 0:
                     yield
+        for name in waiting:
+            partition = cluster.get(*name)
+            total = -1 if partition is None else _held(answers.get(partition.leader), name)
+            if total >= 0 and cluster.sizes.get(name) != total:
+                sizes[name] = total
+        still = set(waiting)
         for number, name in enumerate(list(cluster.sizes), 1):
-            if name.partition not in seen.get(name.topic, ()):
+            if name.partition not in seen.get(name.topic, ()) and name not in still:
                 sizes[name] = None
             if number % (10 * SLICE) == 0:
                 yield

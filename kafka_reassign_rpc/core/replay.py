@@ -337,5 +337,7 @@ def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> 
             cluster.sizes.pop(name, None)
         else:
             cluster.sizes[name] = size
+            if cluster.queue.place(name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
+                cluster.queue.more = True  # it may have waited for this
         if count % SLICE == 0:
             yield

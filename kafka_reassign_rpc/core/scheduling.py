@@ -6,25 +6,30 @@ nothing where
 - it brings in nobody (a new order, a smaller replica set): then it never waits either;
 - none of the brokers that it waits for is alive: it copies nothing, and a dead broker holds up nobody else.
 
-Its bytes are the partition's size once for each broker that it brings in; a size that is not known counts as 0. A
-move that is larger than the whole cap starts when nothing else is in flight.
+Its bytes are the partition's size once for each broker that it brings in. A size that is not known counts as 0; but
+where leaders are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or
+of no known size, starts when nothing else is in flight.
 
 A cap holds when a move starts. Later leaders change and dead brokers return, and nothing that moves is stopped for it.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import chain, islice
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import View
-from kafka_reassign_rpc.core.guard import Limits
+from kafka_reassign_rpc.core.guard import Limits, Rules, limits
 from kafka_reassign_rpc.core.model import Cluster, Partition, TopicPartition
 
 CLUSTER = -2
 """Stands for a broker where a move waits for a cap of the whole cluster."""
 
 SLICE = 200
+
+AHEAD = 1000
+"""Moves that wait whose sizes are asked for: by the time that others are next in line, theirs will be."""
 
 
 class Weight(NamedTuple):
@@ -54,12 +59,23 @@ def makes_room(before: Partition, after: Partition) -> bool:
     return bool(before.adding) and (before.adding, before.leader) != (after.adding, after.leader)
 
 
+def to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
+    """Partitions whose moves wait, and whose sizes say when they may start: those that are next in line."""
+    if limits(cluster, rules).bytes_in_flight < 0:
+        return []
+    batch: Iterable[Name] = () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
+    return [TopicPartition(*name) for name in islice(chain(cluster.queue.names.values(), batch), AHEAD)]
+
+
 class Schedule:
     """What is in flight, as a round goes on, and what may join it."""
 
-    def __init__(self, cluster: Cluster, limits: Limits) -> None:
+    def __init__(self, cluster: Cluster, limits: Limits, *, sizes_sampled: bool = False) -> None:
         self._cluster = cluster
         self.limits = limits
+        self._sizes_sampled = sizes_sampled and limits.bytes_in_flight >= 0
+        self._silent: set[int] = set()
+        """Leaders that something waits for since they have not said its size."""
         self._brokers: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
@@ -96,6 +112,8 @@ class Schedule:
 
     def has_room(self, broker: int) -> bool:
         """Whether a move that concerns it may start, as far as this broker goes."""
+        if broker in self._silent:
+            return False
         return self._cluster.is_live(broker) and not 0 <= self.limits.per_broker <= self._brokers[broker]
 
     def held_by(self, name: Name, before: Partition, after: Partition) -> int | None:
@@ -114,6 +132,11 @@ class Schedule:
         others = self._moves - bool(old.brokers)
         if 0 <= self.limits.per_cluster <= others:
             return CLUSTER
+        if others and self._sizes_sampled and TopicPartition(*name) not in self._cluster.sizes:
+            leader = after.leader
+            if self._cluster.is_live(leader):
+                self._silent.add(leader)
+                return leader
         rest = self._bytes - old.bytes
         if 0 <= self.limits.bytes_in_flight < rest + new.bytes and new.bytes and others:
             return CLUSTER

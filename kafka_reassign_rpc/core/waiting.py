@@ -31,12 +31,15 @@ from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress,
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import QUEUE, Cluster, Partition
-from kafka_reassign_rpc.core.queue import SLICE, Place, Queue, Waiting
+from kafka_reassign_rpc.core.queue import Place, Queue, Waiting
 from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, start
 from kafka_reassign_rpc.core.scheduling import CLUSTER, Schedule
 
 LATER = -3
 """Stands for a broker where a move waits for the end of another move of its partition."""
+
+SLICE = 50
+"""Moves looked at between two `yield`s: each may be a start."""
 
 MOST = 1000
 """Moves that one look lets start: what is left has its turn in the next round."""

@@ -4,9 +4,10 @@ from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller.progress import Sampling
 from kafka_reassign_rpc.core.guard import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER, Limits, Rules
 from kafka_reassign_rpc.zookeeper import paths
-from tests.controller.cluster import RATE, Cluster, cluster
+from tests.controller.cluster import RATE, SIZE, Cluster, cluster
 from tests.controller.rig import batch
 from tests.waiting import eventually
 
@@ -81,6 +82,20 @@ async def test_236_13_the_batch_waits_in_its_own_znode_and_a_dead_broker_frees_i
         await world.release("held")
         await world.start_broker(5)
         await eventually(world.batch_gone)
+
+
+async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_that_leaders_tell(zk_connect: str) -> None:
+    caps = Limits(bytes_in_flight=2 * SIZE + SIZE // 2)
+    async with cluster(zk_connect, rules=Rules(limits=caps), sampling=Sampling(interval_s=0.1)) as world:
+        await world.create_topic("held", {index: (1 + index % 2, 3) for index in range(5)}, held=True)
+        targets = {("held", index): (1 + index % 2, 4) for index in range(5)}
+        assert set((await world.alter(targets)).values()) == {OK}
+        await eventually(lambda: world.waits(("held", 2), ("held", 3), ("held", 4)))
+        assert await world.alter({("held", 0): None}) == {("held", 0): OK}
+        await eventually(lambda: world.waits(("held", 3), ("held", 4)))
+        await world.release("held")
+        await eventually(lambda: world.has(*[("held", index, (1 + index % 2, 4)) for index in range(1, 5)]))
+        assert await world.queue_gone()
 
 
 async def test_236_13_another_target_for_a_move_in_flight_waits_where_its_brokers_are_full(world: Cluster) -> None:

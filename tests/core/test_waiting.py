@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.guard import NO_RULES, Limits, Rules, limits
 from kafka_reassign_rpc.core.model import QUEUE, RPC, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.queue import Part, Waiting
-from kafka_reassign_rpc.core.scheduling import CLUSTER, Schedule, makes_room, weight
+from kafka_reassign_rpc.core.scheduling import CLUSTER, Schedule, makes_room, to_measure, weight
 from kafka_reassign_rpc.zookeeper.ops import Check, Create, Delete, SetData, Stat
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing
 
@@ -35,7 +35,7 @@ def queued(in_cluster: Cluster, targets: Mapping[int, Target], *, route: str = Q
 
 
 def scheduled(view: View, rules: Rules = NO_RULES) -> Schedule:
-    schedule = Schedule(view.cluster, limits(view.cluster, rules))
+    schedule = Schedule(view.cluster, limits(view.cluster, rules), sizes_sampled=rules.sizes_sampled)
     through(schedule.count(view))
     return schedule
 
@@ -150,6 +150,20 @@ def test_236_13_one_that_is_larger_than_the_cap_starts_alone() -> None:
     view = View(in_cluster)
     rules = Rules(limits=Limits(bytes_in_flight=10))
     assert waiting.take_up(view, (TOPIC, 0), Waiting((3, 4), QUEUE), rules, scheduled(view, rules)).leaves
+
+
+def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() -> None:
+    in_cluster = cluster(moving((1, 2), (1, 3)), standing(2, 1), standing(4, 1))
+    in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
+    rules = Rules(limits=Limits(bytes_in_flight=20), sizes_sampled=True)
+    queued(in_cluster, {1: (2, 3), 2: (4, 5)})
+    assert to_measure(in_cluster, rules) == [(TOPIC, 1), (TOPIC, 2)]
+    assert to_measure(in_cluster, NO_RULES) == []
+    view = looked(in_cluster, rules)
+    assert set(view.partitions) == {(TOPIC, 2)}, "nobody else is held up"
+    through(replay.sizes_seen(in_cluster, {TopicPartition(TOPIC, 1): 10}))
+    assert in_cluster.queue.more
+    assert set(looked(in_cluster, rules).partitions) == {(TOPIC, 1)}
 
 
 def test_236_13_moves_to_dead_brokers_count_for_nothing() -> None:

@@ -1,0 +1,157 @@
+"""The queue: so many moves sent for it, waiting, read by the next controller, taken up under caps to the last one.
+
+No peer: stock Kafka has no queue. One controller's loop on a real ZooKeeper, in this process and without brokers: what
+those would say is said for them, so that what is measured is the queue's own work. The longest stall is the CPU time
+that the loop has spent, at worst, before it came back to a task that wants to run every 2 ms.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from uuid import UUID
+
+from benchmarks.tables import duration, show
+from kafka_reassign_rpc.server import pauses
+from kafka_reassign_rpc.zookeeper import paths, znodes
+from kafka_reassign_rpc.zookeeper.ops import Create, Op
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
+from tests.controller.rig import MortalZooKeeper, Name, Replicas, Rig, office, register
+
+SIZE, QUICK_SIZE = 100_000, 4_000
+OF_TOPIC = 1000
+BROKERS = 20
+PER_BROKER, PER_CLUSTER = 200, 1000
+EVERY_S = 0.002
+AT_ONCE = 20
+
+
+class Stalls:
+    """How long the loop works without coming back."""
+
+    def __init__(self) -> None:
+        self.worst = 0.0
+
+    async def watch(self) -> None:
+        while True:
+            begun = time.thread_time()
+            await asyncio.sleep(EVERY_S)
+            self.worst = max(self.worst, time.thread_time() - begun)
+
+
+@asynccontextmanager
+async def watched() -> AsyncIterator[Stalls]:
+    stalls = Stalls()
+    task = asyncio.create_task(stalls.watch())
+    try:
+        yield stalls
+    finally:
+        task.cancel()
+
+
+async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
+    pauses.prepare()
+    size = QUICK_SIZE if quick else SIZE
+    connect = f"{zookeeper}/queue"
+    targets = await _world(connect, size)
+    rows: list[tuple[str, ...]] = []
+    async with ZooKeeper(connect) as brokers:
+        await register(brokers, *range(1, BROKERS + 1))
+        async with office(connect) as controller:
+            pauses.settled()
+            await brokers.create(paths.REASSIGN_CANCEL, b"")
+            await controller.look()
+            rows.append(await _measured(f"{size:,} moves sent", controller, lambda: _send(controller, targets)))
+        begun = time.perf_counter()
+        async with watched() as stalls, office(connect) as controller:
+            pauses.settled()
+            rows.append(
+                ("the next controller", duration(time.perf_counter() - begun), duration(stalls.worst), "-", "-")
+            )
+            rows.append(await _measured("a look while the guard is closed", controller, controller.look_at_queue))
+            await brokers.delete(paths.REASSIGN_CANCEL)
+            _cap(controller)
+            rows.append(await _measured("the first ones start", controller, controller.look))
+            rows.append(await _measured("a look while all is full", controller, controller.look_at_queue))
+            rows.append(await _measured("all the others, as they end", controller, lambda: _carry_out(controller)))
+            left = [value for _, _, value in controller.cluster.all_partitions() if value.is_moving]
+            if controller.cluster.queue or left or await brokers.exists(paths.REASSIGN_QUEUE):
+                raise RuntimeError("not all has been taken up")
+    head = ("queue", "took", "longest stall", "written to the queue", "written in all")
+    return show(f"queue: caps of {PER_BROKER} per broker, {PER_CLUSTER} in all", head, rows)
+
+
+async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
+    """Partitions on two brokers each, one of which is to be another one."""
+    targets: dict[Name, Replicas] = {}
+    ops: list[Op] = []
+    for number in range(size // OF_TOPIC):
+        topic = f"topic-{number}"
+        origins = {}
+        for index in range(OF_TOPIC):
+            at = number + index
+            first, second, third = (1 + (at + step) % BROKERS for step in (0, 7, 12))
+            origins[index] = (first, second)
+            targets[topic, index] = (first, third)
+        assignment = znodes.encode_topic(UUID(int=number + 1), {i: (to, (), ()) for i, to in origins.items()})
+        ops += [Create(paths.topic(topic), assignment), Create(paths.partitions(topic))]
+        for index, replicas in origins.items():
+            ops.append(Create(paths.partition(topic, index)))
+            ops.append(Create(paths.partition_state(topic, index), znodes.encode_state(replicas[0], 3, replicas, 1)))
+    async with ZooKeeper(connect) as zk:
+        for path in (paths.TOPICS, paths.DELETE_TOPICS, paths.REASSIGNMENTS, f"{paths.CONFIG}/topics"):
+            await zk.ensure_path(path)
+        await zk.multi_many(split_ops(ops))
+    return targets
+
+
+async def _measured(name: str, controller: Rig, work: Callable[[], object]) -> tuple[str, ...]:
+    controller.zk.transactions.clear()
+    async with watched() as stalls:
+        begun = time.perf_counter()
+        await work()  # type: ignore[misc]
+        took = time.perf_counter() - begun
+    queue, everything = _written(controller.zk)
+    return name, duration(took), duration(stalls.worst), _bytes(queue), _bytes(everything)
+
+
+def _written(zk: MortalZooKeeper) -> tuple[int, int]:
+    """Bytes of the operations on the queue, and of all."""
+    ops = [op for transaction in zk.transactions for op in transaction]
+    return _sum(op for op in ops if op.path.startswith(paths.REASSIGN_QUEUE)), _sum(ops)
+
+
+def _sum(ops: Iterable[Op]) -> int:
+    return sum(map(size_of, ops))
+
+
+def _bytes(count: int) -> str:
+    return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count:,} B"
+
+
+async def _send(controller: Rig, targets: Mapping[Name, Replicas]) -> None:
+    answers = await controller.alter(targets, queue=True)
+    if any(answers.values()):
+        raise RuntimeError("not all were taken")
+
+
+def _cap(controller: Rig) -> None:
+    controller.cluster.broker_configs["<default>"] = {
+        "partition.reassignments.max.per.broker": str(PER_BROKER),
+        "partition.reassignments.max.per.cluster": str(PER_CLUSTER),
+    }
+
+
+async def _carry_out(controller: Rig) -> None:
+    """Every move ends at once, and what has room starts, until nothing is left."""
+    while controller.cluster.moving:
+        names = [(topic, index) for topic, indexes in controller.cluster.moving.items() for index in indexes]
+        answers = []
+        for name in names:
+            answers.append(asyncio.create_task(controller.caught_up(name)))
+            if len(answers) % AT_ONCE == 0:
+                await asyncio.sleep(0)  # what asks here is not what is measured
+        await asyncio.gather(*answers)
+        await controller.look_at_queue()
