@@ -9,7 +9,7 @@ import re
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -80,9 +80,18 @@ class Stock(StockBroker):
 class Cluster:
     """A fleet on a chroot of its own. Leaving the block ends every process that was started in it."""
 
-    def __init__(self, zookeeper: str, name: str, directory: Path, *, bandwidth: int = 10_000_000_000) -> None:
+    def __init__(
+        self,
+        zookeeper: str,
+        name: str,
+        directory: Path,
+        *,
+        bandwidth: int = 10_000_000_000,
+        brokers: Sequence[int] = frames.BROKERS,
+    ) -> None:
         self.zookeeper = f"{zookeeper}/{name}"
         self.directory = directory / name
+        self.brokers = brokers
         self._bandwidth = bandwidth
         self._fleet = LoggedProcess(self.directory / "fleet.log")
         self._zk = ZooKeeper(self.zookeeper)
@@ -93,11 +102,7 @@ class Cluster:
         try:
             await self._zk.start()
             await self._zk.ensure_path("/")
-            command = [*_CLI, "fleet", "--zookeeper-connect", self.zookeeper]
-            command += ["--data-dir", str(self.directory / "data")]
-            command += ["--broker-ids", ",".join(map(str, frames.BROKERS)), "--bandwidth", str(self._bandwidth)]
-            self._fleet.launch(command)
-            await self._fleet.wait_for_line(_BROKERS, START_S)
+            await self._start_fleet(self._fleet, self.brokers)
         except BaseException:
             await self._end()
             raise
@@ -112,6 +117,21 @@ class Cluster:
         for process in reversed(self._started):
             await process.kill()
         await self._zk.close()
+
+    async def more_brokers(self, *brokers: int) -> LoggedProcess:
+        """Brokers in a process of their own."""
+        fleet = LoggedProcess(self.directory / f"fleet-{brokers[0]}.log")
+        self._started.append(fleet)
+        await self._start_fleet(fleet, brokers)
+        self.brokers = [*self.brokers, *brokers]
+        return fleet
+
+    async def _start_fleet(self, process: LoggedProcess, brokers: Sequence[int]) -> None:
+        command = [*_CLI, "fleet", "--zookeeper-connect", self.zookeeper]
+        command += ["--data-dir", str(self.directory / "data")]
+        command += ["--broker-ids", ",".join(map(str, brokers)), "--bandwidth", str(self._bandwidth)]
+        process.launch(command)
+        await process.wait_for_line(_BROKERS, START_S)
 
     async def server(self, server_id: int = SERVER_ID, *options: str) -> Server:
         """Our server, started: the controller, or standing by where there is one."""
@@ -137,21 +157,28 @@ class Cluster:
         return (await self._zk.get(paths.CONTROLLER))[1]
 
     async def create(
-        self, address: Address, topics: Mapping[str, int], replicas: int, size: int, timeout: float = 600
+        self,
+        address: Address,
+        topics: Mapping[str, int],
+        replicas: int,
+        size: int,
+        timeout: float = 600,
+        *,
+        place: Callable[[int, int], list[int]] = frames.home,
     ) -> None:
         """Topics (name -> partitions) with `size` bytes in each partition; returns when every broker shows them all."""
         await self._zk.ensure_path("/simulated_fleet")
         for topic, partitions in topics.items():
             await self._zk.create(f"/simulated_fleet/{topic}", b"%d" % size)
             with Wire(address, timeout) as wire:
-                answer = await asyncio.to_thread(wire.ask, frames.create(topic, partitions, replicas))
+                answer = await asyncio.to_thread(wire.ask, frames.create(topic, partitions, replicas, place))
             if failed := frames.created(answer):
                 raise RuntimeError(f"not created: {failed}")
         await self.shown(topics, timeout)
 
     async def shown(self, topics: Mapping[str, int], timeout: float = 600) -> None:
         """Wait until every broker shows a leader for every partition."""
-        for broker in frames.BROKERS:
+        for broker in self.brokers:
             await asyncio.to_thread(_until_shown, await self._broker(broker), topics, timeout)
 
     async def _broker(self, broker: int) -> Address:

@@ -47,8 +47,8 @@ def away(partition: int, replicas: int) -> list[int]:
     return [*home(partition, replicas)[:-1], BROKERS[(partition + replicas) % len(BROKERS)]]
 
 
-def create(topic: str, partitions: int, replicas: int) -> bytes:
-    assignments = [(index, home(index, replicas)) for index in range(partitions)]
+def create(topic: str, partitions: int, replicas: int, place: Callable[[int, int], list[int]] = home) -> bytes:
+    assignments = [(index, place(index, replicas)) for index in range(partitions)]
     body = CreateTopicsRequest(
         version=4, topics=[(topic, -1, -1, assignments, [])], timeout_ms=_TIMEOUT_MS, validate_only=False
     )

@@ -104,6 +104,51 @@ ItemResult = tuple[str, int, KafkaError | None]
 """(topic, partition, None or why not)."""
 
 
+# ---------------------------------------------------------------------------------------------------- healing
+
+
+class FailedBroker(NamedTuple):
+    """A broker that is gone while it holds replicas: since when, and when it is healed (None: never), ms."""
+
+    id: int
+    since: int
+    heal_at: int | None
+    replicas: int
+
+
+class HealingStatus(NamedTuple):
+    """What is known of lost brokers (KIP-46).
+
+    interval_ms      how long a broker has to be gone to be healed; -1: none ever is
+    held_back        why brokers whose time has come are not healed
+    waiting, moving  moves of repairs
+    """
+
+    interval_ms: int
+    paused: bool
+    held_back: str | None
+    failed: Sequence[FailedBroker]
+    waiting: int
+    moving: int
+
+
+class RepairMove(NamedTuple):
+    """Where a partition goes because a broker is lost."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    target: tuple[int, ...]
+
+
+class Repair(NamedTuple):
+    """The repair of a broker. `left_out`: (topic, partition, why it cannot be repaired); `bytes`: to be copied."""
+
+    moves: Sequence[RepairMove]
+    left_out: Sequence[tuple[str, int, str]]
+    bytes: int
+
+
 # ---------------------------------------------------------------------------------------------------- topics
 
 
@@ -180,6 +225,15 @@ class ControllerPort(Protocol):
         self, wanted: Mapping[str, Collection[int]] | None
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
         """Partitions without a move in flight, but with one that waits, in the same way."""
+
+    async def healing(self) -> HealingStatus:
+        """Brokers that are lost, and what becomes of them."""
+
+    async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
+        """Queues the repair of a lost broker, whatever the interval; with `dry_run`, shows what it would be.
+
+        Raises InvalidRequest where the broker is not lost, PolicyViolation where something holds repairs back.
+        """
 
     def throttles(self, topic: str) -> TopicThrottles:
         """The replication throttles of a topic, as topic and broker configs say."""

@@ -36,6 +36,8 @@ from kafka_reassign_rpc.api import (
     a32240_list_reassignments,
     a32241_describe_reassignments,
     a32242_describe_reassignment_events,
+    a32243_describe_self_healing,
+    a32244_heal_broker,
 )
 from kafka_reassign_rpc.api.node import Api
 
@@ -85,7 +87,13 @@ INTER_BROKER_APIS: Mapping[int, Api] = table(
 """What brokers ask of their controller."""
 
 VENDOR_APIS: Mapping[int, Api] = table(
-    (a32240_list_reassignments.API, a32241_describe_reassignments.API, a32242_describe_reassignment_events.API)
+    (
+        a32240_list_reassignments.API,
+        a32241_describe_reassignments.API,
+        a32242_describe_reassignment_events.API,
+        a32243_describe_self_healing.API,
+        a32244_heal_broker.API,
+    )
 )
 """What Kafka never allocated keys for (KIP-240), and what it has nothing like."""
 

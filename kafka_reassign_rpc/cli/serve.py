@@ -14,6 +14,7 @@ from kafka_reassign_rpc.cli.settings import Setting, whole
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
 from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller.progress import INTERVAL, STALL_TIMEOUT, Sampling
+from kafka_reassign_rpc.core import healing
 from kafka_reassign_rpc.core.guard import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
@@ -24,6 +25,7 @@ from kafka_reassign_rpc.core.guard import (
 from kafka_reassign_rpc.core.guard import (
     Limits as MoveLimits,
 )
+from kafka_reassign_rpc.core.healing import Healing
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from kafka_reassign_rpc.server.limits import Limits
@@ -46,6 +48,9 @@ DEMO_RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 DEMO_TOPICS = ("orders:12:3:50000000", "payments:6:3:20000000", "clicks:24:2:100000000")
 
 PROTOCOLS = ("PLAINTEXT",)
+
+
+_HEALING = Healing()
 
 
 def _listeners(value: Any) -> tuple[Endpoint, ...]:
@@ -114,6 +119,34 @@ SETTINGS = (
     ),
     Setting(MAX_PER_CLUSTER, whole(-1, 2**31 - 1), -1, "moves in flight in all (-1: any number)"),
     Setting(MAX_BYTES_IN_FLIGHT, whole(-1), -1, "bytes that moves in flight have to copy in all (-1: any number)"),
+    Setting(
+        healing.INTERVAL,
+        whole(-1),
+        _HEALING.interval_ms,
+        "how long a broker has to be gone before its replicas are moved elsewhere; -1: never. For this one and those"
+        " below the cluster's dynamic config stands above the setting",
+    ),
+    Setting(
+        healing.ALERT_INTERVAL,
+        whole(-1),
+        _HEALING.alert_interval_ms,
+        "how long it has to be gone before an alert is logged; -1: half the interval",
+    ),
+    Setting(healing.MAX_BROKERS, whole(0), _HEALING.max_brokers, "with more brokers gone than this, nothing is healed"),
+    Setting(
+        healing.MAX_PERCENTAGE,
+        whole(0, 100),
+        _HEALING.max_percentage,
+        "with a greater share of the brokers gone than this, nothing is healed",
+    ),
+    Setting(healing.THROTTLE, whole(-1), _HEALING.throttle, "bytes/s of each broker that repairs may take; -1: all"),
+    Setting(healing.CHUNK, whole(1), _HEALING.chunk, "moves of repairs under way at a time"),
+    Setting(
+        healing.CANCEL_ON_RETURN,
+        settings.flag,
+        _HEALING.cancel_on_return,
+        "cancel what is under way of a repair when its broker comes back; what has not started never starts then",
+    ),
     Setting("max.connections", whole(0), Limits().max_connections, "connections at a time"),
     Setting(
         "max.connections.per.ip", whole(0), Limits().max_connections_per_ip, "connections at a time from one address"
@@ -229,6 +262,7 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
         rules=Rules(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             MoveLimits(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
+            healing=_healing(values),
         ),
         limits=Limits(
             max_connections=values["max.connections"],
@@ -238,4 +272,16 @@ def _configuration(values: dict[str, Any]) -> ServerConfig:
             socket_request_max_bytes=values["socket.request.max.bytes"],
             queued_max_requests=values["queued.max.requests"],
         ),
+    )
+
+
+def _healing(values: dict[str, Any]) -> Healing:
+    return Healing(
+        interval_ms=values[healing.INTERVAL],
+        alert_interval_ms=values[healing.ALERT_INTERVAL],
+        max_brokers=values[healing.MAX_BROKERS],
+        max_percentage=values[healing.MAX_PERCENTAGE],
+        throttle=values[healing.THROTTLE],
+        chunk=values[healing.CHUNK],
+        cancel_on_return=values[healing.CANCEL_ON_RETURN],
     )

@@ -11,6 +11,7 @@ AsyncReassignmentClient has the same calls for asyncio.
 from kafka_reassign_rpc.client.aio import AsyncReassignmentClient
 from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.events import Event, EventPage
+from kafka_reassign_rpc.client.healing import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.client.model import (
     MOVING,
     NO_THROTTLE,
@@ -36,6 +37,8 @@ __all__ = [
     "AsyncReassignmentClient",
     "Event",
     "EventPage",
+    "FailedBroker",
+    "HealingStatus",
     "KafkaError",
     "LogDirs",
     "Node",
@@ -45,6 +48,8 @@ __all__ = [
     "Reassignment",
     "ReassignmentClient",
     "ReassignmentDescription",
+    "Repair",
+    "RepairMove",
     "Replica",
     "ReplicaLogDir",
     "Snapshot",

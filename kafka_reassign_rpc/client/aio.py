@@ -7,9 +7,10 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, events, inventory, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, events, healing, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
 from kafka_reassign_rpc.client.events import Event, EventPage
+from kafka_reassign_rpc.client.healing import HealingStatus, Repair
 from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -149,6 +150,22 @@ class AsyncReassignmentClient:
     async def disable(self) -> str | None:
         """See ReassignmentClient.disable."""
         return await self._run(switch.set_enabled, False, self._timeout_ms)
+
+    async def healing_status(self) -> HealingStatus:
+        """See ReassignmentClient.healing_status."""
+        return await self._run(healing.healing_status)
+
+    async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
+        """See ReassignmentClient.heal_broker."""
+        return await self._run(healing.heal_broker, broker, dry_run)
+
+    async def pause_healing(self) -> None:
+        """See ReassignmentClient.pause_healing."""
+        await self._run(healing.set_paused, True)
+
+    async def resume_healing(self) -> None:
+        """See ReassignmentClient.resume_healing."""
+        await self._run(healing.set_paused, False)
 
     async def describe_cluster(self) -> list[Node]:
         """See ReassignmentClient.describe_cluster."""

@@ -7,9 +7,10 @@ from typing import Any, Self, TypeVar
 
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client import cluster, events, inventory, moves, switch, throttles
+from kafka_reassign_rpc.client import cluster, events, healing, inventory, moves, switch, throttles
 from kafka_reassign_rpc.client.connecting import connect
 from kafka_reassign_rpc.client.events import Event, EventPage
+from kafka_reassign_rpc.client.healing import HealingStatus, Repair
 from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Configs, Everything
 from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.model import (
@@ -179,6 +180,29 @@ class ReassignmentClient:
         Raises UnsupportedHere where the controller is not our server.
         """
         return self._run(switch.set_enabled, False, self._timeout_ms)
+
+    def healing_status(self) -> HealingStatus:
+        """Brokers that are lost, and what becomes of them (KIP-46).
+
+        Raises UnsupportedHere where the controller is not our server.
+        """
+        return self._run(healing.healing_status)
+
+    def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
+        """Move the replicas of a lost broker elsewhere now, whatever the interval; `dry_run`: only show how.
+
+        Raises UnsupportedHere; InvalidRequest where the broker is not lost, PolicyViolation where repairs are held
+        back.
+        """
+        return self._run(healing.heal_broker, broker, dry_run)
+
+    def pause_healing(self) -> None:
+        """Let no repair start (KIP-46); what is queued or under way goes on."""
+        self._run(healing.set_paused, True)
+
+    def resume_healing(self) -> None:
+        """Undo `pause_healing`."""
+        self._run(healing.set_paused, False)
 
     def describe_cluster(self) -> list[Node]:
         """The nodes that clients may talk to."""

@@ -8,7 +8,7 @@
     C  partition states, and the end of move records
     D  requests that are over go; entries of `/admin/reassign_partitions` that are done, rolled back or refused leave
        it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes; what has started
-       leaves the queue
+       leaves the queue; brokers that have failed since, or whose failure is over, in `/admin/failed_brokers`
 
 A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
 nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
@@ -64,7 +64,12 @@ def phases(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> tuple
         ),
         _topics(cluster, view),
         _states(cluster, view, epoch, parents),
-        chain(_requests(view), _batch_last(cluster, view, batch), map(Step, queue_plan.last(cluster, view))),
+        chain(
+            _requests(view),
+            _batch_last(cluster, view, batch),
+            map(Step, queue_plan.last(cluster, view)),
+            _failures(view),
+        ),
     )
 
 
@@ -209,6 +214,13 @@ def _batch_last(cluster: Cluster, view: View, contents: legacy.Contents | None) 
     cancel = view.batch.cancelled
     if cancel is not None and not cancel.occupied:
         yield Step(Delete(paths.CANCEL_IN_PROGRESS, -1))
+
+
+def _failures(view: View) -> Iterator[Step]:
+    """Last: a failure is forgotten when its repair is durable."""
+    for broker, since in view.failed.items():
+        path = paths.failed_broker(broker)
+        yield Step(Delete(path, -1) if since is None else Create(path, znodes.encode_failure(since)))
 
 
 def _batch_znode(batch: Batch, entries: Mapping[Name, Entry], version: int) -> Step:

@@ -176,7 +176,8 @@ class ControllerProcess:
         if config.metrics_listener is not None and self._metrics is not None:
             await self._show(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
-        for path in (*paths.PERSISTENT, paths.REASSIGNMENTS, paths.REASSIGNMENT_REQUESTS):
+        own = (paths.REASSIGNMENTS, paths.REASSIGNMENT_REQUESTS, paths.FAILED_BROKERS)
+        for path in (*paths.PERSISTENT, *own):
             await self._zk.ensure_path(path)
         if await self._zk.exists(paths.broker(config.server_id)) is not None:
             raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")

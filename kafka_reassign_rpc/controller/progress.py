@@ -12,6 +12,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 import msgspec
 
@@ -58,6 +59,20 @@ SAMPLING = Sampling()
 Wanted = dict[str, list[int]]
 
 
+class Disk(NamedTuple):
+    """A broker's log dirs together, bytes; -1 where not known."""
+
+    capacity: int = -1
+    free: int = -1
+
+
+class Sample(NamedTuple):
+    """What lies where: bytes of partitions as their leaders hold them, and the brokers' disks."""
+
+    sizes: Mapping[TopicPartition, int]
+    disks: Mapping[int, Disk]
+
+
 class Sampler:
     """Asks for as long as `run` runs; `tracker` has the figures.
 
@@ -99,6 +114,24 @@ class Sampler:
             return
         finally:
             await self._hang_up(self._brokers)
+
+    async def everything(self) -> Sample:
+        """What lies on the live brokers, asked for now. Who does not answer in time is left out."""
+        cluster = self._loop.cluster
+        asked = [_AskedBroker(broker, self._client_id, self._listener) for broker in cluster.brokers.values()]
+        try:
+            for one in asked:
+                one.ask(None)
+            tasks = [one.task for one in asked if one.task is not None]
+            if tasks:
+                await asyncio.wait(tasks, timeout=ANSWER_TIMEOUT_S)
+            answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
+        finally:
+            for one in asked:
+                await one.close()
+        sizes: dict[TopicPartition, int] = {}
+        await Pace().through(_led(cluster, answers, sizes))
+        return Sample(sizes, {broker: _disk(dirs) for broker, dirs in answers.items()})
 
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
@@ -152,6 +185,27 @@ def _concerned(cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[
             yield
 
 
+def _led(cluster: Cluster, answers: Mapping[int, list[LogDir]], sizes: dict[TopicPartition, int]) -> Iterator[None]:
+    """Fill `sizes` with what leaders hold, yielding every `SLICE` replicas."""
+    count = 0
+    for broker, dirs in answers.items():
+        for one in dirs:
+            for topic, of_topic in one.sizes.items():
+                for index, size in of_topic.items():
+                    partition = cluster.get(topic, index)
+                    if partition is not None and partition.leader == broker:
+                        sizes[TopicPartition(topic, index)] = size
+                    count += 1
+                    if count % SLICE == 0:
+                        yield
+
+
+def _disk(dirs: Collection[LogDir]) -> Disk:
+    if not dirs or any(one.error or one.total < 0 or one.usable < 0 for one in dirs):
+        return Disk()
+    return Disk(sum(one.total for one in dirs), sum(one.usable for one in dirs))
+
+
 class _AskedBroker:
     """One registration of a broker, and the question that it has not answered yet (`task`)."""
 
@@ -162,8 +216,8 @@ class _AskedBroker:
         self._listener = listener
         self._client: RpcClient | None = None
 
-    def ask(self, wanted: Mapping[str, list[int]]) -> None:
-        """Unless it still owes an answer."""
+    def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
+        """For these partitions, or all that it has. Unless it still owes an answer."""
         if self.task is None:
             self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
 
@@ -186,7 +240,7 @@ class _AskedBroker:
             self._client.close()
             self._client = None
 
-    async def _ask(self, wanted: Mapping[str, list[int]]) -> list[LogDir] | None:
+    async def _ask(self, wanted: Mapping[str, list[int]] | None) -> list[LogDir] | None:
         try:
             if self._client is None:
                 endpoint = self.broker.endpoint(self._listener)
@@ -199,7 +253,7 @@ class _AskedBroker:
         self._drop()
         return None
 
-    async def _all_of(self, client: RpcClient, wanted: Mapping[str, list[int]]) -> list[LogDir] | None:
+    async def _all_of(self, client: RpcClient, wanted: Mapping[str, list[int]] | None) -> list[LogDir] | None:
         version = min(await client.version(DescribeLogDirsRequest), MAX_VERSION)
         found: dict[str, LogDir] = {}
         pace = Pace()
@@ -218,8 +272,11 @@ class _AskedBroker:
         return list(found.values())
 
 
-def _requests(wanted: Mapping[str, list[int]]) -> Iterator[list[tuple[str, list[int]]]]:
-    """Topics with their partitions, cut into pieces of `PARTITIONS_PER_REQUEST`."""
+def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str, list[int]]] | None]:
+    """Topics with their partitions, cut into pieces of `PARTITIONS_PER_REQUEST`; None: all of them."""
+    if wanted is None:
+        yield None
+        return
     piece: list[tuple[str, list[int]]] = []
     room = PARTITIONS_PER_REQUEST
     for topic, indexes in wanted.items():

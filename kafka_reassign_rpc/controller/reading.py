@@ -69,6 +69,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
         name for name in await _children(zk, paths.REASSIGNMENT_REQUESTS) if paths.sequence_number(name) is not None
     )
     cluster.queue, problems = await read_queue(zk)
+    cluster.failed = await read_failures(zk)
     pace = Pace()
     for topic in topics.values():
         replay.put_topic(
@@ -129,6 +130,32 @@ async def _read_batch(zk: ZooKeeper) -> tuple[Batch | None, list[str]]:
     if known.occupied:
         problems.append(f"{path} cannot be deleted when it is done: it has children")
     return replace(known, entries=entries, flawed=bool(problems)), problems
+
+
+async def read_failures(zk: ZooKeeper) -> dict[int, int]:
+    """Brokers whose failure is noted, and when it was first noticed, ms since the epoch.
+
+    Where that cannot be understood, the znode's own creation time tells it too.
+    """
+    places = []
+    for name in await _children(zk, paths.FAILED_BROKERS):
+        path = f"{paths.FAILED_BROKERS}/{name}"
+        broker = paths.parse_index(name)
+        if broker is None:
+            log.error("left out: %s: not a broker's id", path)
+        else:
+            places.append((broker, path))
+    failed = {}
+    for (broker, path), read in zip(places, await zk.multi_get([path for _, path in places]), strict=True):
+        if read is None:
+            continue
+        data, stat = read
+        try:
+            failed[broker] = znodes.decode_failure(data, path)
+        except BadZnode as error:
+            log.warning("taken for the time of its creation: %s", error)
+            failed[broker] = stat.ctime
+    return failed
 
 
 async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:

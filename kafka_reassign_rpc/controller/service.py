@@ -2,20 +2,23 @@
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from random import SystemRandom
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
 from kafka_reassign_rpc.api.node import (
     AlterPartition,
     AlterReassignments,
     CreatedTopic,
+    HealingStatus,
     ItemResult,
     NewPartitions,
     NewTopic,
+    Repair,
     RequestContext,
 )
 from kafka_reassign_rpc.controller import commands, topic_commands
 from kafka_reassign_rpc.controller.command import Command
+from kafka_reassign_rpc.controller.healing import Healer
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.core import guard
@@ -43,64 +46,62 @@ def _clipped(text: str) -> str:
     return "".join([character if character.isprintable() else "?" for character in text[:WHO_LENGTH]])
 
 
+class Office(NamedTuple):
+    """What one term of office offers to the APIs.
+
+    up_to_date  waits until what has been written to ZooKeeper before is known to the loop
+    progress    how moves get on
+    healer      what becomes of lost brokers
+    """
+
+    loop: Loop
+    producer_ids: ProducerIds
+    up_to_date: Callable[[], Awaitable[None]]
+    progress: Tracker
+    healer: Healer
+
+
 class ControllerService:
     """The `ControllerPort`: passes everything to the loop of the present term, if this process has one."""
 
     def __init__(self) -> None:
         self._random = SystemRandom()
-        self._loop: Loop | None = None
-        self._producer_ids: ProducerIds | None = None
-        self._progress: Tracker | None = None
+        self._office: Office | None = None
         self._lease_left: Callable[[], float] = lambda: 0
         self.epoch = -1
         """Of the last term of this process."""
-        self._up_to_date: Callable[[], Awaitable[None]]
 
-    def begin(
-        self,
-        loop: Loop,
-        producer_ids: ProducerIds,
-        lease_left: Callable[[], float],
-        up_to_date: Callable[[], Awaitable[None]],
-        progress: Tracker,
-    ) -> None:
+    def begin(self, office: Office, lease_left: Callable[[], float]) -> None:
         """This process is the controller and its loop is running.
 
         lease_left  seconds for which nobody else can have become the controller: a process that was frozen finds out
                     by its clock, before anybody tells it
-        up_to_date  waits until what has been written to ZooKeeper before is known to the loop
-        progress    how moves get on
         """
-        self._up_to_date = up_to_date
+        self._office = office
         self._lease_left = lease_left
-        self._loop = loop
-        self._producer_ids = producer_ids
-        self._progress = progress
 
     def end(self) -> None:
         """This process is not the controller any more."""
-        self._loop = None
-        self._producer_ids = None
-        self._progress = None
+        self._office = None
 
     @property
     def cluster(self) -> Cluster | None:
         """What is durable, while this process is the controller."""
-        return self._loop.cluster if self._loop is not None and self.is_active() else None
+        return self._office.loop.cluster if self._office is not None and self.is_active() else None
 
     def is_active(self) -> bool:
-        return self._loop is not None and self._loop.is_open and self._lease_left() > 0
+        return self._office is not None and self._office.loop.is_open and self._lease_left() > 0
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
-        self._active()
+        office = self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
-            await self._up_to_date()  # a guard that stands holds it up
+            await office.up_to_date()  # a guard that stands holds it up
         return await self._submit(lambda: commands.AlterReassignmentsCommand(request, who(ctx)))
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
-        cluster = self._active().cluster
+        cluster = self._active().loop.cluster
         names: Iterable[str] = cluster.moving if wanted is None else (name for name in wanted if name in cluster.moving)
         for name in names:
             topic = cluster.topics[name]
@@ -113,14 +114,19 @@ class ControllerService:
                 yield name, found
 
     async def closed(self) -> KafkaError | None:
-        self._active()
-        await self._up_to_date()
-        return guard.closed(self._active().cluster)
+        await self._active().up_to_date()
+        return guard.closed(self._active().loop.cluster)
+
+    async def healing(self) -> HealingStatus:
+        return await self._active().healer.status()
+
+    async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
+        return await self._active().healer.heal(broker, who(ctx), dry_run=dry_run)
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
     ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
-        cluster = self._active().cluster
+        cluster = self._active().loop.cluster
         waiting = cluster.queue.topics
         for name in list(waiting) if wanted is None else [name for name in wanted if name in waiting]:
             places = waiting[name]
@@ -133,15 +139,15 @@ class ControllerService:
                 yield name, found
 
     def throttles(self, topic: str) -> TopicThrottles:
-        return TopicThrottles(self._active().cluster, topic)
+        return TopicThrottles(self._active().loop.cluster, topic)
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        return None if self._progress is None else self._progress.figures(topic, partition)
+        return None if self._office is None else self._office.progress.figures(topic, partition)
 
     @property
     def totals(self) -> Totals:
         """Of all moves in flight, as of the last sample; nothing while this process is not the controller."""
-        return NO_TOTALS if self._progress is None or not self.is_active() else self._progress.totals
+        return NO_TOTALS if self._office is None or not self.is_active() else self._office.progress.totals
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
@@ -176,22 +182,20 @@ class ControllerService:
         return await self._submit(lambda: commands.ControlledShutdownCommand(broker_id, broker_epoch))
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
-        cluster = self._active().cluster
+        office = self._active()
+        cluster = office.loop.cluster
         broker = cluster.brokers.get(broker_id)
         if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
             raise StaleBrokerEpoch
-        assert self._producer_ids is not None
-        return await self._producer_ids.allocate(broker_id)
+        return await office.producer_ids.allocate(broker_id)
 
     async def producer_id(self) -> int:
-        self._active()
-        assert self._producer_ids is not None
-        return await self._producer_ids.one()
+        return await self._active().producer_ids.one()
 
-    def _active(self) -> Loop:
-        if self._loop is None or not self.is_active():
+    def _active(self) -> Office:
+        if self._office is None or not self.is_active():
             raise NotController
-        return self._loop
+        return self._office
 
     async def _submit(self, command: Callable[[], Command[T]]) -> T:
-        return await self._active().submit(command())
+        return await self._active().loop.submit(command())

@@ -15,24 +15,21 @@ start, and only from a stock broker, it seizes (unless told not to): that is wha
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 
 from kafka_reassign_rpc.brokers import Sender
 from kafka_reassign_rpc.controller import election
 from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance
-from kafka_reassign_rpc.controller.loop import Loop
-from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.progress import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.recorder import Recorder
-from kafka_reassign_rpc.controller.service import ControllerService
+from kafka_reassign_rpc.controller.service import ControllerService, Office
 from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.store import Store
 from kafka_reassign_rpc.controller.term import Term
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.model import Endpoint
-from kafka_reassign_rpc.core.progress import Tracker
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import ZkError
 from kafka_reassign_rpc.zookeeper.ops import WatchKind
@@ -159,10 +156,8 @@ class Supervisor:
             self._standby.brokers = self._term.brokers  # ZooKeeper may be away: clients still need to reach them
             self._term = None
 
-    def _begin(
-        self, loop: Loop, producer_ids: ProducerIds, up_to_date: Callable[[], Awaitable[None]], progress: Tracker
-    ) -> None:
-        self._service.begin(loop, producer_ids, self._zk.lease_left, up_to_date, progress)
+    def _begin(self, office: Office) -> None:
+        self._service.begin(office, self._zk.lease_left)
         self._first_look.set()
 
     def _session_over(self, _session: int) -> None:

@@ -9,7 +9,7 @@ control     the loop works, until somebody deposes us
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller import commands, topic_commands
 from kafka_reassign_rpc.controller.command import SLICE
 from kafka_reassign_rpc.controller.deletions import Deletions
 from kafka_reassign_rpc.controller.events import Events
+from kafka_reassign_rpc.controller.healing import Healer
 from kafka_reassign_rpc.controller.housekeeping import LeaderBalance, balance_leaders, purge_config_changes
 from kafka_reassign_rpc.controller.legacy_commands import Settle
 from kafka_reassign_rpc.controller.loop import Loop
@@ -30,6 +31,7 @@ from kafka_reassign_rpc.controller.progress import SAMPLING, Sampler, Sampling
 from kafka_reassign_rpc.controller.queue_commands import LookAtQueue
 from kafka_reassign_rpc.controller.recorder import Record, Took
 from kafka_reassign_rpc.controller.requests import Requests
+from kafka_reassign_rpc.controller.service import Office
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store
 from kafka_reassign_rpc.controller.teller import Teller
 from kafka_reassign_rpc.core import scheduling
@@ -37,7 +39,6 @@ from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import Broker, Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.core.progress import Tracker
 from kafka_reassign_rpc.core.replay import Applied
 from kafka_reassign_rpc.server import pauses
 from kafka_reassign_rpc.zookeeper import paths
@@ -87,6 +88,7 @@ class Term:
         self._events: Events | None = None
         self._loop: Loop
         self._sampler: Sampler
+        self._healer: Healer
         self._channels: BrokerChannels
         self._deletions: Deletions
         self._teller: Teller
@@ -107,7 +109,7 @@ class Term:
         if self._events is not None:
             self._events.seen(kind, path)
 
-    async def serve(self, begin: Callable[[Loop, ProducerIds, Callable[[], Awaitable[None]], Tracker], None]) -> bool:
+    async def serve(self, begin: Callable[[Office], None]) -> bool:
         """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
         began = False
         why: str | None = None
@@ -123,10 +125,13 @@ class Term:
             taken_over = self._loop.submit(self._take_over())
             # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
             begin(
-                self._loop,
-                ProducerIds(self._zk, self._store, self.own_id),
-                self._events.up_to_date,
-                self._sampler.tracker,
+                Office(
+                    self._loop,
+                    ProducerIds(self._zk, self._store, self.own_id),
+                    self._events.up_to_date,
+                    self._sampler.tracker,
+                    self._healer,
+                )
             )
             await taken_over
             await self._events.place()
@@ -135,6 +140,7 @@ class Term:
             self._background(self._requests.run())
             self._background(balance_leaders(self._loop, self._balance))
             self._background(self._sampler.run())
+            self._background(self._healer.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
             began = True
             cluster = loaded.cluster
@@ -172,6 +178,7 @@ class Term:
         rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
         self._loop = Loop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
         self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
+        self._healer = Healer(self._loop, self._rules.healing, self._now_ms, self._sampler.everything)
         self._requests = Requests(self._zk, self._loop, self.record)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
@@ -222,6 +229,7 @@ class Term:
     def brokers_changed(self) -> None:
         self._look()
         self._in_slices(self._teller.brokers_changed())
+        self._healer.look_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         self._in_slices(self._teller.topics(names))

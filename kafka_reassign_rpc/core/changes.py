@@ -110,6 +110,8 @@ class View:
         self.batch = BatchChanges()
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
+        self.failed: dict[int, int | None] = {}
+        """Brokers whose failure is noted, with its time, or forgotten (None)."""
         self.by = CONTROLLER
         self.said: list[Said] = []
         self.requests: dict[str, RequestEnded] = {}

@@ -13,6 +13,7 @@ cluster-wide dynamic config stands above the server's own setting.
 import msgspec
 
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.healing import Healing, settings_of
 from kafka_reassign_rpc.core.model import Cluster
 
 ENABLED = "partition.reassignments.enabled"
@@ -29,6 +30,8 @@ class Limits(msgspec.Struct, frozen=True):
     per_broker: int = -1
     per_cluster: int = -1
     bytes_in_flight: int = -1
+    repairs: int = -1
+    """Moves of repairs (KIP-46)."""
 
     @property
     def unlimited(self) -> bool:
@@ -41,6 +44,7 @@ class Rules(msgspec.Struct, frozen=True):
     replication_factor_change_allowed: bool = True
     limits: Limits = Limits()
     sizes_sampled: bool = False
+    healing: Healing = Healing()
 
 
 NO_RULES = Rules()
@@ -71,7 +75,10 @@ def limit_settings(limits: Limits) -> dict[str, int]:
 
 
 def limits(cluster: Cluster, rules: Rules) -> Limits:
-    return Limits(*[_number(cluster, name, value) for name, value in limit_settings(rules.limits).items()])
+    per_broker, per_cluster, in_flight = (
+        _number(cluster, name, value) for name, value in limit_settings(rules.limits).items()
+    )
+    return Limits(per_broker, per_cluster, in_flight, settings_of(cluster, rules.healing)[0].chunk)
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:

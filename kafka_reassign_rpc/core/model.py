@@ -170,6 +170,8 @@ class Cluster(msgspec.Struct):
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
     """Dynamic configs by broker id as text; `<default>` holds the cluster-wide ones."""
+    failed: dict[int, int] = {}
+    """Brokers that are gone while they hold replicas: when that was first noticed, ms since the epoch (KIP-46)."""
     guarded: bool = False
     """`/admin/reassign_cancel` exists: see `core.guard`."""
     batch: Batch | None = None

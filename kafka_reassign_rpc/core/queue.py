@@ -7,6 +7,7 @@ What is durable is `parts`, and an index over them. Beside it stands what the la
 for, so that the next look sees those alone that may start now: a hundred thousand that wait cost it nothing.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from heapq import heappush
 from itertools import count
@@ -69,6 +70,7 @@ class Queue:
     """All that waits.
 
     parts       by path, in their order
+    routes      how many moves wait that came by each route
     topics      where each move waits, by topic and partition
     names       of moves by their numbers
     superseded  by path, what another part says anew
@@ -87,6 +89,7 @@ class Queue:
     def __init__(self) -> None:
         self.parts: dict[str, Part] = {}
         self.topics: dict[str, dict[int, Place]] = {}
+        self.routes: Counter[str] = Counter()
         self.names: dict[int, Name] = {}
         self.superseded: dict[str, dict[Name, None]] = {}
         self.occupied: set[str] = set()
@@ -153,6 +156,8 @@ class Queue:
         else:
             if known is not None:
                 del self.names[known.serial]
+                self.routes[known.move.route] -= 1
+            self.routes[move.route] += 1
             serial = next(self._serials)
             self.names[serial] = name
             heappush(self.fresh, serial)
@@ -164,6 +169,7 @@ class Queue:
         if known is None or known.path != path:
             return
         del self.names[known.serial]
+        self.routes[known.move.route] -= 1
         of_topic = self.topics[name[0]]
         del of_topic[name[1]]
         if not of_topic:

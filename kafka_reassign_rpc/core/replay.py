@@ -96,12 +96,21 @@ def replay(
         count += 1
         if count % SLICE == 0:
             yield
+    _put_failures(cluster, view)
     for name, written in durable.items():
         count += 1
         if name.partition == NO_PARTITION and name.topic in cluster.topics and written.version >= 0:
             cluster.topics[name.topic].version = written.version
         if count % SLICE == 0:
             yield
+
+
+def _put_failures(cluster: Cluster, view: View) -> None:
+    for broker, since in view.failed.items():
+        if since is None:
+            cluster.failed.pop(broker, None)
+        else:
+            cluster.failed[broker] = since
 
 
 def _put(

@@ -21,10 +21,13 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.guard import Limits, Rules, limits
-from kafka_reassign_rpc.core.model import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import HEAL, Cluster, Partition, TopicPartition
 
 CLUSTER = -2
 """Stands for a broker where a move waits for a cap of the whole cluster."""
+
+REPAIRS = -5
+"""Stands for a broker that takes part in every move of a repair: only so many of them go at a time (KIP-46)."""
 
 SLICE = 200
 
@@ -51,6 +54,8 @@ def weight(cluster: Cluster, name: Name, value: Partition) -> Weight:
     brokers = value.adding
     if value.leader >= 0 and value.leader not in brokers:
         brokers = (*brokers, value.leader)
+    if value.move is not None and value.move.route == HEAL:
+        brokers = (*brokers, REPAIRS)
     return Weight(brokers, cluster.sizes.get(TopicPartition(*name), 0) * len(value.adding))
 
 
@@ -76,13 +81,14 @@ class Schedule:
         self._sizes_sampled = sizes_sampled and limits.bytes_in_flight >= 0
         self._silent: set[int] = set()
         """Leaders that something waits for since they have not said its size."""
+        self._counts = not limits.unlimited or cluster.queue.routes[HEAL] > 0
         self._brokers: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
 
     def count(self, view: View) -> Iterator[None]:
         """Take in all that moves, yielding every `SLICE` partitions. Without caps there is nothing to count."""
-        if self.limits.unlimited:
+        if not self._counts:
             return
         done = 0
         for topic, indexes in self._cluster.moving.items():
@@ -101,7 +107,7 @@ class Schedule:
 
     def replace(self, name: Name, before: Partition, after: Partition) -> None:
         """A partition has another value."""
-        if not self.limits.unlimited:
+        if self._counts:
             self._put(weight(self._cluster, name, before), -1)
             self._put(weight(self._cluster, name, after), 1)
 
@@ -114,21 +120,23 @@ class Schedule:
         """Whether a move that concerns it may start, as far as this broker goes."""
         if broker in self._silent:
             return False
-        return self._cluster.is_live(broker) and not 0 <= self.limits.per_broker <= self._brokers[broker]
+        return (broker == REPAIRS or self._cluster.is_live(broker)) and not self._is_full(broker, self._brokers[broker])
+
+    def _is_full(self, broker: int, moves: int) -> bool:
+        limit = self.limits.repairs if broker == REPAIRS else self.limits.per_broker
+        return 0 <= limit <= moves
 
     def held_by(self, name: Name, before: Partition, after: Partition) -> int | None:
         """What keeps a partition from getting the value `after`: a broker, `CLUSTER`, or None."""
-        if self.limits.unlimited:
+        if not self._counts:
             return None
         new = weight(self._cluster, name, after)
         if not new.brokers:
             return None
         old = weight(self._cluster, name, before)
-        limit = self.limits.per_broker
-        if limit >= 0:
-            for broker in new.brokers:
-                if self._brokers[broker] - (broker in old.brokers) >= limit:
-                    return broker
+        for broker in new.brokers:
+            if self._is_full(broker, self._brokers[broker] - (broker in old.brokers)):
+                return broker
         others = self._moves - bool(old.brokers)
         if 0 <= self.limits.per_cluster <= others:
             return CLUSTER

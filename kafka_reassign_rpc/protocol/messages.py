@@ -157,6 +157,22 @@ class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS):
     """Answer to DescribeReassignmentEventsRequest."""
 
 
+class DescribeSelfHealingRequest(Message, load_json=SCHEMAS):
+    """API 32243: brokers that are lost, and what becomes of them (KIP-46)."""
+
+
+class DescribeSelfHealingResponse(Message, load_json=SCHEMAS):
+    """Answer to DescribeSelfHealingRequest."""
+
+
+class HealBrokerRequest(Message, load_json=SCHEMAS):
+    """API 32244: repair what a lost broker held, now (KIP-46)."""
+
+
+class HealBrokerResponse(Message, load_json=SCHEMAS):
+    """Answer to HealBrokerRequest."""
+
+
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
     """API 4: controller to broker: what to lead and what to follow."""
 
@@ -266,6 +282,8 @@ __all__ = [
     "DescribeReassignmentEventsResponse",
     "DescribeReassignmentsRequest",
     "DescribeReassignmentsResponse",
+    "DescribeSelfHealingRequest",
+    "DescribeSelfHealingResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
@@ -276,6 +294,8 @@ __all__ = [
     "ElectLeadersResponse",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
+    "HealBrokerRequest",
+    "HealBrokerResponse",
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
     "InitProducerIdRequest",

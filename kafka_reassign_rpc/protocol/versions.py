@@ -108,6 +108,8 @@ class ApiKey(IntEnum):
     LIST_REASSIGNMENTS = 32240
     DESCRIBE_REASSIGNMENTS = 32241
     DESCRIBE_REASSIGNMENT_EVENTS = 32242
+    DESCRIBE_SELF_HEALING = 32243
+    HEAL_BROKER = 32244
     SIMULATED_FETCH = 32250
 
 
@@ -161,6 +163,8 @@ SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
         ApiKey.LIST_REASSIGNMENTS: (0, 0),
         ApiKey.DESCRIBE_REASSIGNMENTS: (0, 0),
         ApiKey.DESCRIBE_REASSIGNMENT_EVENTS: (0, 0),
+        ApiKey.DESCRIBE_SELF_HEALING: (0, 0),
+        ApiKey.HEAL_BROKER: (0, 0),
         ApiKey.SIMULATED_FETCH: (0, 0),
     }
 )

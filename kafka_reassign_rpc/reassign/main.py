@@ -16,6 +16,7 @@ from kafka_reassign_rpc.reassign import (
     describing,
     executing,
     generating,
+    healing,
     listing,
     queueing,
     recounting,
@@ -55,6 +56,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
+        if arguments[:1] == [healing.COMMAND]:
+            wanted = healing.Wanted(arguments[1:])
+            return _act(wanted.run, wanted.given)
         given = parse(arguments)
         if not arguments or given.has("help"):
             return _explain(usage.HEADLINE)
@@ -68,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except UsageError as error:
         return _explain(str(error))
-    return _act(action, given)
+    return _act(ACTIONS[action], given)
 
 
 def _print(text: str) -> int:
@@ -81,13 +85,13 @@ def _explain(problem: str) -> int:
     return 1
 
 
-def _act(action: str, given: Given) -> int:
+def _act(action: Callable[[Session], int | None], given: Given) -> int:
     output = Output(sys.stdout, as_json=given.has("json"))
     problem = ""
     code: int | None = 0
     try:
         with Session(given, output) as session:
-            code = ACTIONS[action](session)
+            code = action(session)
     except Terse as error:
         problem = str(error)
     except Failed as error:

@@ -29,6 +29,8 @@ REASSIGN_CANCEL = "/admin/reassign_cancel"
 """While it exists no new move starts (KIP-236)."""
 THROTTLES = "/admin/reassignment_throttles"
 """Per config that the leases of moves have changed, what stood in it before."""
+FAILED_BROKERS = "/admin/failed_brokers"
+"""Per broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -59,6 +61,10 @@ _SEQUENCE = re.compile(r".*?(\d{10})")
 
 def broker(broker_id: int) -> str:
     return f"{BROKER_IDS}/{broker_id}"
+
+
+def failed_broker(broker_id: int) -> str:
+    return f"{FAILED_BROKERS}/{broker_id}"
 
 
 def topic(name: str) -> str:

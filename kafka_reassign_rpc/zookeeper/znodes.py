@@ -246,6 +246,23 @@ def encode_move(move: Move) -> bytes:
 # ----------------------------------------------------------------------------------------------------- brokers
 
 
+class _Failure(msgspec.Struct):
+    timestamp: int
+
+
+_failure = msgspec.json.Decoder(_Failure, strict=False)
+
+
+def encode_failure(since_ms: int) -> bytes:
+    """`/admin/failed_brokers/$id`: when the broker was first missed, ms since the epoch (KIP-46)."""
+    return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
+
+
+def decode_failure(data: bytes, path: str) -> int:
+    """Raises BadZnode."""
+    return _decode(_failure, data, path).timestamp
+
+
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
 """What fits into a string of Kafka's protocol, whatever its characters."""
 

@@ -13,11 +13,13 @@ from kafka_reassign_rpc.api.node import (
     ConfigChange,
     CreatedTopic,
     Events,
+    HealingStatus,
     ItemResult,
     LogDir,
     NewPartitions,
     NewTopic,
     NodeEndpoint,
+    Repair,
     RequestContext,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS
@@ -84,6 +86,8 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.guard: KafkaError | None = None
+        self.health = HealingStatus(-1, False, None, (), 0, 0)
+        self.repair = Repair((), (), 0)
         self.figures: dict[tuple[str, int], MoveProgress] = {}
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
         self.waiting: dict[str, dict[int, Waiting]] = {}
@@ -132,6 +136,14 @@ class ModelController:
                 of_topic = self._node.known[name].partitions
                 chosen = [index for index in waiting if wanted is None or index in wanted[name]]
                 yield name, [(index, of_topic[index], waiting[index]) for index in chosen]
+
+    async def healing(self) -> HealingStatus:
+        await self._enter("healing")
+        return self.health
+
+    async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
+        await self._enter("heal", broker, dry_run)
+        return self.repair
 
     def throttles(self, topic: str) -> TopicThrottles:
         return TopicThrottles(

@@ -32,7 +32,21 @@ THROTTLED_TEXT = (
 TOPIC, BROKER, LOGGER = 2, 4, 8
 
 
-OURS = ("partition.reassignments.enabled", "partition.reassignments.replication.factor.change.allowed")
+OURS = (
+    "failure.alert.interval.ms",
+    "failure.interval.ms",
+    "partition.reassignments.enabled",
+    "partition.reassignments.max.bytes.in.flight",
+    "partition.reassignments.max.per.broker",
+    "partition.reassignments.max.per.cluster",
+    "partition.reassignments.replication.factor.change.allowed",
+    "self.healing.cancel.on.return",
+    "self.healing.max.failed.brokers",
+    "self.healing.max.failed.percentage",
+    "self.healing.max.moves",
+    "self.healing.paused",
+    "self.healing.throttle",
+)
 
 
 def test_sv_2_the_tables_have_all_of_kafka_3_9s_configs() -> None:

@@ -70,7 +70,7 @@ async def put_topic(
     zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
 ) -> None:
     """A topic as a stock controller leaves it: everybody in sync, the first replica leads under epoch 3."""
-    for path in (paths.DELETE_TOPICS, paths.REASSIGNMENTS, f"{paths.CONFIG}/topics"):
+    for path in (paths.DELETE_TOPICS, paths.REASSIGNMENTS, paths.FAILED_BROKERS, f"{paths.CONFIG}/topics"):
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
     data = json.loads(znodes.encode_topic(topic_id, assignments))

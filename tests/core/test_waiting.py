@@ -181,7 +181,7 @@ def test_236_13_the_clusters_config_stands_above_the_setting() -> None:
         "partition.reassignments.max.per.cluster": " 20 ",
         "partition.reassignments.max.bytes.in.flight": "many",
     }
-    assert limits(in_cluster, rules) == Limits(-1, 20, 3)
+    assert limits(in_cluster, rules) == Limits(-1, 20, 3, repairs=500)
 
 
 def test_236_13_room_is_made_by_an_end_a_cancel_and_another_leader() -> None:

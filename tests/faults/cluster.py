@@ -89,10 +89,17 @@ class Cluster:
         self.fleets: dict[str, Process] = {}
 
     async def fleet(
-        self, brokers: str, *topics: str, bandwidth: int = 100_000_000, session_ms: int = SESSION_MS
+        self,
+        brokers: str,
+        *topics: str,
+        bandwidth: int = 100_000_000,
+        session_ms: int = SESSION_MS,
+        racks: Mapping[int, str] | None = None,
     ) -> Process:
         arguments = ["--zookeeper-connect", self.connect, "--broker-ids", brokers, "--bandwidth", str(bandwidth)]
         arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(session_ms)]
+        for broker in brokers.split(",") if racks else ():
+            arguments += ["--rack", f"{broker}:{racks[int(broker)]}"]
         for topic in topics:
             arguments += ["--topic", topic]
         process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments)
@@ -159,6 +166,17 @@ class Cluster:
             found |= {(topic, int(index)) for index in await self.zk.children(paths.reassignment_topic(topic))}
         return found
 
+    async def throttles(self) -> dict[str, dict[str, str]]:
+        """Every throttle that stands in a config."""
+        found = {}
+        for kind in ("topics", "brokers"):
+            for name in await self.zk.children(f"{paths.CONFIG}/{kind}"):
+                config = json.loads((await self.zk.get(f"{paths.CONFIG}/{kind}/{name}"))[0])["config"]
+                throttled = {key: value for key, value in config.items() if ".throttled." in key}
+                if throttled:
+                    found[f"{kind}/{name}"] = throttled
+        return found
+
     async def live(self) -> set[int]:
         try:
             return {int(name) for name in await self.zk.children(paths.BROKER_IDS)}
@@ -181,9 +199,10 @@ class Cluster:
 
     async def rests_at(self, targets: Mapping[Name, Replicas], *, within: float = 40) -> None:
         """Wait until these partitions stand exactly there, all in sync, and nothing else is left of any move."""
-        await eventually(lambda: self._rests_at(targets), within=within)
+        await eventually(lambda: self.rested_at(targets), within=within)
 
-    async def _rests_at(self, targets: Mapping[Name, Replicas]) -> bool:
+    async def rested_at(self, targets: Mapping[Name, Replicas]) -> bool:
+        """True where these partitions stand exactly there, all in sync, with nothing left of any move."""
         for topic in {topic for topic, _ in targets}:
             written = await self.topic(topic)
             assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {}), written

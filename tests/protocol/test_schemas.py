@@ -65,6 +65,8 @@ def test_240_1_vendor_keys_are_beyond_those_of_kafka() -> None:
         ApiKey.LIST_REASSIGNMENTS,
         ApiKey.DESCRIBE_REASSIGNMENTS,
         ApiKey.DESCRIBE_REASSIGNMENT_EVENTS,
+        ApiKey.DESCRIBE_SELF_HEALING,
+        ApiKey.HEAL_BROKER,
         ApiKey.SIMULATED_FETCH,
     }
 

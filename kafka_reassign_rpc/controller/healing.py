@@ -1,0 +1,205 @@
+"""Self-healing (KIP-46), for one term of office: looks at who is gone, and queues repairs.
+
+    a broker goes or comes, a config changes, a time has come
+        -> `Look`: failures are noted and forgotten; which brokers are to be healed
+        -> the planner, in slices: where their replicas go
+        -> the queue, like any other moves, with the route "heal": durable, and taken up chunk by chunk
+        -> `Scheduled`: the failures are forgotten
+
+A controller that dies anywhere on the way leaves failures that its successor heals: what is queued or moving by then
+is not lost any more, so nothing is repaired twice. A broker that comes back takes what has not started out of the
+queue.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+
+from kafka_reassign_rpc.api.node import AlterReassignments, FailedBroker, HealingStatus, Repair, RepairMove, TargetItem
+from kafka_reassign_rpc.controller.commands import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.healing_commands import Found, Look, Memory, Scheduled
+from kafka_reassign_rpc.controller.loop import Loop
+from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.progress import Disk, Sample
+from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.healing import Healing
+from kafka_reassign_rpc.core.history import CONTROLLER
+from kafka_reassign_rpc.core.model import HEAL, Cluster, TopicPartition
+from kafka_reassign_rpc.planner.local import Planning, Snapshot
+from kafka_reassign_rpc.planner.model import UNKNOWN, Broker, Goal, Kind, Partition, Plan, PlanError, Topic
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 10.0
+"""How often to look while somebody is gone: what an operator does by hand ends a failure too."""
+
+MIN_ISR = "min.insync.replicas"
+
+
+class Healer:
+    """`run` is its one task; `status` and `heal` answer operators.
+
+    started_with  how this server was told to heal; the cluster's dynamic configs stand above it
+    sample        asks brokers what lies on them
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        started_with: Healing,
+        now_ms: Callable[[], int],
+        sample: Callable[[], Awaitable[Sample]],
+    ) -> None:
+        self._loop = loop
+        self._started_with = started_with
+        self._now_ms = now_ms
+        self._sample = sample
+        self._memory = Memory()
+        self._news = asyncio.Event()
+        self._repairs = asyncio.Lock()
+
+    def look_again(self) -> None:
+        """Something has changed that matters here: brokers, or configs."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled, or until this is no longer the controller."""
+        while self._loop.is_open:
+            self._news.clear()
+            pause: float | None = LOOK_EVERY_S
+            try:
+                found = await self._look()
+                if found.diagnosis.heal:
+                    await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
+                pause = self._pause(found)
+            except PlanError as error:
+                log.error("nothing can be healed: %s", error)
+            except KafkaError as error:
+                log.info("not healed now: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._news.wait()
+
+    async def status(self) -> HealingStatus:
+        """What is known of lost brokers, and what becomes of them."""
+        found = await self._look()
+        failed = self._loop.cluster.failed
+        brokers = [
+            FailedBroker(broker, since, found.diagnosis.heal_at.get(broker), found.lost.get(broker, 0))
+            for broker, since in sorted(failed.items())
+        ]
+        settings = found.settings
+        return HealingStatus(
+            settings.interval_ms, settings.paused, found.diagnosis.held_back, brokers, found.waiting, found.moving
+        )
+
+    async def heal(self, broker: int, by: str, *, dry_run: bool) -> Repair:
+        """An operator wants a lost broker healed now, or to see what that would be.
+
+        Raises InvalidRequest where it is not lost, PolicyViolation where something holds repairs back.
+        """
+        cluster = self._loop.cluster
+        if broker in cluster.brokers:
+            raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
+        found = await self._look((broker,))
+        if broker not in found.lost:
+            raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
+        if dry_run:
+            return _shown(await self._plan((broker,)))
+        if found.diagnosis.held_back is not None:
+            raise PolicyViolation(f"Nothing is healed: {found.diagnosis.held_back}.")
+        return await self._heal((broker,), found.settings, by)
+
+    def _pause(self, found: Found) -> float | None:
+        """How long there is nothing to look at unless something happens, in seconds; None: for ever."""
+        if not found.lost and not found.waiting and not found.moving:
+            return None
+        due = found.diagnosis.due_ms
+        return LOOK_EVERY_S if due is None else min(LOOK_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
+
+    async def _look(self, ordered: Sequence[int] = ()) -> Found:
+        return await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
+
+    async def _heal(self, brokers: Sequence[int], settings: Healing, by: str) -> Repair:
+        """Queue the repair of these brokers. One at a time: what the other has queued is not lost any more."""
+        async with self._repairs:
+            plan = await self._plan(brokers)
+            cluster = self._loop.cluster
+            requests: dict[str, dict[str, list[TargetItem]]] = {}
+            moves: Counter[int] = Counter(dict.fromkeys(brokers, 0))
+            for move in plan.moves:
+                partition = cluster.get(move.topic, move.partition)
+                if partition is None:
+                    continue
+                lost = [broker for broker in move.origin if broker in brokers]
+                moves.update(lost)
+                item = (move.partition, move.target, partition.replicas)
+                requests.setdefault(_reason(lost), {}).setdefault(move.topic, []).append(item)
+            for reason, topics in requests.items():
+                request = AlterReassignments(
+                    topics=list(topics.items()), queue=True, route=HEAL, reason=reason, throttle=settings.throttle
+                )
+                await self._loop.submit(AlterReassignmentsCommand(request, by))
+            left_out = Counter(one.reason for one in plan.left_out)
+            await self._loop.submit(Scheduled(moves, left_out, by))
+            return _shown(plan)
+
+    async def _plan(self, brokers: Sequence[int]) -> Plan:
+        sample = await self._sample()
+        planning = Planning(_snapshot(self._loop.cluster, sample), Goal(Kind.HEAL, tuple(brokers)))
+        await Pace().through(planning.steps())
+        return planning.plan
+
+
+def _reason(brokers: Sequence[int]) -> str:
+    return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
+
+
+def _snapshot(cluster: Cluster, sample: Sample) -> Snapshot:
+    """The cluster as the planner sees it: with what waits and what moves where it will be."""
+    brokers = [
+        Broker(broker.id, broker.rack, capacity=disk.capacity, free=disk.free)
+        for broker in cluster.brokers.values()
+        for disk in [sample.disks.get(broker.id, Disk())]
+    ]
+    lost = [Broker(broker, live=False) for broker in cluster.failed if broker not in cluster.brokers]
+    return Snapshot(brokers + lost, _topics(cluster, sample))
+
+
+def _topics(cluster: Cluster, sample: Sample) -> Iterator[Topic]:
+    for topic in list(cluster.topics.values()):
+        if topic.deleting:
+            continue
+        text = cluster.topic_config(topic.name, MIN_ISR, "1")
+        min_isr = int(text) if text.isdigit() else 1
+        partitions = []
+        for index in sorted(topic.partitions):
+            partition = cluster.get(topic.name, index)
+            if partition is None:
+                continue
+            place = cluster.queue.place((topic.name, index))
+            target = partition.target if place is None else place.move.target
+            # What is on its way somewhere else is left alone, unless it is on its way to a broker that is lost.
+            busy = partition.is_moving or place is not None
+            partitions.append(
+                Partition(
+                    index,
+                    target,
+                    leader=partition.leader,
+                    isr=partition.isr,
+                    moving=busy and all(broker in cluster.brokers for broker in target),
+                    bytes=sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN),
+                    min_isr=min_isr,
+                )
+            )
+        yield Topic(topic.name, partitions)
+
+
+def _shown(plan: Plan) -> Repair:
+    return Repair(
+        [RepairMove(move.topic, move.partition, move.origin, move.target) for move in plan.moves],
+        [(one.topic, one.partition, one.reason) for one in plan.left_out],
+        plan.summary.bytes,
+    )

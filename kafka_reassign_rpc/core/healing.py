@@ -1,0 +1,231 @@
+"""Which lost brokers are healed, and when (KIP-46): a broker that bounces never is.
+
+A broker that is gone while it holds replicas has failed. The moment at which that was first noticed is durable, and
+survives whoever noticed it. What happens to it:
+
+    gone for                                   then
+    less than the alert interval               nothing
+    the alert interval                         an alert, once
+    the failure interval (`failure.interval.ms`, -1: never, the default)
+                                               its replicas are moved to other brokers: the repair is queued, and
+                                               the failure is forgotten, since the repair is durable itself
+    until it comes back, whenever that is      the failure is forgotten; what of its repair has not started is dropped
+
+Nothing is moved, and a reason is shown, while
+
+    healing is paused
+    too many brokers are gone, in number or as a share of the cluster: what is wrong then is not a broker
+    this controller has not looked long enough itself: after a pause of ZooKeeper, in which nobody had a
+        session, or after its own election, brokers are given time to come back
+
+An operator's order ("heal this one now") passes the interval by, and nothing else.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+
+import msgspec
+
+from kafka_reassign_rpc.core.model import HEAL, Cluster, Partition
+
+OFF = -1
+DEFAULT = "<default>"
+
+INTERVAL = "failure.interval.ms"
+ALERT_INTERVAL = "failure.alert.interval.ms"
+PAUSED = "self.healing.paused"
+MAX_BROKERS = "self.healing.max.failed.brokers"
+MAX_PERCENTAGE = "self.healing.max.failed.percentage"
+THROTTLE = "self.healing.throttle"
+CHUNK = "self.healing.max.moves"
+CANCEL_ON_RETURN = "self.healing.cancel.on.return"
+
+GRACE_MS = 30_000
+"""How long a controller has to miss a broker itself before it heals it, however long ago the failure was recorded."""
+
+
+class Healing(msgspec.Struct, frozen=True):
+    """How the cluster heals itself.
+
+    interval_ms         how long a broker has to be gone; -1: healing is off
+    alert_interval_ms   how long until an alert; -1: half the interval
+    max_brokers         brake: with more brokers gone than this nothing is moved
+    max_percentage      brake: with a greater share of the brokers gone than this nothing is moved
+    throttle            bytes/s of each broker that takes part; -1: none
+    chunk               moves of repairs in flight at a time
+    cancel_on_return    cancel what is under way of a repair when its broker comes back
+    """
+
+    interval_ms: int = OFF
+    alert_interval_ms: int = OFF
+    max_brokers: int = 10
+    max_percentage: int = 40
+    throttle: int = -1
+    chunk: int = 500
+    cancel_on_return: bool = False
+    paused: bool = False
+
+    @property
+    def alert_after_ms(self) -> int:
+        return self.interval_ms // 2 if self.alert_interval_ms < 0 else self.alert_interval_ms
+
+
+_NUMBERS = {
+    INTERVAL: ("interval_ms", -1, 2**63 - 1),
+    ALERT_INTERVAL: ("alert_interval_ms", -1, 2**63 - 1),
+    MAX_BROKERS: ("max_brokers", 0, 2**31 - 1),
+    MAX_PERCENTAGE: ("max_percentage", 0, 100),
+    THROTTLE: ("throttle", -1, 2**63 - 1),
+    CHUNK: ("chunk", 1, 2**31 - 1),
+}
+_FLAGS = {PAUSED: "paused", CANCEL_ON_RETURN: "cancel_on_return"}
+
+
+def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[str]]:
+    """The cluster's dynamic configs above what the server was started with; and what of them makes no sense.
+
+    A value that makes no sense counts for nothing: healing goes by what stood before it, and somebody is told.
+    """
+    found: dict[str, int | bool] = {}
+    problems = []
+    for name, text in cluster.broker_configs.get(DEFAULT, {}).items():
+        value = text.strip().lower()
+        if name in _NUMBERS:
+            field, low, high = _NUMBERS[name]
+            if value.removeprefix("-").isdigit() and low <= int(value) <= high:
+                found[field] = int(value)
+            else:
+                problems.append(f"{name}={text!r} is left out: a whole number from {low} to {high} is expected")
+        elif name in _FLAGS:
+            if value in ("true", "false"):
+                found[_FLAGS[name]] = value == "true"
+            else:
+                problems.append(f"{name}={text!r} is left out: true or false is expected")
+    return msgspec.structs.replace(started_with, **found), problems
+
+
+def is_repaired(cluster: Cluster, partition: Partition | None) -> bool:
+    """Whether every broker that is to hold the partition, as far as what is under way goes, is there."""
+    return partition is None or all(replica in cluster.brokers for replica in partition.target)
+
+
+def may_go_back(cluster: Cluster, partition: Partition) -> bool:
+    """Whether a partition moves for the sake of brokers that are all back by now."""
+    move = partition.move
+    return (
+        partition.is_moving
+        and move is not None
+        and move.route == HEAL
+        and all(replica in cluster.brokers for replica in move.original)
+    )
+
+
+class Losses:
+    """Replicas on brokers that are not there, by broker: counted in slices of the caller's.
+
+    A replica that a move (or a queued one) takes away from its broker is not lost with it any more.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._brokers = cluster.brokers
+        self.replicas: dict[int, int] = {}
+
+    def count(self, partition: Partition, *, queued: Collection[int] | None = None) -> None:
+        """`queued`: the target that waits for this partition, where one does."""
+        for replica in partition.target if queued is None else queued:
+            if replica not in self._brokers:
+                self.replicas[replica] = self.replicas.get(replica, 0) + 1
+
+
+class Watch(msgspec.Struct, frozen=True):
+    """What is known at one moment.
+
+    failed      brokers with a durable failure: when it was first noticed, ms since the epoch
+    lost        brokers that are gone and hold replicas, with their number
+    live        brokers that are there
+    missed      since when this controller has missed a broker itself, by broker, ms
+    ordered     brokers that an operator wants healed now
+    now_ms      the time, ms since the epoch
+    """
+
+    failed: Mapping[int, int]
+    lost: Mapping[int, int]
+    live: Collection[int]
+    missed: Mapping[int, int]
+    now_ms: int
+    ordered: frozenset[int] = frozenset()
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """What is to be done.
+
+    record      brokers that have failed since: to be made durable, with the time
+    forget      failures that are over: the broker is back, or holds nothing any more
+    alerts      brokers that have been gone for longer than the alert interval
+    heal        brokers whose replicas are to be moved now
+    heal_at     when each lost broker's time comes (or came), ms; None: never
+    held_back   why brokers whose time has come are not healed; None: nothing holds them back
+    due_ms      when to look again though nothing happens; None: never
+    """
+
+    record: Mapping[int, int]
+    forget: frozenset[int]
+    alerts: tuple[int, ...]
+    heal: tuple[int, ...]
+    heal_at: Mapping[int, int | None]
+    held_back: str | None
+    due_ms: int | None
+
+
+def diagnose(watch: Watch, settings: Healing) -> Diagnosis:
+    """What follows from what is known. Changes nothing, and may be asked as often as one likes."""
+    forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
+    record = {
+        broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
+    }
+    failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
+    times = {broker: _times(watch, settings, broker, min(since, watch.now_ms)) for broker, since in failed.items()}
+    due = sorted(broker for broker, (_, heal) in times.items() if heal is not None and heal <= watch.now_ms)
+    held_back = _brake(watch, settings) if due else None
+    return Diagnosis(
+        record=record,
+        forget=forget,
+        alerts=tuple(sorted(b for b, (alert, _) in times.items() if alert is not None and alert <= watch.now_ms)),
+        heal=() if held_back else tuple(due),
+        heal_at={broker: heal for broker, (_, heal) in times.items()},
+        held_back=held_back,
+        due_ms=min(
+            (at for both in times.values() for at in both if at is not None and at > watch.now_ms), default=None
+        ),
+    )
+
+
+def _times(watch: Watch, settings: Healing, broker: int, since: int) -> tuple[int | None, int | None]:
+    """When there is an alert about a failure, and when it is healed; None: never."""
+    if broker in watch.ordered:
+        return None, watch.now_ms
+    if settings.interval_ms < 0:
+        return None, None
+    missed = watch.missed.get(broker, watch.now_ms)
+    grace = missed + min(GRACE_MS, settings.interval_ms)
+    return since + settings.alert_after_ms, max(since + settings.interval_ms, grace)
+
+
+def _brake(watch: Watch, settings: Healing) -> str | None:
+    gone = len(watch.lost)
+    everybody = gone + len(watch.live)
+    if settings.paused:
+        return f"healing is paused ({PAUSED}=true)"
+    if not watch.live:
+        return "no broker is there to take replicas"
+    if gone > settings.max_brokers:
+        return f"{gone} brokers are gone, more than {MAX_BROKERS}={settings.max_brokers}: {_listed(watch.lost)}"
+    if 100 * gone > settings.max_percentage * everybody:
+        return (
+            f"{gone} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
+            f" {_listed(watch.lost)}"
+        )
+    return None
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))

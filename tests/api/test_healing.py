@@ -1,0 +1,60 @@
+"""DescribeSelfHealing and HealBroker: what becomes of lost brokers, and an operator's order to heal one."""
+
+from kafka_reassign_rpc.api.node import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.errors import PolicyViolation
+from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
+from tests.api.ask import ask
+from tests.api.model_node import ModelNode
+
+
+async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_repairs_back() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    failed = (FailedBroker(3, 1000, 61_000, 7), FailedBroker(4, 2000, None, 1))
+    node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6)
+    answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
+    assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
+        0,
+        60_000,
+        True,
+        "healing is paused",
+    )
+    assert [(one.broker_id, one.since, one.heal_at, one.replicas) for one in answer.failed_brokers] == [
+        (3, 1000, 61_000, 7),
+        (4, 2000, -1, 1),
+    ]
+    assert (answer.waiting_moves, answer.moving_moves) == (5, 6)
+
+
+async def test_46_3_a_repair_is_answered_by_topic_with_what_has_to_stay() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    moves = [RepairMove("a", 1, (1, 3), (1, 2)), RepairMove("b", 0, (3,), (2,)), RepairMove("a", 0, (3, 2), (1, 2))]
+    node.controller.repair = Repair(moves, [("c", 4, "no live replica is in sync")], 900)
+    answer = await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)
+    assert node.controller.calls == [("heal", 3, True)]
+    assert [
+        (topic.name, [(one.partition_index, list(one.replicas), list(one.target)) for one in topic.partitions])
+        for topic in answer.topics
+    ] == [("a", [(1, [1, 3], [1, 2]), (0, [3, 2], [1, 2])]), ("b", [(0, [3], [2])])]
+    assert [(one.topic, one.partition_index, one.reason) for one in answer.left_out] == [
+        ("c", 4, "no live replica is in sync")
+    ]
+    assert (answer.error_code, answer.bytes_to_copy) == (0, 900)
+
+
+async def test_46_6_an_order_that_cannot_be_followed_is_answered_with_the_reason() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    node.controller.raises = PolicyViolation("Nothing is healed: healing is paused.")
+    answer = await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=False), 0)
+    assert (answer.error_code, answer.error_message) == (44, "Nothing is healed: healing is paused.")
+    assert (answer.bytes_to_copy, list(answer.topics), list(answer.left_out)) == (-1, [], [])
+
+
+async def test_46_only_the_controller_knows_who_is_lost() -> None:
+    node = ModelNode()
+    assert node.controller is not None
+    node.controller.active = False
+    assert (await ask(node, DescribeSelfHealingRequest(version=0), 0)).error_code == 41
+    assert (await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)).error_code == 41

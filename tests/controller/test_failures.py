@@ -1,0 +1,97 @@
+"""Brokers that are gone while they hold replicas, as `/admin/failed_brokers` remembers them (KIP-46)."""
+
+import json
+
+import pytest
+
+from kafka_reassign_rpc.controller.healing_commands import Look, Memory
+from kafka_reassign_rpc.core.errors import NotController
+from kafka_reassign_rpc.core.healing import Diagnosis, Healing
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.rig import Rig, office, put_topic, register
+
+ON = Healing(interval_ms=60_000)
+
+
+async def look(controller: Rig, at: int) -> Diagnosis:
+    return (await controller.loop.submit(Look(ON, Memory(), at))).diagnosis
+
+
+async def noted(zk: ZooKeeper) -> dict[str, object]:
+    names = await zk.children(paths.FAILED_BROKERS)
+    return {name: json.loads((await zk.get(f"{paths.FAILED_BROKERS}/{name}"))[0]) for name in names}
+
+
+async def test_46_1_the_time_of_first_notice_is_durable_and_a_new_controller_keeps_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3), 1: (2, 1)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
+        await look(controller, 2000)
+        assert len(controller.zk.transactions) == 1, "what stands is not written again"
+
+    async with office(zk_connect) as successor:
+        await look(successor, 5000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
+        assert successor.cluster.failed == {3: 1000}
+
+
+async def test_46_1_the_return_of_a_broker_and_the_end_of_its_last_replica_are_forgotten(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    await put_topic(zk, "u", {0: (2, 4)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert sorted(await noted(zk)) == ["3", "4"]
+
+    await register(zk, 3)
+    async with office(zk_connect) as successor:
+        assert (await successor.alter({("u", 0): (2, 1)}))["u", 0] is None
+        await look(successor, 2000)
+        assert await noted(zk) == {}
+
+
+async def test_46_1_a_broker_that_never_held_a_replica_has_not_failed(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.delete(paths.broker(3))
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert await noted(zk) == {}
+
+
+async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    await zk.create(f"{paths.FAILED_BROKERS}/3", b"not JSON")
+    await zk.create(f"{paths.FAILED_BROKERS}/seven", b"{}")
+    await zk.create(f"{paths.FAILED_BROKERS}/99", b'{"version":1,"timestamp":"5"}')
+    created = (await zk.get(f"{paths.FAILED_BROKERS}/3"))[1].ctime
+    async with office(zk_connect) as controller:
+        assert controller.cluster.failed == {3: created, 99: 5}, "its creation tells the time as well"
+        await look(controller, created + 1000)
+        assert sorted(await zk.children(paths.FAILED_BROKERS)) == ["3", "seven"], "99 holds nothing"
+
+
+@pytest.mark.parametrize("lives", [0, 1])
+async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good(
+    zk: ZooKeeper, zk_connect: str, lives: int
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    async with office(zk_connect) as controller:
+        controller.zk.lives = lives
+        if lives:
+            await look(controller, 1000)
+        else:
+            with pytest.raises(NotController):
+                await look(controller, 1000)
+    async with office(zk_connect) as successor:
+        await look(successor, 2000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000 if lives else 2000}}

@@ -1,0 +1,181 @@
+"""Which lost brokers are healed, and when: the rules of KIP-46, with a clock that the test holds."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import healing
+from kafka_reassign_rpc.core.healing import GRACE_MS, Diagnosis, Healing, Losses, Watch, diagnose, settings_of
+from kafka_reassign_rpc.core.model import Broker, Cluster, Endpoint, Partition
+
+HALF_AN_HOUR = 30 * 60_000
+ON = Healing(interval_ms=HALF_AN_HOUR)
+SIX = (1, 2, 3, 4, 5, 6)
+
+
+def gone(*lost: int, since: int = 0, now: int = 0, missed: int | None = None, live: tuple[int, ...] = SIX) -> Watch:
+    """These brokers of six are gone and hold replicas; failures noticed at `since`, by this controller at `missed`."""
+    return Watch(
+        failed=dict.fromkeys(lost, since),
+        lost=dict.fromkeys(lost, 100),
+        live=[broker for broker in live if broker not in lost],
+        missed=dict.fromkeys(lost, since if missed is None else missed),
+        now_ms=now,
+    )
+
+
+def test_46_1_a_broker_that_is_gone_and_holds_replicas_is_recorded_with_the_time() -> None:
+    watch = replace(gone(3, now=1000, missed=400), failed={})
+    assert diagnose(watch, ON).record == {3: 400}, "when this controller missed it first"
+    assert diagnose(watch, Healing()).record == {3: 400}, "also while healing is off"
+
+
+def test_46_1_a_failure_that_is_known_keeps_its_first_time() -> None:
+    assert diagnose(gone(3, since=1000, now=5000), ON).record == {}
+
+
+def test_46_1_a_broker_that_is_back_or_holds_nothing_is_forgotten() -> None:
+    back = Watch(failed={3: 0, 4: 0, 9: 0}, lost={4: 1}, live=(1, 2, 3), missed={4: 0}, now_ms=1000)
+    assert diagnose(back, ON).forget == {3, 9}
+
+
+def test_46_2_healing_is_off_by_default() -> None:
+    assert Healing().interval_ms == -1
+    found = diagnose(gone(3, now=10 * HALF_AN_HOUR), Healing())
+    assert (found.heal, found.alerts, found.due_ms) == ((), (), None)
+
+
+def test_46_2_a_broker_is_healed_after_the_interval_and_not_before() -> None:
+    early = diagnose(gone(3, now=HALF_AN_HOUR - 1), ON)
+    assert early.heal == ()
+    assert early.due_ms == HALF_AN_HOUR
+    assert diagnose(gone(3, now=HALF_AN_HOUR), ON).heal == (3,)
+
+
+def test_46_2_there_is_an_alert_before_anything_moves() -> None:
+    assert diagnose(gone(3, now=HALF_AN_HOUR // 2 - 1), ON).alerts == ()
+    assert diagnose(gone(3, now=HALF_AN_HOUR // 2), ON).alerts == (3,)
+    assert diagnose(gone(3, now=60_000), replace(ON, alert_interval_ms=60_000)).alerts == (3,)
+
+
+def test_46_4_a_new_controller_gives_brokers_time_to_come_back_however_old_the_failure_is() -> None:
+    just_elected = 10 * HALF_AN_HOUR
+    found = diagnose(gone(3, since=0, missed=just_elected, now=just_elected), ON)
+    assert found.heal == ()
+    assert found.due_ms == just_elected + GRACE_MS
+    assert diagnose(gone(3, since=0, missed=just_elected, now=just_elected + GRACE_MS), ON).heal == (3,)
+
+
+def test_46_4_a_failure_noted_by_a_clock_that_was_ahead_counts_from_now() -> None:
+    assert diagnose(gone(3, since=HALF_AN_HOUR * 9, missed=0, now=5000), ON).due_ms == 5000 + HALF_AN_HOUR // 2
+
+
+def test_46_6_too_many_brokers_at_once_are_not_healed_and_the_reason_is_shown() -> None:
+    found = diagnose(gone(2, 3, 4, now=HALF_AN_HOUR), ON)
+    assert found.heal == ()
+    assert found.held_back == "3 of 6 brokers are gone, more than self.healing.max.failed.percentage=40: 2, 3, 4"
+    assert diagnose(gone(2, 3, now=HALF_AN_HOUR), ON).heal == (2, 3)
+    few = replace(ON, max_brokers=1)
+    assert diagnose(gone(2, 3, now=HALF_AN_HOUR), few).held_back == (
+        "2 brokers are gone, more than self.healing.max.failed.brokers=1: 2, 3"
+    )
+
+
+def test_46_6_a_blink_of_zookeeper_that_takes_all_sessions_moves_nothing() -> None:
+    found = diagnose(gone(*SIX, now=HALF_AN_HOUR), replace(ON, max_percentage=100, max_brokers=100))
+    assert found.heal == ()
+    assert found.held_back == "no broker is there to take replicas"
+
+
+def test_46_6_a_pause_holds_everything_back_also_what_an_operator_has_ordered() -> None:
+    paused = replace(ON, paused=True)
+    watch = replace(gone(3, now=5), ordered=frozenset({3}))
+    assert diagnose(watch, paused).held_back == "healing is paused (self.healing.paused=true)"
+    assert diagnose(gone(3, now=5), paused).held_back is None, "nothing is held back yet"
+
+
+def test_an_operators_order_passes_the_interval_by_also_where_healing_is_off() -> None:
+    watch = replace(gone(3, 4, now=5), ordered=frozenset({3}))
+    assert diagnose(watch, ON).heal == (3,)
+    assert diagnose(watch, Healing()).heal == (3,)
+
+
+def test_replicas_are_lost_with_a_broker_unless_a_move_or_a_queued_one_takes_them_away() -> None:
+    here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
+    losses = Losses(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
+    losses.count(Partition(replicas=(1, 3)))
+    losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
+    losses.count(Partition(replicas=(1, 3)), queued=(1, 2))
+    losses.count(Partition(replicas=(3, 4)))
+    assert losses.replicas == {3: 2, 4: 1}
+
+
+def test_dynamic_configs_stand_above_the_servers_and_nonsense_is_reported_and_left_out() -> None:
+    cluster = Cluster(
+        broker_configs={
+            "<default>": {
+                healing.INTERVAL: "60000",
+                healing.MAX_PERCENTAGE: "101",
+                healing.THROTTLE: "fast",
+                healing.PAUSED: "TRUE",
+                healing.CANCEL_ON_RETURN: "perhaps",
+            }
+        }
+    )
+    found, problems = settings_of(cluster, Healing(max_percentage=25))
+    assert found == Healing(interval_ms=60_000, max_percentage=25, paused=True)
+    assert [problem.partition("=")[0] for problem in problems] == [
+        healing.MAX_PERCENTAGE,
+        healing.THROTTLE,
+        healing.CANCEL_ON_RETURN,
+    ]
+
+
+@dataclass
+class Life:
+    """A cluster of six whose brokers come and go, watched by controllers that come and go; time only grows."""
+
+    now: int = 0
+    failed: dict[int, int] = field(default_factory=dict)
+    down_since: dict[int, int] = field(default_factory=dict)
+    missed: dict[int, int] = field(default_factory=dict)
+
+    def look(self) -> Diagnosis:
+        for broker in self.down_since:
+            self.missed.setdefault(broker, self.now)
+        self.missed = {broker: at for broker, at in self.missed.items() if broker in self.down_since}
+        found = diagnose(
+            Watch(
+                failed=self.failed,
+                lost=dict.fromkeys(self.down_since, 1),
+                live=[broker for broker in SIX if broker not in self.down_since],
+                missed=self.missed,
+                now_ms=self.now,
+            ),
+            ON,
+        )
+        self.failed = {b: at for b, at in (self.failed | dict(found.record)).items() if b not in found.forget}
+        return found
+
+
+@given(st.lists(st.tuples(st.sampled_from(SIX), st.sampled_from(["down", "up", "controller"]), st.integers(0, 10**7))))
+def test_46_2_whatever_comes_and_goes_only_a_broker_that_was_away_for_the_whole_interval_is_healed(
+    steps: list[tuple[int, str, int]],
+) -> None:
+    life = Life()
+    for broker, what, passes in steps:
+        life.now += passes
+        if what == "down":
+            life.down_since.setdefault(broker, life.now)
+        elif what == "up":
+            life.down_since.pop(broker, None)
+        else:
+            life.missed.clear()
+        found = life.look()
+        for healed in found.heal:
+            assert life.now - life.down_since[healed] >= HALF_AN_HOUR
+            assert 100 * len(life.down_since) <= 40 * len(SIX)
+        assert life.failed.keys() == life.down_since.keys()
+        assert found.due_ms is None or found.due_ms > life.now
