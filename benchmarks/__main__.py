@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal] [--quick]`"""
+"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline] [--quick]`"""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, heal, listing, progress, queue, rps
+from benchmarks import bulk, cancel, failover, heal, listing, pipeline, progress, queue, rps
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "failover": failover.run,
     "queue": queue.run,
     "heal": heal.run,
+    "pipeline": pipeline.run,
 }
 
 

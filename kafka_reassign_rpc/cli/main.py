@@ -8,7 +8,7 @@ from typing import Protocol, cast
 
 from kafka_reassign_rpc.cli.errors import UsageError
 
-COMMANDS = ("serve", "fleet", "zookeeper", "export", "submit", "audit", "history")
+COMMANDS = ("serve", "fleet", "zookeeper", "export", "plan", "submit", "audit", "history")
 
 
 class Command(Protocol):

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.hashing import WHOLE, mix
-from kafka_reassign_rpc.planner.model import MEASURES, Partition, Weights
-from kafka_reassign_rpc.planner.touches import IN, Touch, touches
+from kafka_reassign_rpc.planner.model import MEASURES, Load, Partition, Weights
+from kafka_reassign_rpc.planner.touches import GAIN_UNIT, Touch, replica_load, touches
 from kafka_reassign_rpc.planner.view import BUCKETS, CLASSES, Balance, View
 
 _DRAWS = 4
@@ -27,6 +27,7 @@ class Wish(NamedTuple):
     bucket: int
     reason: str
     rule: str
+    gain: int
 
 
 def distance(standing: float, low: float, high: float) -> float:
@@ -60,24 +61,20 @@ def wish(partition: Partition, view: View, key: int, held: Mapping[int, int]) ->
     if not sources:
         return None
     size, weights = view.size(partition), measured(view.weights)
-    best: tuple[float, float, tuple[int, ...], list[Touch], int, int] | None = None
-    for source, chosen, target in _candidates(partition, view, balance, sources, size, key):
-        changed = touches(partition, size, target)
-        gain = -sum([_change(touch, balance, weights) for touch in changed])
-        moved = sum(touch.load.bytes for touch in changed if touch.side == IN)
-        if moved or any(touch.load.replicas for touch in changed):
+    best: tuple[float, float, tuple[int, ...], int, int] | None = None
+    for source, chosen, load, target in _candidates(partition, view, balance, sources, size, key):
+        gain = -_change(source, -1, load, balance, weights) - _change(chosen, 1, load, balance, weights)
+        if load.replicas:
             gain -= _crowding(held, source, chosen, balance, view.weights.topic)
-        if gain <= _LEAST_GAIN:
-            continue
-        value = gain / (moved + _FREE)
-        if best is None or value > best[0]:
-            best = (value, gain, target, changed, source, chosen)
+        value = gain / (load.bytes + _FREE)
+        if gain > _LEAST_GAIN and (best is None or value > best[0]):
+            best = (value, gain, target, source, chosen)
     if best is None:
         return None
-    value, _, target, changed, source, chosen = best
-    return Wish(
-        target, changed, _bucket(value, balance, chance_of(key, view)), *_explained(source, chosen, balance, view)
-    )
+    value, gain, target, source, chosen = best
+    bucket = _bucket(value, balance, chance_of(key, view))
+    explained = _explained(source, chosen, balance, view)
+    return Wish(target, touches(partition, size, target), bucket, *explained, round(gain / GAIN_UNIT))
 
 
 def chance_of(key: int, view: View) -> int:
@@ -87,18 +84,25 @@ def chance_of(key: int, view: View) -> int:
 
 def _candidates(
     partition: Partition, view: View, balance: Balance, sources: list[int], size: int, key: int
-) -> Iterator[tuple[int, int, tuple[int, ...]]]:
+) -> Iterator[tuple[int, int, Load, tuple[int, ...]]]:
+    """From which broker to which, what it takes along, and the replicas then."""
     old = partition.replicas
     if old[0] in sources:
         for place in range(1, len(old)):
             if old[place] in partition.isr and old[place] in view.rooms:
-                yield old[0], old[place], _swapped(old, place)
+                yield old[0], old[place], Load(leaders=1, fetch=partition.fetch), _swapped(old, place)
     for turn, source in enumerate(sources):
         place = old.index(source)
+        load = replica_load(partition, size, leads=place == 0)
+        others = (*old[:place], *old[place + 1 :])
+        racks = {view.rack(broker) for broker in others}
         for broker in _destinations(source, view, balance, mix(key, 50 + turn + 10 * view.round + view.seed)):
+            if broker in old or not view.fits(broker, size):
+                continue
             target = (*old[:place], broker, *old[place + 1 :])
-            if broker not in old and view.fits(broker, size) and view.keeps_racks(old, target):
-                yield source, broker, target
+            rack = view.rack(broker)
+            if rack not in racks or rack == view.rack(source) or view.keeps_racks(old, target):
+                yield source, broker, load, target
 
 
 def _destinations(source: int, view: View, balance: Balance, key: int) -> Iterator[int]:
@@ -117,12 +121,11 @@ def _swapped(replicas: tuple[int, ...], place: int) -> tuple[int, ...]:
     return tuple(swapped)
 
 
-def _change(touch: Touch, balance: Balance, weights: tuple[float, ...]) -> float:
-    """What a touch adds to the cost of its broker. Spelled out: most of a rebalance's time is spent here."""
-    standing, inverse = balance.standing[touch.broker], balance.inverse[touch.broker]
-    sign = 1 if touch.side == IN else -1
+def _change(broker: int, sign: int, load: Load, balance: Balance, weights: tuple[float, ...]) -> float:
+    """What it costs to take a load off a broker (-1) or to give it (1). Most of a rebalance's time is spent here."""
+    standing, inverse = balance.standing[broker], balance.inverse[broker]
     low, high, added = balance.low, balance.high, 0.0
-    for turn, part in enumerate(touch.load):
+    for turn, part in enumerate(load):
         weight = weights[turn]
         if part and weight:
             now = standing[turn]

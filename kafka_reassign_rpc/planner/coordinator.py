@@ -205,9 +205,9 @@ class Coordinator:
             self._idle += 1
             self._over = not self._balances or self._idle >= _PATIENCE
             return {}
-        ordered: dict[tuple[int, int], list[tuple[int, Load]]] = {}
+        ordered: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
         for (broker, side, bucket), load in sorted(demand.sums.items()):
-            ordered.setdefault((broker, side), []).append((bucket, Load(*load)))
+            ordered.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
         if self._balances:
             return self._decide_balance(ordered)
         self._demand = leveling.by_rack(ordered, self._racks)
@@ -328,7 +328,7 @@ class Coordinator:
         return rates
 
     def _decide_balance(
-        self, ordered: dict[tuple[int, int], list[tuple[int, Load]]]
+        self, ordered: dict[tuple[int, int], list[tuple[int, Load, int]]]
     ) -> dict[tuple[int, int], tuple[int, int]]:
         thresholds = {}
         for (broker, side), steps in ordered.items():

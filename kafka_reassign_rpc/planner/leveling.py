@@ -4,13 +4,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.planner.model import Load
 from kafka_reassign_rpc.planner.targets import Targets
-from kafka_reassign_rpc.planner.touches import IN
+from kafka_reassign_rpc.planner.touches import GAIN_UNIT, IN
 from kafka_reassign_rpc.planner.view import ALL
 
-Steps = Sequence[tuple[int, Load]]
-"""Buckets in ascending order, each with the sum of its proposals."""
+Steps = Sequence[tuple[int, Load, int]]
+"""Buckets in ascending order, each with the sums of its proposals: what they bring or take, and what they gain."""
 
 _SMALL = 1e-12
+_BORNE = 0.1
 
 
 def guess(leaving: Iterable[tuple[str, Load]], racks: Mapping[str, Sequence[int]]) -> dict[str, Load]:
@@ -31,7 +32,7 @@ def by_rack(ordered: Mapping[tuple[int, int], Steps], racks: Mapping[int, str]) 
     for (broker, side), steps in ordered.items():
         if side == IN and broker >= 0:
             rack = racks.get(broker, "")
-            for _, load in steps:
+            for _, load, _ in steps:
                 found[rack] = found.get(rack, Load()).plus(load)
     return found
 
@@ -62,7 +63,7 @@ def shares(demand: Load, brokers: Sequence[int], loads: Mapping[int, Load], targ
 
 def below(steps: Steps, broker: int, load: Load, targets: Targets, height: float, room: int) -> int:
     """The bucket below which what comes in stays under the level and fits."""
-    for bucket, step in steps:
+    for bucket, step, _ in steps:
         load, room = load.plus(step), room - step.bytes
         if room < 0 or targets.worth(broker, load) > height + _SMALL:
             return bucket
@@ -71,7 +72,7 @@ def below(steps: Steps, broker: int, load: Load, targets: Targets, height: float
 
 def within(steps: Steps, limit: int) -> int:
     """The bucket below which no more than `limit` bytes are copied."""
-    for bucket, step in steps:
+    for bucket, step, _ in steps:
         limit -= step.bytes
         if limit < 0:
             return bucket
@@ -79,19 +80,22 @@ def within(steps: Steps, limit: int) -> int:
 
 
 def nearest(steps: Steps, load: Load, sign: int, cost: Callable[[Load], float], room: int) -> tuple[int, int]:
-    """(need, allow): the buckets below which a broker's cost gets as low as it can, and stays so low."""
-    least = cost(load)
-    following = [bucket for bucket, _ in steps[1:]] + [ALL]
-    start = steps[0][0] if steps else ALL
-    need = allow = start
-    for (_, step), end in zip(steps, following, strict=True):
+    """(need, allow): the buckets below which a broker's cost gets as low as it can, and below which it bears it.
+
+    A broker bears what costs it no more than a part of what everyone gains.
+    """
+    first = least = cost(load)
+    following = [bucket for bucket, *_ in steps[1:]] + [ALL]
+    need = allow = steps[0][0]
+    gained = 0.0
+    for (_, step, gain), end in zip(steps, following, strict=True):
         load = load.plus(step) if sign > 0 else load.minus(step)
         room -= step.bytes
         if room < 0:
             break
-        now = cost(load)
+        now, gained = cost(load), gained + gain * GAIN_UNIT
         if now < least - _SMALL:
-            least, need, allow = now, end, end
-        elif now <= least + _SMALL:
+            least, need = now, end
+        if now <= max(least, first + _BORNE * gained) + _SMALL:
             allow = end
     return need, allow

@@ -56,7 +56,7 @@ class Survey:
 
 
 class Demand:
-    """What all proposals together would take and bring: by broker, side and bucket."""
+    """What all proposals together would take and bring, and gain: by broker, side and bucket."""
 
     def __init__(self) -> None:
         self.sums: dict[tuple[int, int, int], list[int]] = {}
@@ -66,9 +66,9 @@ class Demand:
         self.proposals += 1
         copied = 0
         for touch in proposal.touches:
-            self._add((touch.broker, touch.side, proposal.bucket), touch.load)
+            self._add((touch.broker, touch.side, proposal.bucket), (*touch.load, proposal.gain))
             copied += touch.load.bytes if touch.side == IN else 0
-        self._add((*EVERYTHING, proposal.bucket), (copied, 0, 0, 0, 0))
+        self._add((*EVERYTHING, proposal.bucket), (copied, 0, 0, 0, 0, 0))
 
     def _add(self, key: tuple[int, int, int], load: Iterable[int]) -> None:
         found = self.sums.get(key)
@@ -141,7 +141,7 @@ def _proposed(
         found = wish(partition, view, key_of(topic, partition.index), held)
         if found is None:
             return None
-        return Proposal(position, found.replicas, found.bucket, found.touches, 2, found.reason, found.rule)
+        return Proposal(position, found.replicas, found.bucket, found.touches, 2, found.reason, found.rule, found.gain)
     if not is_forced(partition, view):
         return None
     key = key_of(topic, partition.index)

@@ -27,6 +27,11 @@ class Proposal(NamedTuple):
     priority: int
     reason: str
     rule: str
+    gain: int = 0
+    """What it saves in cost, where soft goals propose: in GAIN_UNIT, so that sums are exact."""
+
+
+GAIN_UNIT = 1e-15
 
 
 def replica_load(partition: Partition, size: int, *, leads: bool) -> Load:

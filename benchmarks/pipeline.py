@@ -1,0 +1,149 @@
+"""Plans of generated clusters: how long, how much memory, how balanced, how much more is copied than must be.
+
+    python -m benchmarks pipeline [--quick]
+
+Each plan runs in a process of its own, so that the memory of its driver, JVM and workers can be told apart.
+"""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from benchmarks import snapshots
+from benchmarks.tables import show
+
+SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
+"""Partitions and brokers."""
+GOALS = ("heal", "rebalance")
+_LOOK_EVERY_S = 0.2
+_LIMIT_S = 3600
+
+
+async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
+    """The table of all sizes; with `quick` only the smallest."""
+    rows = []
+    for partitions, brokers in SIZES[:1] if quick else SIZES:
+        for goal in GOALS:
+            path = directory / f"{goal}-{partitions}"
+            await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=int(goal == "heal"))
+            rows.append(await asyncio.to_thread(measure, path, goal))
+    return show("Plans on local[2]", HEADER, rows, NOTES)
+
+
+HEADER = (
+    "partitions",
+    "goal",
+    "wall",
+    "CPU",
+    "memory",
+    "shuffled",
+    "rounds",
+    "moves",
+    "copied/bound",
+    "before",
+    "after",
+)
+NOTES = (
+    "memory: driver, JVM and workers at their peak; copied/bound: bytes copied over those that any plan must copy for",
+    "the same bytes on each broker (moves for the other goals come on top); before, after: the broker furthest from",
+    "its target of bytes. Each time includes the start of Spark and the verification.",
+)
+
+
+def measure(path: Path, goal: str) -> tuple[str, ...]:
+    """One plan in a process of its own."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "benchmarks.pipeline", str(path), goal], stdout=subprocess.PIPE, text=True
+    )
+    peak, used = 0, dict[int, float]()
+    while process.poll() is None:
+        peak = max(peak, look(process.pid, used))
+        if time.perf_counter() - began > _LIMIT_S:
+            process.kill()
+        time.sleep(_LOOK_EVERY_S)
+    wall = time.perf_counter() - began
+    assert process.stdout is not None
+    out = process.stdout.read()
+    process.stdout.close()
+    if process.returncode:
+        raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
+    found = json.loads(out.splitlines()[-1])
+    return (
+        f"{found['partitions']:,}",
+        goal,
+        f"{wall:.0f} s",
+        f"{sum(used.values()):.0f} s",
+        f"{peak / 2**30:.1f} GiB",
+        f"{found['shuffled'] / 1e6:.1f} MB",
+        str(found["rounds"]),
+        f"{found['moves']:,}",
+        f"{found['bytes'] / max(1, found['bound']):.2f}",
+        f"{found['before']:.1%}",
+        f"{found['after']:.1%}",
+    )
+
+
+def look(root: int, used: dict[int, float]) -> int:
+    """Bytes that a process and all its descendants hold, each its part of what they share (Linux: PSS).
+
+    Writes into `used` how many seconds of CPU each of them has had so far.
+    """
+    children: dict[int, list[int]] = {}
+    ticks = os.sysconf("SC_CLK_TCK")
+    times = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdecimal():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+            times[int(entry.name)] = (int(fields[11]) + int(fields[12])) / ticks
+    total, waiting = 0, [root]
+    while waiting:
+        pid = waiting.pop()
+        waiting += children.get(pid, [])
+        used[pid] = times.get(pid, used.get(pid, 0.0))
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def _plan(path: Path, goal: str) -> None:
+    """In the process of its own."""
+    from kafka_reassign_rpc.pipeline import plan
+    from kafka_reassign_rpc.pipeline.spark import session
+    from kafka_reassign_rpc.planner.model import Goal, Kind
+
+    def say(text: str) -> None:
+        if not text.startswith("batch"):
+            print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
+
+    began = time.perf_counter()
+    with session("benchmark", master="local[2]", memory="3g") as spark:
+        summary = plan.run(spark, plan.Job(path, path.with_name(f"{path.name}-plan"), Goal(Kind(goal))), say)
+        stages = spark.sparkContext._jsc.sc().statusStore().stageList(None, False, False, None, None)
+        shuffled = sum(stages.apply(place).shuffleWriteBytes() for place in range(stages.size()))
+    found = {
+        "partitions": summary.partitions,
+        "shuffled": shuffled,
+        "rounds": summary.rounds,
+        "moves": summary.moves,
+        "bytes": summary.bytes,
+        "bound": summary.lower_bound,
+        "before": summary.imbalance_before["bytes"],
+        "after": summary.imbalance_after["bytes"],
+    }
+    print(json.dumps(found), flush=True)
+
+
+if __name__ == "__main__":
+    _plan(Path(sys.argv[1]), sys.argv[2])

@@ -1,0 +1,96 @@
+"""`kafka-reassign-rpc plan`: flags, exit codes, and what it says."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.pipeline import plans
+from kafka_reassign_rpc.planner.local import Snapshot
+from kafka_reassign_rpc.planner.model import Broker
+from tests.pipeline.test_plan import written
+from tests.planner.clusters import partition, topic
+
+pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded machine takes its time
+
+
+@pytest.fixture
+def path(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A snapshot; the command gets the session that is there."""
+
+    @contextmanager
+    def session(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", session)
+    brokers = [Broker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
+    return written(tmp_path / "snapshot", Snapshot(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))]))
+
+
+def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = path.with_name("plan")
+    where = ("--snapshot", str(path), "--out", str(out))
+    assert main(["plan", "drain", "--brokers", "1", *where]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith(f"{out}: 1 of 2 partitions move in 1 batches\n  copied    1.0 MB; at least 1.0 MB would")
+    assert plans.read_summary(out).brokers[0].after == plans.Load()
+    assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
+    assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
+    next((out / plans.ROLLBACK).iterdir()).unlink()
+    assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
+    told = capsys.readouterr()
+    assert told.err == "rollback: t-0: batch 1, file None\n"
+    assert main(["plan", "drain", "--brokers", "1", *where]) == 2
+    assert "is there already" in capsys.readouterr().err
+
+
+def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = path.with_name("plan")
+    assert main(["plan", "heal", "--snapshot", str(path), "--out", str(out)]) == 3
+    assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n"
+    assert plans.read_summary(out).moves == 0
+
+
+GIVEN = ("--snapshot", "nowhere", "--out", "out")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saying"),
+    [
+        (("heal", *GIVEN), "nowhere: no such directory"),
+        (("heal", *GIVEN, "--seed", "x"), "--seed: expected a whole number, got 'x'"),
+        (("drain", *GIVEN, "--brokers", "1,x"), "--brokers: expected a whole number, got 'x'"),
+        (("rebalance", *GIVEN, "--tolerance", "2"), "--tolerance: expected a number from 0.001 to 1.0, got '2'"),
+        (("rebalance", *GIVEN, "--weight", "cpu=1"), "--weight: expected one of bytes, replicas"),
+        (("rebalance", *GIVEN, "--weight", "bytes=x"), "--weight: expected a number, got 'x'"),
+        (("set-rf", *GIVEN, "--topics", "*", "--replication-factor", "0"), "--replication-factor: expected"),
+        (("heal", *GIVEN, "--max-bytes-per-batch", "0"), "--max-bytes-per-batch: expected"),
+        (("verify", "--snapshot", "nowhere", "--plan", "out"), "nowhere: no such directory"),
+    ],
+)
+def test_dp_2_wrong_flags_are_named(
+    arguments: tuple[str, ...],
+    saying: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["plan", *arguments]) == 2
+    said = capsys.readouterr()
+    assert said.err.startswith("kafka-reassign-rpc plan: ")
+    assert saying in said.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("goal", ["heal", "drain", "expand", "rebalance", "set-rf"])
+def test_dp_2_help_names_exit_codes_and_an_example(goal: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["plan", goal, "--help"])
+    assert end.value.code == 0
+    said = capsys.readouterr().out
+    assert "exit codes: 0 planned" in said
+    assert "--max-moves-per-broker" in said
