@@ -33,7 +33,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     ),
     "cancel": ("reassignment-json-file", "preserve-throttles", "timeout"),
     "generate-queue": ("disable-rack-aware",),
-    "execute-queue": ("throttle", "disallow-replication-factor-change", "expect-current", "watch"),
+    "execute-queue": ("throttle", "lease", "disallow-replication-factor-change", "expect-current", "watch"),
     "verify-queue": ("preserve-throttles",),
     "disable": (),
     "enable": (),

@@ -8,6 +8,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.errors import InvalidRequest
+from kafka_reassign_rpc.core.guard import MAX_PER_CLUSTER
 from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -161,6 +162,21 @@ async def test_236_11_a_lease_is_taken_over_and_ends_under_the_next_controller(
     await eventually(lambda: lists_are(standing, "a", ("5:5", None)))
     assert await standing.rates(3) == [("1", "1")], "the other move needs it"
     await start(world, {("b", 0): None}, throttle=-1)
+    await eventually(standing.as_before)
+
+
+async def test_236_11_a_move_that_waits_in_the_queue_has_its_lease_when_it_starts(
+    world: Cluster, standing: Standing
+) -> None:
+    await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "1"})
+    await start(world, {("a", 0): (3, 4)}, throttle=1)
+    assert await world.alter({("b", 0): (3, 4)}, queue=True, throttle=1) == {("b", 0): (0, None)}
+    assert await standing.lists("b") == (None, None), "it waits"
+    await start(world, {("a", 0): None}, throttle=-1)
+    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:3,0:4")))
+    await eventually(lambda: rates_are(standing, ("1", "1"), 1, 2, 3, 4))
+    await start(world, {("b", 0): None}, throttle=-1)
+    await world.configure("brokers", "<default>", {})
     await eventually(standing.as_before)
 
 

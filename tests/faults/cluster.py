@@ -39,7 +39,7 @@ async def ask(address: Address, body: Any, version: int) -> Any:
         return await client.call(body, version)
 
 
-async def alter(address: Address, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
+async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, int]:
     """AlterPartitionReassignments at one server: error codes by partition; raises AssertionError on a top-level one."""
     request = AlterPartitionReassignmentsRequest
     topics: dict[str, list[Any]] = {}
@@ -53,6 +53,7 @@ async def alter(address: Address, targets: Mapping[Name, Replicas | None]) -> di
         request(
             timeout_ms=10_000,
             topics=[request.ReassignableTopic(name=topic, partitions=found) for topic, found in topics.items()],
+            throttle=throttle,
         ),
         0,
     )
@@ -119,8 +120,10 @@ class Cluster:
 
     # What is asked
 
-    async def alter(self, server: str, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
-        return await alter(self.address(server), targets)
+    async def alter(
+        self, server: str, targets: Mapping[Name, Replicas | None], *, throttle: int = -1
+    ) -> dict[Name, int]:
+        return await alter(self.address(server), targets, throttle=throttle)
 
     async def is_controller(self, server: str) -> bool:
         return bool((await listed(self.address(server))).error_code == 0)
