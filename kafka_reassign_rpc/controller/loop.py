@@ -120,7 +120,8 @@ class Loop:
         for _ in range(ATTEMPTS):
             work = Round(View(self.cluster), refused | self._unreadable(), self.rules)
             decided = await self._decide([*first, *commands], work)
-            commands = [command for command in commands if command in decided]
+            known = set(decided)
+            commands = [command for command in commands if command in known]
             begun = time.perf_counter()
             try:
                 await self.throttler.before(work.view)
@@ -173,6 +174,7 @@ class Loop:
             work.view.by = command.by
             try:
                 await pace.through(command.decide(work))
+                await pace.rest()  # a short one has not come to a yield
             except KafkaError as error:
                 command.failed(error)
             except Exception as error:  # a defect in one decision must not take the others with it

@@ -71,7 +71,7 @@ class Cluster:
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
         self.metrics_address: str
-        self._bootstrap = ""
+        self.bootstrap = ""
 
     # ---------------------------------------------------------------------------------------- processes
 
@@ -89,13 +89,13 @@ class Cluster:
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
         self.metrics_address = server.metrics_address or ""
-        self._bootstrap = server.bootstrap
+        self.bootstrap = server.bootstrap
         self._wire = await self.client()
         self._server.callback(self._wire.close)
 
     async def client(self) -> RpcClient:
         """One more client of the server."""
-        host, _, port = self._bootstrap.rpartition(":")
+        host, _, port = self.bootstrap.rpartition(":")
         return await RpcClient.open(host, int(port), "test", 20.0)
 
     async def stop_server(self) -> None:

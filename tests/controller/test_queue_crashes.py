@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core import waiting
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.transactions import size_of
 from tests.controller.rig import (
     Name,
     Replicas,
@@ -164,3 +165,32 @@ async def test_236_7_a_controller_that_dies_between_any_two_writes_of_the_queue_
                 break
         lives += 1
     assert lives >= 2, "so many transactions can be died between"
+
+
+async def test_236_14_a_queue_as_large_as_a_znode_can_be_is_cut_once_and_never_written_as_a_whole_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    names = dict.fromkeys(range(40), (1, 2))
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", names, topic_id=None)
+    many = {("t", index): (1, 3) for index in names} | {(f"unknown-{index:030d}", 0): (1,) for index in range(11_000)}
+    async with office(zk_connect) as controller:
+        controller.cluster.broker_configs["<default>"] = {"partition.reassignments.max.per.broker": "3"}
+        await zk.ensure_path("/admin")
+        data = batch(many)
+        assert 900_000 < len(data) < 1_000_000
+        await zk.create(paths.REASSIGN_QUEUE, data)
+        await controller.look()
+        await controller.check()
+        assert len(controller.cluster.queue) == len(many), "it has been cut, and nothing has left it yet"
+        controller.zk.transactions.clear()
+        while controller.cluster.queue:
+            await controller.look_at_queue()
+            assert len(controller.cluster.moving["t"]) <= 3
+            await controller.settle()
+        written = [op for ops in controller.zk.transactions for op in ops if op.path.startswith(paths.REASSIGN_QUEUE)]
+        assert max(map(size_of, written)) < 10_000
+        assert sum(map(size_of, written)) < 500_000
+        await controller.check()
+        assert all(controller.partition("t", index).replicas == (1, 3) for index in names)
+    assert await queue_json(zk) is None

@@ -1,4 +1,5 @@
-"""Kafka 2.8's own `kafka-reassign-partitions.sh --zookeeper`, the last one that writes the znode itself."""
+"""Kafka 2.8's own `kafka-reassign-partitions.sh --zookeeper`, the last one that writes the znode itself; and what a
+later one makes of moves that wait."""
 
 import asyncio
 import json
@@ -8,13 +9,15 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.core.guard import Limits, Rules
 from tests.controller.cluster import Cluster, cluster
 from tests.controller.rig import Name, Replicas
-from tests.stock.jars import classpath, require
+from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
 VERSION = "2.8.2"
 TOOL = "kafka.admin.ReassignPartitionsCommand"
+LATER_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 LOG4J = Path(__file__).parents[1] / "stock" / "log4j-tools.properties"
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(120)]
@@ -31,8 +34,17 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
 
 async def tool(world: Cluster, *arguments: str) -> str:
     """What it prints."""
+    return await _run(VERSION, TOOL, "--zookeeper", world.connect, *arguments)
+
+
+async def later_tool(world: Cluster, *arguments: str) -> str:
+    """What Kafka 3.9's prints."""
+    return await _run(BROKER_VERSION, LATER_TOOL, "--bootstrap-server", world.bootstrap, *arguments)
+
+
+async def _run(version: str, *arguments: str) -> str:
     command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{LOG4J}"]
-    command += ["-cp", classpath(VERSION), TOOL, "--zookeeper", world.connect, *arguments]
+    command += ["-cp", classpath(version), *arguments]
     process = await asyncio.create_subprocess_exec(
         *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
@@ -79,3 +91,25 @@ async def test_236_2_what_kafka_2_8s_tool_began_can_be_cancelled(world: Cluster,
     await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
     said = await tool(world, "--reassignment-json-file", moves, "--execute")
     assert "Successfully started" in said, "and begun anew"
+
+
+async def test_236_13_a_later_tool_sees_what_waits_as_in_progress_lists_it_and_cancels_it(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    require(BROKER_VERSION)
+    async with cluster(zk_connect, rules=Rules(limits=Limits(per_cluster=0))) as made:
+        await made.create_topic("free", {0: (1, 2)})
+        moves = plan(tmp_path / "moves.json", {("free", 0): (3, 4)})
+        file = ("--reassignment-json-file", moves)
+
+        said = await later_tool(made, *file, "--execute")
+        assert "Successfully started partition reassignment for free-0" in said, said
+        assert await made.states() == {("free", 0): "waiting"}
+        said = await later_tool(made, *file, "--verify", "--preserve-throttles")
+        assert "Reassignment of partition free-0 is still in progress." in said, said
+        said = await later_tool(made, "--list")
+        assert "free-0: replicas: 1,2. adding: 3,4. removing: 1,2." in said, said
+        said = await later_tool(made, *file, "--cancel")
+        assert "Successfully cancelled partition reassignment for: free-0" in said, said
+        assert await made.states() == {}
+        assert await made.queue_gone()
