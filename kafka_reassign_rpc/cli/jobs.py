@@ -53,6 +53,8 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         check_addresses(arguments.bootstrap_server.split(","))
         properties = load(arguments.command_config) if arguments.command_config else {}
         configs = client_configs(arguments.bootstrap_server, properties, lambda text: say(f"warning: {text}"))
+        if "client.id" not in properties:
+            configs["client_id"] = "kafka-reassign-rpc"
         client = ReassignmentClient(**configs)
     except (Failed, KafkaConfigurationError, ValueError) as error:
         raise UsageError(str(error)) from None

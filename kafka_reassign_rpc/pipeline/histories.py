@@ -21,6 +21,8 @@ from kafka_reassign_rpc.pipeline import eventlog, snapshot
 PARTITION = ("topic", "partition")
 _ENDS = ("move.completed", "move.cancelled")
 _STOPS = ("move.stalled", "move.resumed", *_ENDS)
+_BRIEFLY = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
+"""What of a move is said where many are listed; `moves` has the rest."""
 
 
 def read(spark: SparkSession, directory: Path) -> DataFrame:
@@ -36,8 +38,10 @@ def history(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
     ended = found.where(F.col("outcome").isin("completed", "cancelled"))
     return {
         "outcomes": _outcomes(found),
-        "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started"),
-        "stalled": found.where("stalls > 0").orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds")),
+        "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started").select(*_BRIEFLY, "bytes_per_second", "who"),
+        "stalled": found.where("stalls > 0")
+        .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"))
+        .select(*_BRIEFLY, "stalls", "stalled_seconds", "who"),
         "throttles": _throttles(events, found),
         "refusals": _refusals(events),
         "moves": found.orderBy("started", *PARTITION),

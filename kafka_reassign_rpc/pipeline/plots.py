@@ -22,6 +22,8 @@ _STYLE = {
     "font.sans-serif": ["DejaVu Sans"],
     "font.size": 9,
     "text.color": _INK,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
     "axes.edgecolor": _LINE,
     "axes.labelcolor": _SOFT,
     "axes.titlesize": 10.5,
@@ -37,7 +39,9 @@ _STYLE = {
     "ytick.color": _SOFT,
     "legend.frameon": False,
 }
-_FONTS = 'system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif'
+_FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+_LEGEND = {"now": 0, "before": 1, "after": 2, "fair share": 3}
 
 Format = Callable[[float], str]
 
@@ -61,7 +65,12 @@ def bars(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
         for axis, panel in zip(axes, panels, strict=True):
             _bars(axis, places, panel)
         _names(axes[-1], names, label)
-        axes[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=3, borderaxespad=0.2)
+        shown = dict(
+            sorted(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True), key=lambda one: _LEGEND[one[0]])
+        )
+        axes[0].legend(
+            shown.values(), shown, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(shown), borderaxespad=0.2
+        )
         return _svg(figure)
 
 
@@ -144,5 +153,8 @@ def _svg(figure: Figure) -> str:
     text = out.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
-    text = re.sub(r"font: ([^;'\"]*?)'DejaVu Sans'[^;\"]*", rf"font: \1{_FONTS.replace(chr(34), chr(39))}", text)
+    text = text.replace("'DejaVu Sans', sans-serif", _FONTS).replace("'DejaVu Sans'", _FONTS)
+    # Several plots share a page: only ids that something refers to are kept, and those come from what they name.
+    used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
+    text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", text)
     return text.strip()
