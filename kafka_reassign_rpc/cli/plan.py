@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli.errors import UsageError
-from kafka_reassign_rpc.cli.jobs import Status, run_job, say
+from kafka_reassign_rpc.cli.jobs import Status, add_spark_arguments, run_job, say
 from kafka_reassign_rpc.cli.settings import whole
 
 if TYPE_CHECKING:
@@ -49,13 +49,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         goal.formatter_class = argparse.RawDescriptionHelpFormatter
         _add_goal_arguments(goal, name)
         _add_plan_arguments(goal)
-        _add_spark_arguments(goal)
+        add_spark_arguments(goal)
     check = goals.add_parser(
         "verify", help="check a plan against its snapshot", description="Check every hard rule, by code of its own."
     )
     check.add_argument("--snapshot", required=True, metavar="DIR", help="what the plan was made from")
     check.add_argument("--plan", required=True, metavar="DIR", help="the plan")
-    _add_spark_arguments(check)
+    add_spark_arguments(check)
 
 
 def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
@@ -121,11 +121,6 @@ def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="BYTES/S",
         help="of each broker, each way, for the estimate of the time (default: %(default)s)",
     )
-
-
-def _add_spark_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--master", default="local[*]", help="where Spark runs (default: %(default)s)")
-    parser.add_argument("--driver-memory", default="2g", help="heap of the Spark driver (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -211,7 +206,7 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 
 def _plan(arguments: argparse.Namespace, job: "Job") -> int:
-    from kafka_reassign_rpc.pipeline import plan
+    from kafka_reassign_rpc.pipeline import plan, report
     from kafka_reassign_rpc.pipeline.spark import session
 
     plan.check(job)
@@ -220,6 +215,8 @@ def _plan(arguments: argparse.Namespace, job: "Job") -> int:
         status.show("starting Spark")
         with session(f"plan {job.goal.kind}", master=arguments.master, memory=arguments.driver_memory) as spark:
             summary = plan.run(spark, job, status.show)
+        status.show("drawing the report")
+        page = report.write(job.out)
     finally:
         status.clear()
     for note in summary.notes:
@@ -227,7 +224,7 @@ def _plan(arguments: argparse.Namespace, job: "Job") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
-    print(said(summary, job.out))  # noqa: T201
+    print(f"{said(summary, job.out)}\n  report    {page}")  # noqa: T201
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 

@@ -12,6 +12,8 @@ from kafka_reassign_rpc.pipeline.errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
 from tests.pipeline.test_export import run
 
+pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
+
 RACKS = {1: "a", 2: "a", 3: "b", 4: None}
 MINUTE = 60_000
 

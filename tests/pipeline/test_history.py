@@ -21,6 +21,8 @@ from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
+
 
 def move(seq: int, name: str, at: int, partition: int, topic: str = "t", **more: Any) -> dict[str, Any]:
     return event(seq, f"move.{name}", at, topic=topic, partition=partition, **more)
@@ -173,7 +175,6 @@ class Command:
         return self._process.returncode, out.decode(), err.decode()
 
 
-@pytest.mark.timeout(240)
 async def test_dp_5_a_history_that_follows_ends_on_a_signal_and_leaves_nothing_running(tmp_path: Path) -> None:
     events = put_events(tmp_path / "events", EVENTS)
     with Command("history", "--events", str(events), "--follow", "--out", str(tmp_path / "out")) as follower:

@@ -36,6 +36,8 @@ def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys
     assert main(["plan", "drain", "--brokers", "1", *where]) == 0
     said = capsys.readouterr().out
     assert said.startswith(f"{out}: 1 of 2 partitions move in 1 batches\n  copied    1.0 MB; at least 1.0 MB would")
+    assert said.endswith(f"  report    {out / 'report.html'}\n")
+    assert "<svg" in (out / "report.html").read_text()
     assert plans.read_summary(out).brokers[0].after == plans.Load()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
@@ -50,7 +52,9 @@ def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys
 def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = path.with_name("plan")
     assert main(["plan", "heal", "--snapshot", str(path), "--out", str(out)]) == 3
-    assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n"
+    page = out / "report.html"
+    assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n  report    {page}\n"
+    assert "Nothing has to move." in page.read_text()
     assert plans.read_summary(out).moves == 0
 
 
