@@ -97,6 +97,7 @@ def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
     assert {row["produce_rate"] for row in rows(tmp_path / "two", "partitions") if row["topic"] == "clicks"} == {0.0}
 
 
+@pytest.mark.timeout(300)
 async def test_dp_1_thirty_brokers_are_asked_directly_piece_by_piece(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
@@ -120,7 +121,7 @@ async def test_dp_1_thirty_brokers_are_asked_directly_piece_by_piece(
                     return None if found.warnings else out
             return None
 
-        out = await eventually(lambda: asyncio.to_thread(exported), within=60)
+        out = await eventually(lambda: asyncio.to_thread(exported), within=120)
     partitions = rows(out, "partitions")
     assert {(row["topic"], row["partition"]) for row in partitions} == {
         (f"t{topic}", index) for topic in range(6) for index in range(500)

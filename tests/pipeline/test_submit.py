@@ -24,6 +24,8 @@ from tests.pipeline.test_export import run
 from tests.processes import processes
 from tests.waiting import eventually
 
+pytestmark = pytest.mark.timeout(300)
+
 QUICK = Pace(poll=0.1, health=0.3, settle=1.5, patience=20.0)
 
 Assignment = dict[tuple[str, int], tuple[int, ...]]
@@ -40,7 +42,7 @@ def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
 
 async def settled(client: ReassignmentClient, wanted: Assignment) -> None:
     topics = {topic for topic, _ in wanted}
-    await eventually(lambda: assignment(client, *topics).items() >= wanted.items())
+    await eventually(lambda: assignment(client, *topics).items() >= wanted.items(), within=60)
     assert client.list_partition_reassignments() == {}
 
 
@@ -190,7 +192,7 @@ async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
     async with processes(tmp_path) as group:
         cluster = Cluster(group, zk, zk_connect, tmp_path)
         await cluster.server("one")
-        await cluster.fleet("1,2,3", "slow:2:1:6000000", bandwidth=1_000_000)
+        await cluster.fleet("1,2,3", "slow:2:1:3000000", bandwidth=1_000_000)
         fragile = await cluster.fleet("4", "other:1:1:10")
         bootstrap = cluster.servers["one"].told("bootstrap")
         with ReassignmentClient(bootstrap_servers=bootstrap) as client:
@@ -203,13 +205,17 @@ async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
                     return {("slow", index): p.replicas for index, p in topics["slow"].items()}
                 return None
 
-            standing = await eventually(lambda: asyncio.to_thread(ready), within=40)
+            standing = await eventually(lambda: asyncio.to_thread(ready), within=60)
             # What the fleets do not hold goes to broker 4, so that its loss is noticed.
             on_four = {("other", 0): [4]}
             await eventually(lambda: not any(client.alter_partition_reassignments(on_four).values()))
             await settled(client, {("other", 0): (4,)})
             moves = {name: ([replicas[0] % 3 + 1], replicas) for name, replicas in standing.items()}
             names = sorted(moves)
+            # So slow that nothing of it ends before the loss is noticed.
+            to = {TopicPartition(*name): target for name, (target, _) in moves.items()}
+            slowly = throttles.moves({}, to, {TopicPartition(*name): found for name, found in standing.items()})
+            assert not any(client.throttle_moves(slowly, 20_000).values())
             path = write_plan(tmp_path / "p", cluster_id(client), *({name: moves[name]} for name in names))
             outcome: list[BaseException] = []
 
@@ -223,7 +229,7 @@ async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
             thread.start()
             await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments))
             await fragile.kill()
-            await asyncio.to_thread(thread.join, 40)
+            await asyncio.to_thread(thread.join, 100)
 
             [stopped] = outcome
             assert isinstance(stopped, Stopped), stopped
@@ -232,6 +238,8 @@ async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
             assert second not in client.list_partition_reassignments(), "nothing more was begun"
             with pytest.raises(Stopped):
                 await asyncio.to_thread(submission(client, path).execute)
+            rates = dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"))
+            assert not any(client.change_configs({(4, str(broker)): rates for broker in (1, 2, 3)}).values())
             assert json.loads((path / "submit.json").read_text())["health"]["holding"]
             await asyncio.to_thread(submission(client, path).execute, anew=True)
             await settled(client, {name: tuple(target) for name, (target, _) in moves.items()})
