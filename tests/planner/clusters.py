@@ -61,9 +61,9 @@ def _random_partition(
 
 
 @st.composite
-def clusters(draw: st.DrawFn) -> Snapshot:
+def clusters(draw: st.DrawFn, most: int = 8) -> Snapshot:
     """Small clusters of every kind: racks or none or some, dead and unknown brokers, moves in flight, unknown sizes."""
-    count = draw(st.integers(2, 8))
+    count = draw(st.integers(2, most))
     named = draw(st.sampled_from(["all", "none", "some"]))
     rack = {"all": st.sampled_from("abc"), "none": st.none(), "some": st.sampled_from(["a", "b", None])}[named]
     listed = [
@@ -101,9 +101,9 @@ def clusters(draw: st.DrawFn) -> Snapshot:
 
 
 @st.composite
-def goals(draw: st.DrawFn, cluster: Snapshot) -> Goal:
+def goals(draw: st.DrawFn, cluster: Snapshot, kinds: Sequence[Kind] = tuple(Kind)) -> Goal:
     live = [broker.id for broker in cluster.brokers if broker.live]
-    kind = draw(st.sampled_from(list(Kind)))
+    kind = draw(st.sampled_from(kinds))
     if kind in (Kind.DRAIN, Kind.EXPAND):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is Kind.SET_FACTOR else 0)

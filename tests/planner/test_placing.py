@@ -3,7 +3,7 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.local import Snapshot, plan
@@ -162,8 +162,8 @@ def test_dp_2_brokers_without_a_rack_are_one_rack_of_their_own_and_that_is_said(
     assert made.summary.notes == ("brokers 2, 3 have no rack: they are taken for one rack of their own",)
 
 
-@given(clusters().filter(lambda cluster: len(cluster.brokers) < 6), st.integers(0, 2))
-@settings(max_examples=60, deadline=None)
+@given(clusters(most=5), st.integers(0, 2))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_46_3_no_repair_copies_fewer_bytes(cluster: Snapshot, seed: int) -> None:
     """Against every other assignment of each partition, one by one."""
     racks = {broker.id: broker.rack or "" for broker in cluster.brokers}

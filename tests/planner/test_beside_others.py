@@ -1,0 +1,73 @@
+"""Beside the planners of others, on inputs that they document: bytes moved and balance."""
+
+from kafka_reassign_rpc.core.model import Broker as Node
+from kafka_reassign_rpc.core.placement import place
+from kafka_reassign_rpc.planner.local import Snapshot, plan
+from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic
+from tests.planner.clusters import partition, topic
+
+SIZE = 1000
+
+
+def copied(stood: dict[int, tuple[int, ...]], wanted: dict[int, tuple[int, ...]]) -> int:
+    return sum(SIZE * len(set(wanted[index]) - set(replicas)) for index, replicas in stood.items())
+
+
+def furthest(placed: dict[int, tuple[int, ...]], brokers: int) -> float:
+    """How far the fullest or emptiest broker is from the mean, as a share of it."""
+    counts = [sum(broker in replicas for replicas in placed.values()) for broker in range(brokers)]
+    mean = sum(counts) / brokers
+    return max(abs(count - mean) for count in counts) / mean
+
+
+def as_topic(placed: dict[int, tuple[int, ...]]) -> Topic:
+    return topic("t", *[partition(index, *replicas, size=SIZE) for index, replicas in placed.items()])
+
+
+def test_dp_2_replacing_a_broker_is_what_topicmappr_documents() -> None:
+    """kafka-kit, mapper/partitions_test.go, TestRebuildByCount: broker 1004 is to be replaced."""
+    stood = {0: (1001, 1002), 1: (1002, 1001), 2: (1003, 1004, 1001), 3: (1004, 1003, 1002)}
+    brokers = [Broker(number) for number in (1001, 1002, 1003, 1004)]
+    made = plan(Snapshot(brokers, [as_topic(stood)]), Goal(Kind.DRAIN, (1004,)))
+    assert {move.partition: move.target for move in made.moves} == {2: (1003, 1002, 1001), 3: (1001, 1003, 1002)}
+    assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
+
+
+def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() -> None:
+    """Its TestRebuildByCountSA: 1002 of rack b is lost, 1010 of rack b has come; two replicas are copied."""
+    racks = {1001: "a", 1002: "b", 1003: "c", 1004: "a", 1005: "b", 1010: "b"}
+    stood = {0: (1004, 1003), 1: (1003, 1004), 2: (1001, 1005), 3: (1003, 1002), 4: (1001, 1003), 5: (1002, 1001)}
+    brokers = [Broker(number, rack, number != 1002) for number, rack in racks.items()]
+    lost = topic("t", *[partition(n, *held, live=set(held) - {1002}, size=SIZE) for n, held in stood.items()])
+    made = plan(Snapshot(brokers, [lost]), Goal(Kind.HEAL))
+    assert {move.partition for move in made.moves} == {3, 5}
+    assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
+    for move in made.moves:
+        assert len({racks[broker] for broker in move.target}) == 2
+        assert sum(a != b for a, b in zip(move.origin, move.target, strict=True)) == 1
+
+
+def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() -> None:
+    """Kafka's AdminUtils spreads 10 partitions over 5 brokers as its comment shows; a sixth broker comes."""
+    five, six = ([Node(number, 0, ()) for number in range(count)] for count in (5, 6))
+    stood = place(five, 10, 3, start=0, shift=0)
+    assert (stood[0], stood[5]) == ((0, 1, 2), (0, 2, 3))
+    generated = place(six, 10, 3, start=0, shift=0)
+    snapshot = Snapshot([Broker(number) for number in range(6)], [as_topic(stood)])
+    made = plan(snapshot, Goal(Kind.EXPAND, (5,)), Options(tolerance=0.2))
+    planned = stood | {move.partition: move.target for move in made.moves}
+    fair = 3 * 10 * SIZE // 6
+    assert made.summary.lower_bound <= made.summary.bytes == copied(stood, planned) <= fair
+    assert 2 * made.summary.bytes <= copied(stood, generated)
+    assert furthest(planned, 6) <= max(furthest(generated, 6), 0.21)
+
+
+def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it() -> None:
+    """`--generate` starts at random: the same brokers, another starting point."""
+    nodes = [Node(number, 0, ()) for number in range(5)]
+    stood = place(nodes, 10, 3, start=0, shift=0)
+    generated = place(nodes, 10, 3, start=2, shift=1)
+    made = plan(Snapshot([Broker(number) for number in range(5)], [as_topic(stood)]), Goal(Kind.REBALANCE))
+    assert made.moves == ()
+    assert copied(stood, generated) >= sum(map(len, stood.values())) * SIZE / 3
+    assert furthest(stood, 5) == furthest(generated, 5) == 0
