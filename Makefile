@@ -9,7 +9,7 @@ serve: venv  ## start ZooKeeper, six simulated brokers and the server; Ctrl-C en
 	$(BIN)/kafka-reassign-rpc serve
 
 test: venv  ## all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .
