@@ -130,7 +130,9 @@ def _plan(path: Path, goal: str) -> None:
     began = time.perf_counter()
     with session("benchmark", master="local[2]", memory="3g") as spark:
         summary = plan.run(spark, plan.Job(path, path.with_name(f"{path.name}-plan"), Goal(Kind(goal))), say)
-        stages = spark.sparkContext._jsc.sc().statusStore().stageList(None, False, False, None, None)
+        store = spark.sparkContext._jsc.sc().statusStore()
+        defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
+        stages = store.stageList(None, False, False, *defaults)
         shuffled = sum(stages.apply(place).shuffleWriteBytes() for place in range(stages.size()))
     found = {
         "partitions": summary.partitions,
