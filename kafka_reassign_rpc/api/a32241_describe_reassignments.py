@@ -4,7 +4,8 @@ Behaviour   all of them where the topics are null, else those named. A move that
             its partition is left out, without an error. The throttles are those that topic and broker configs put on
             the leader and on each replica of the target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any
             other node. Tagged fields name the topic and the partition, which the proposal leaves to the client's
-            memory, and tell how far the move is, as of the last sample of brokers' log dirs (see core.progress).
+            memory, tell how far the move is, as of the last sample of brokers' log dirs (see core.progress), by which
+            route it was asked for, and why.
             Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
 ACL         DESCRIBE on the cluster.
 Speed       each description is encoded once and kept as long as the values that it was made from stand, so that ten
@@ -18,10 +19,10 @@ from typing import Any
 from kafka_reassign_rpc.api.common import active_controller, in_turns
 from kafka_reassign_rpc.api.node import Api, ControllerPort, Encoded, Node, RequestContext
 from kafka_reassign_rpc.core.errors import KafkaError, NotController
-from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.core.model import RPC, Partition
 from kafka_reassign_rpc.core.progress import MoveProgress
 from kafka_reassign_rpc.core.throttles import TopicThrottles
-from kafka_reassign_rpc.protocol.flexible import compact_string, uvarint
+from kafka_reassign_rpc.protocol.flexible import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
@@ -121,8 +122,7 @@ def encode_description(
         else _REPLICA.pack(broker, throttles.follower(index, broker), 0)
         for broker in move.target
     ]
-    name = compact_string(topic)
-    tags = [b"\x00", uvarint(len(name)), name, _PARTITION_TAG.pack(1, 4, index)]
+    tags = [b"\x00", sized(compact_string(topic)), _PARTITION_TAG.pack(1, 4, index)]
     count = 2
     if figures.total >= 0:
         tags.append(_INT64_TAG.pack(2, 8, figures.total))
@@ -131,11 +131,16 @@ def encode_description(
         tags.append(_INT64_TAG.pack(3, 8, figures.remaining_ms))
         count += 1
     if figures.stalled is not None:
-        reason = compact_string(figures.stalled)
-        tags += (b"\x04", uvarint(len(reason)), reason)
+        tags += (b"\x04", sized(compact_string(figures.stalled)))
         count += 1
     if figures.rate >= 0:
         tags.append(_INT64_TAG.pack(5, 8, figures.rate))
+        count += 1
+    if move.route != RPC:
+        tags += (b"\x06", sized(compact_string(move.route)))
+        count += 1
+    if move.reason:
+        tags += (b"\x07", sized(compact_string(move.reason)))
         count += 1
     leader = partition.leader
     head = _DESCRIPTION.pack(move.id, move.started, leader, throttles.leader(index, leader))

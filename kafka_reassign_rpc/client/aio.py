@@ -86,6 +86,7 @@ class AsyncReassignmentClient:
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
         throttle: int | None = None,
+        reason: str | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """See ReassignmentClient.alter_partition_reassignments."""
@@ -96,6 +97,7 @@ class AsyncReassignmentClient:
             expected_replicas=expected_replicas,
             queue=queue,
             throttle=throttle,
+            reason=reason,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -138,6 +140,10 @@ class AsyncReassignmentClient:
     async def can_lease_throttles(self) -> bool:
         """See ReassignmentClient.can_lease_throttles."""
         return await self._run(moves.can_lease_throttles)
+
+    async def can_keep_reasons(self) -> bool:
+        """See ReassignmentClient.can_keep_reasons."""
+        return await self._run(moves.can_keep_reasons)
 
     async def why_disabled(self) -> str | None:
         """See ReassignmentClient.why_disabled."""

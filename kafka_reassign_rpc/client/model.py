@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kafka_reassign_rpc.core.model import TopicPartition
+from kafka_reassign_rpc.core.model import RPC, TopicPartition
 
 NO_THROTTLE = 2**63 - 1
 """The throttle that KIP-240 reports where none applies, bytes/s."""
@@ -57,6 +57,8 @@ class ReassignmentDescription:
     bytes_per_second        at which these grow, together
     remaining_ms            milliseconds until all is copied, at the present rate
     stall_reason            why the move does not get on; None where it does
+    route                   how it was asked for: rpc, batch, queue, request or heal
+    reason                  what it is for, in the words of whoever asked for it
     """
 
     reassignment: Reassignment
@@ -69,6 +71,8 @@ class ReassignmentDescription:
     bytes_per_second: int | None = None
     remaining_ms: int | None = None
     stall_reason: str | None = None
+    route: str = RPC
+    reason: str = ""
 
     @property
     def new_assigned_brokers(self) -> tuple[int, ...]:
@@ -81,6 +85,8 @@ class PartitionReassignment:
 
     id      what tells the move from any other (KIP-240); -1 where the server gives none, or it waits
     state   MOVING, or WAITING for what stands in the server's queue (KIP-236): `replicas` are then those that stand
+    route   how it was asked for: rpc, batch, queue, request or heal; stock Kafka does not tell, and gives rpc
+    reason  what it is for, in the words of whoever asked for it
     """
 
     replicas: tuple[int, ...]
@@ -88,6 +94,8 @@ class PartitionReassignment:
     removing_replicas: tuple[int, ...] = ()
     id: int = -1
     state: str = MOVING
+    route: str = RPC
+    reason: str = ""
 
     @property
     def is_waiting(self) -> bool:

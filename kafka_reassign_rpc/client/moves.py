@@ -31,6 +31,9 @@ NO_LEASES = (
     "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server. "
     "Nothing was sent."
 )
+NO_REASONS = (
+    "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. Nothing was sent."
+)
 NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
 
 Moved = TypeVar("Moved", bound=tuple[str, int])
@@ -108,6 +111,8 @@ def _description(found: Any) -> ReassignmentDescription:
         bytes_per_second=_known(found.rate),
         remaining_ms=_known(found.remaining_ms),
         stall_reason=found.stall_reason,
+        route=found.route,
+        reason=found.reason,
     )
 
 
@@ -134,6 +139,8 @@ async def list_partition_reassignments(
             removing_replicas=tuple(one.removing_replicas),
             id=one.reassignment_id,
             state=one.state,
+            route=one.route,
+            reason=one.reason,
         )
         for topic in answer.topics
         for one in topic.partitions
@@ -156,6 +163,10 @@ async def can_lease_throttles(link: Link) -> bool:
     return await _is_ours(link)
 
 
+async def can_keep_reasons(link: Link) -> bool:
+    return await _is_ours(link)
+
+
 async def _is_ours(link: Link) -> bool:
     """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
     return await link.controller_serves(DescribeReassignmentsRequest) >= 0
@@ -170,6 +181,7 @@ async def alter_partition_reassignments(
     queue: bool,
     timeout_ms: int,
     throttle: int | None = None,
+    reason: str | None = None,
 ) -> Results:
     if not targets:
         return {}
@@ -181,6 +193,8 @@ async def alter_partition_reassignments(
         raise UnsupportedHere(NO_QUEUE)
     if throttle is not None and not await can_lease_throttles(link):
         raise UnsupportedHere(NO_LEASES)
+    if reason and not await can_keep_reasons(link):
+        raise UnsupportedHere(NO_REASONS)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> Any:
@@ -202,6 +216,7 @@ async def alter_partition_reassignments(
             topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
             queue=queue,
             throttle=-1 if throttle is None else throttle,
+            reason=reason or None,
         )
 
     answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)

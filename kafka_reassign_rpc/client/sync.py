@@ -85,6 +85,7 @@ class ReassignmentClient:
         expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
         queue: bool = False,
         throttle: int | None = None,
+        reason: str | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
         """Start moves (KIP-455): partition -> its replicas from then on, preferred leader first; None cancels.
@@ -97,9 +98,11 @@ class ReassignmentClient:
         throttle                          bytes/s for the replicas that move, on each broker: the server sets it, and
                                           puts back what stood before when the moves end or are cancelled; 0 takes
                                           the one away that moves in flight have so, None leaves it as it is
+        reason                            what the moves are for, in up to 1000 characters: kept with each of them,
+                                          shown where moves are listed, and in the events
 
         Returns what became of each partition: None, or its error. Raises UnsupportedHere, with nothing sent, where
-        the controller knows no queue, no such throttles, or not one of the two guards.
+        the controller knows no queue, no such throttles, no reasons, or not one of the two guards.
         """
         return self._run(
             moves.alter_partition_reassignments,
@@ -108,6 +111,7 @@ class ReassignmentClient:
             expected_replicas=expected_replicas,
             queue=queue,
             throttle=throttle,
+            reason=reason,
             timeout_ms=timeout_ms or self._timeout_ms,
         )
 
@@ -157,6 +161,10 @@ class ReassignmentClient:
     def can_lease_throttles(self) -> bool:
         """Whether the controller is our server, which understands `throttle`."""
         return self._run(moves.can_lease_throttles)
+
+    def can_keep_reasons(self) -> bool:
+        """Whether the controller is our server, which understands `reason`."""
+        return self._run(moves.can_keep_reasons)
 
     def why_disabled(self) -> str | None:
         """Why no new move may start (KIP-236's guard), in words; None where one may.

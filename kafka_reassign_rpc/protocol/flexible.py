@@ -22,6 +22,11 @@ def compact_string(text: str) -> bytes:
     return uvarint(len(data) + 1) + data
 
 
+def sized(data: bytes) -> bytes:
+    """What a tagged field has behind its number."""
+    return uvarint(len(data)) + data
+
+
 def compact_ids(ids: Sequence[int]) -> bytes:
     """An array of int32."""
     return uvarint(len(ids) + 1) + struct.pack(f">{len(ids)}i", *ids)

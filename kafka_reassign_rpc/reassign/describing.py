@@ -22,7 +22,16 @@ from kafka_reassign_rpc.reassign.errors import Terse, from_server
 from kafka_reassign_rpc.reassign.output import named
 from kafka_reassign_rpc.reassign.session import Session
 
-_HEADING = ("PARTITION", "ID", "STARTED (UTC)", "LEADER", "LEADER THROTTLE", "COPIED", "NEW REPLICAS (THROTTLE)")
+_HEADING = (
+    "PARTITION",
+    "ID",
+    "STARTED (UTC)",
+    "ROUTE",
+    "LEADER",
+    "LEADER THROTTLE",
+    "COPIED",
+    "NEW REPLICAS (THROTTLE)",
+)
 
 
 def run(session: Session) -> None:
@@ -43,6 +52,9 @@ def run(session: Session) -> None:
         rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
         rows += [_waiting_row(partition, move) for partition, move in waiting.items()]
         output.line("\n".join(rendering.table(rows)))
+        for partition, move in sorted(listed.items()):
+            if move.reason:
+                output.line(f"{partition} moves for this reason: {move.reason}")
         for partition, progress in sorted(sizes.items()):
             if progress.stalled is not None:
                 output.line(f"{partition} is stalled: {progress.stalled}")
@@ -63,6 +75,7 @@ def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, 
         str(one.reassignment.topic_partition),
         str(one.reassignment.id),
         f"{started:%Y-%m-%d %H:%M:%S}",
+        one.route,
         str(one.current_leader) if one.current_leader >= 0 else "none",
         rendering.throttle(one.leader_throttle),
         copied,
@@ -71,7 +84,8 @@ def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, 
 
 
 def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tuple[str, ...]:
-    return (str(partition), "-", "waiting", "-", "-", "-", ", ".join(map(str, move.adding_replicas)) or "-")
+    coming = ", ".join(map(str, move.adding_replicas)) or "-"
+    return (str(partition), "-", "waiting", move.route, "-", "-", "-", coming)
 
 
 def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
@@ -89,4 +103,6 @@ def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[s
         "bytes_per_second": progress.rate if progress else None,
         "seconds_left": progress.eta_s if progress else None,
         "stalled": progress.stalled if progress else None,
+        "route": one.route,
+        "reason": one.reason,
     }

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttles
-from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_LEASES, NO_QUEUE, Results
+from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_LEASES, NO_QUEUE, NO_REASONS, Results
 from kafka_reassign_rpc.reassign import logdirs, throttling, watching
 from kafka_reassign_rpc.reassign.errors import Failed, Terse
 from kafka_reassign_rpc.reassign.java import joined, set_order
@@ -46,6 +46,7 @@ def execute(session: Session, *, queue: bool) -> None:
     lease = rate if given.has("lease") else None
     if lease is not None and lease < 0:
         raise Failed(throttling.LEASE_NEEDS_THROTTLE)
+    reason = given.value("reason")
     timeout_ms = given.number("timeout")
     expected = expectations(plan, given.value("expect-current")) if given.has("expect-current") else {}
     client = session.client
@@ -65,11 +66,13 @@ def execute(session: Session, *, queue: bool) -> None:
     output.note(current=assignment_document(current))
     may_change = not given.has("disallow-replication-factor-change")
     # Before any throttle is set: what cannot be done must leave nothing behind.
-    if missing := _missing(client, may_change=may_change, expected=expected, queue=queue, lease=lease):
+    missing = _missing(client, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
+    if missing is not None:
         raise _refused(dict.fromkeys(targets, missing))
     of_moves = throttles.moves(in_flight, targets, current)
     _throttle(session, plan, of_moves, -1 if lease is not None else rate, log_dir_rate)
-    refused = _refusals(start(session, targets, may_change=may_change, expected=expected, queue=queue, lease=lease))
+    results = start(session, targets, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
+    refused = _refusals(results)
     if lease is not None and len(refused) < len(targets):
         output.line(throttling.leased(lease))
         output.note(throttle=lease, lease=True)
@@ -99,7 +102,13 @@ def _throttle(session: Session, plan: Plan, of_moves: throttles.Moves, rate: int
 
 
 def _missing(
-    client: ReassignmentClient, *, may_change: bool, expected: Assignment, queue: bool, lease: int | None
+    client: ReassignmentClient,
+    *,
+    may_change: bool,
+    expected: Assignment,
+    queue: bool,
+    lease: int | None,
+    reason: str | None,
 ) -> str | None:
     """What the controller lacks."""
     if not may_change and not client.can_forbid_replication_factor_change():
@@ -108,7 +117,9 @@ def _missing(
         return NO_EXPECTATIONS
     if queue and not client.can_queue():
         return NO_QUEUE
-    return NO_LEASES if lease is not None and not client.can_lease_throttles() else None
+    if lease is not None and not client.can_lease_throttles():
+        return NO_LEASES
+    return NO_REASONS if reason and not client.can_keep_reasons() else None
 
 
 def start(
@@ -119,6 +130,7 @@ def start(
     expected: Assignment,
     queue: bool,
     lease: int | None = None,
+    reason: str | None = None,
 ) -> Results:
     """What became of each partition; an error of the whole request is one of every partition, as in Java."""
     try:
@@ -128,6 +140,7 @@ def start(
             expected_replicas=expected,
             queue=queue,
             throttle=lease,
+            reason=reason,
         )
     except KafkaError as error:
         return dict.fromkeys(targets, error)

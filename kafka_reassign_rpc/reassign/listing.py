@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.core.model import RPC
 from kafka_reassign_rpc.reassign.java import joined
 from kafka_reassign_rpc.reassign.output import named
 from kafka_reassign_rpc.reassign.session import Session
@@ -32,6 +33,8 @@ def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list
             "removing_replicas": move.removing_replicas,
             "id": move.id if move.id >= 0 else None,
             "state": move.state,
+            "route": move.route,
+            "reason": move.reason,
         }
         for partition, move in sorted(in_flight.items(), key=lambda item: item[0])
     ]
@@ -41,4 +44,6 @@ def _line(partition: TopicPartition, move: PartitionReassignment) -> str:
     adding = f" adding: {joined(move.adding_replicas)}." if move.adding_replicas else ""
     removing = f" removing: {joined(move.removing_replicas)}." if move.removing_replicas else ""
     waiting = " waiting." if move.is_waiting else ""
-    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}"
+    route = f" route: {move.route}." if move.route != RPC else ""
+    reason = f" reason: {move.reason}" if move.reason else ""
+    return f"{partition}: replicas: {joined(move.replicas)}.{adding}{removing}{waiting}{route}{reason}"

@@ -140,6 +140,13 @@ OPTIONS: tuple[Option, ...] = (
         ours=True,
     ),
     Option(
+        "reason",
+        "What the reassignment is for: the controller keeps it with each move, and --list, --describe and --events "
+        "show it. Needs a kafka-reassign-rpc server as the controller.",
+        "text of up to 1000 characters",
+        ours=True,
+    ),
+    Option(
         "replica-alter-log-dirs-throttle",
         f"The movement of replicas between log directories on the same broker {_THROTTLE_HELP}",
         "replicaAlterLogDirsThrottle",

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.a32241_describe_reassignments import Fragments, encode_description
 from kafka_reassign_rpc.core.errors import PolicyViolation
-from kafka_reassign_rpc.core.model import Cluster, Move, Partition
+from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Cluster, Move, Partition
 from kafka_reassign_rpc.core.progress import MoveProgress
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.codec import encode_body
@@ -125,7 +125,8 @@ BROKERS = st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=5, unique=Tru
 def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
     target = tuple(draw(BROKERS))
     adding = tuple(draw(st.sets(st.sampled_from(target))))
-    move = Move(target, (0,), draw(INT64), draw(INT64))
+    route, reason = draw(st.sampled_from([RPC, QUEUE, HEAL])), draw(st.text(max_size=200))
+    move = Move(target, (0,), draw(INT64), draw(INT64), route, reason)
     figures = MoveProgress(
         draw(OR_UNKNOWN),
         {broker: draw(INT64) for broker in adding},
@@ -162,6 +163,8 @@ def test_240_6_a_description_has_the_bytes_that_the_codec_would_give_it(
         remaining_ms=figures.remaining_ms,
         stall_reason=figures.stalled,
         rate=figures.rate,
+        route=move.route,
+        reason=move.reason,
     )
     body = DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=0, error_message=None, descriptions=[description]

@@ -3,11 +3,13 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
 from kafka_reassign_rpc.api.node import AlterReassignments
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, NotController
-from kafka_reassign_rpc.core.model import QUEUE, Move, Partition
+from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Move, Partition
 from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.protocol.codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -233,6 +235,40 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
     expected = encode_body(body, version=0)
     assert Fragments().encode([("t" * (size + 1), [(7, partition, None)])], complete=True).body == expected
     assert encode_partition(7, partition) in expected
+
+
+@given(
+    route=st.sampled_from([RPC, QUEUE, HEAL]),
+    reason=st.text(max_size=200),
+    id_=st.integers(-1, 2**62),
+    waits=st.booleans(),
+)
+def test_240_4_what_is_told_of_a_move_has_the_bytes_that_the_codec_would_give_it(
+    route: str, reason: str, id_: int, waits: bool
+) -> None:
+    one = ListPartitionReassignmentsResponse.OngoingTopicReassignment
+    shown = one.OngoingPartitionReassignment(
+        version=0,
+        partition_index=7,
+        replicas=[1] if waits else [2, 1],
+        adding_replicas=[2],
+        removing_replicas=[1],
+        reassignment_id=-1 if waits else id_,
+        state="waiting" if waits else "moving",
+        route=route,
+        reason=reason,
+    )
+    body = ListPartitionReassignmentsResponse(
+        version=0,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message="",
+        topics=[one(version=0, name="t", partitions=[shown])],
+    )
+    move = Move((2,), (1,), id_, route=route, reason=reason)
+    moves = Partition((2, 1), adding=(2,), removing=(1,), move=move)
+    listed = (7, Partition((1,)), Waiting((2,), route, reason)) if waits else (7, moves, None)
+    assert Fragments().encode([("t", [listed])], complete=True).body == encode_body(body, version=0)
 
 
 def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:

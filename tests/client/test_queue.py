@@ -5,7 +5,12 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import MOVING, WAITING, PartitionReassignment, TopicPartition, UnsupportedHere
-from kafka_reassign_rpc.client.moves import NO_QUEUE, alter_partition_reassignments, list_partition_reassignments
+from kafka_reassign_rpc.client.moves import (
+    NO_QUEUE,
+    NO_REASONS,
+    alter_partition_reassignments,
+    list_partition_reassignments,
+)
 from kafka_reassign_rpc.core.errors import PolicyViolation
 from kafka_reassign_rpc.protocol.codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.messages import (
@@ -31,14 +36,14 @@ class Controller:
         return self._answer
 
 
-async def alter(controller: Controller, *, queue: bool) -> Any:
+async def alter(controller: Controller, **options: Any) -> Any:
     return await alter_partition_reassignments(
         controller,  # type: ignore[arg-type]
         {("t", 0): [3, 4]},
         allow_replication_factor_change=True,
         expected_replicas=None,
-        queue=queue,
         timeout_ms=1_000,
+        **options,
     )
 
 
@@ -69,11 +74,24 @@ async def test_236_12_moves_for_the_queue_carry_tag_236_and_others_carry_no_tag(
         assert decode_request(frame[4:]).body.queue is queue
 
 
-async def test_236_12_nothing_for_the_queue_is_sent_to_a_server_that_would_start_it_at_once() -> None:
+async def test_236_12_a_queued_move_has_its_reason_and_its_lease_beside_it() -> None:
+    controller = Controller(accepted())
+    await alter(controller, queue=True, throttle=5000, reason="broker 3 is to go")
+    [frame] = controller.asked
+    body = decode_request(frame[4:]).body
+    assert (body.queue, body.throttle, body.reason) == (True, 5000, "broker 3 is to go")
+
+
+@pytest.mark.parametrize(
+    ("options", "why"), [({"queue": True}, NO_QUEUE), ({"queue": False, "reason": "it was asked for"}, NO_REASONS)]
+)
+async def test_236_12_what_other_servers_would_skip_silently_is_not_sent_to_them(
+    options: dict[str, Any], why: str
+) -> None:
     stock = Controller(ours=False)
     with pytest.raises(UnsupportedHere) as refused:
-        await alter(stock, queue=True)
-    assert (refused.value.message, stock.asked) == (NO_QUEUE, [])
+        await alter(stock, **options)
+    assert (refused.value.message, stock.asked) == (why, [])
 
 
 async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
@@ -81,7 +99,15 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     one = topic.OngoingPartitionReassignment
     partitions = [
         one(partition_index=0, replicas=[3, 1, 2], adding_replicas=[3], removing_replicas=[2], reassignment_id=77),
-        one(partition_index=1, replicas=[1, 2], adding_replicas=[3], removing_replicas=[2], state=WAITING),
+        one(
+            partition_index=1,
+            replicas=[1, 2],
+            adding_replicas=[3],
+            removing_replicas=[2],
+            state=WAITING,
+            route="heal",
+            reason="heal broker 2",
+        ),
     ]
     answer = ListPartitionReassignmentsResponse(
         error_code=0, error_message=None, topics=[topic(name="t", partitions=partitions)]
@@ -89,7 +115,7 @@ async def test_240_4_listed_moves_have_their_identity_and_their_state() -> None:
     found = await list_partition_reassignments(Controller(answer), None, 1_000)  # type: ignore[arg-type]
     moving, waiting = found[TopicPartition("t", 0)], found[TopicPartition("t", 1)]
     assert moving == PartitionReassignment((3, 1, 2), (3,), (2,), id=77, state=MOVING)
-    assert waiting == PartitionReassignment((1, 2), (3,), (2,), id=-1, state=WAITING)
+    assert waiting == PartitionReassignment((1, 2), (3,), (2,), -1, WAITING, "heal", "heal broker 2")
     assert (moving.target, waiting.target) == ((3, 1), (1, 3))
     assert (moving.sources, waiting.sources) == (frozenset({1, 2}), frozenset({1, 2}))
     assert (moving.is_waiting, waiting.is_waiting) == (False, True)

@@ -13,12 +13,13 @@ import re
 import signal
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Producer
-from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest
+from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
@@ -265,33 +266,60 @@ class Ours(World):
 
     name = "ours"
     controller_id = 1000
+    standby_id = 1001
 
     def __init__(self, zookeeper: str, directory: Path) -> None:
         super().__init__(zookeeper)
         self._directory = directory
         self._processes: dict[int, LoggedProcess] = {}
-        self._server: tuple[str, int] = ("", 0)
+        self._servers: dict[int, tuple[str, int]] = {}
 
     async def address(self, node_id: int) -> tuple[str, int]:
-        return self._server if node_id == self.controller_id else await super().address(node_id)
+        return self._servers[node_id] if node_id in self._servers else await super().address(node_id)
+
+    @asynccontextmanager
+    async def standby(self) -> AsyncIterator[None]:
+        """With a second server, for `fail_over`; at the end the first is the controller again."""
+        await self._serve(self.standby_id)
+        try:
+            yield
+        finally:
+            if self.controller_id != Ours.controller_id:
+                await self.fail_over()
+            await self._processes[self.standby_id].kill()
+
+    async def fail_over(self) -> None:
+        """kill -9 of the controller, and the end of its session; it comes back as the one that stands by."""
+        fallen = self.controller_id
+        await self._processes[fallen].kill()
+        self._gone(fallen)
+        await self.znodes.delete("/controller")
+        self.controller_id = self.standby_id if fallen == Ours.controller_id else Ours.controller_id
+        while not await self._is_controller():
+            await asyncio.sleep(0.05)
+        await self._serve(fallen)
+
+    async def _is_controller(self) -> bool:
+        answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=[]), 0)
+        return not answer["error_code"]
 
     async def _start(self) -> None:
         self._directory.mkdir(parents=True, exist_ok=True)
-        await asyncio.gather(self._serve(), *(self._restart(node_id) for node_id in BROKERS))
+        await asyncio.gather(self._serve(self.controller_id), *(self._restart(node_id) for node_id in BROKERS))
 
     async def _end(self) -> None:
         await asyncio.gather(*(process.kill() for process in self._processes.values()))
 
-    async def _serve(self) -> None:
+    async def _serve(self, node_id: int) -> None:
         ready = await self._launch(
-            self.controller_id,
+            node_id,
             [
                 *("serve", "--zookeeper-connect", self.zookeeper, "--listeners", "PLAINTEXT://127.0.0.1:0"),
-                *("--event-log-dir", str(self._directory / "events")),
+                *("--broker-id", str(node_id), "--event-log-dir", str(self._directory / f"events-{node_id}")),
             ],
             re.compile(rb"^ready bootstrap=([^:\s]+):(\d+)", re.MULTILINE),
         )
-        self._server = (ready[1].decode(), int(ready[2]))
+        self._servers[node_id] = (ready[1].decode(), int(ready[2]))
 
     async def prepare_data(self, topic: str) -> None:
         """Simulated brokers find the size of a new topic's replicas in a znode."""

@@ -24,7 +24,7 @@ from kafka_reassign_rpc.protocol.guard import UNLIMITED, decoder, least_size
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from tests.protocol import kafka_bodies, values
 
-OUR_TAGS = (236, 240, 241, 860, 2361, 2362)
+OUR_TAGS = (236, 240, 241, 242, 243, 860, 2361, 2362)
 THEIRS = [cls for cls in (*messages.REQUESTS.values(), *messages.RESPONSES.values()) if cls not in values.OURS]
 
 

@@ -155,7 +155,7 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
     moving = {"replicas": [3, 4, 1, 2], "adding_replicas": [3, 4], "removing_replicas": [1, 2]}
     [listed] = (await command.json("--list"))["reassignments"]
     assert listed.pop("id") > 0
-    assert listed == {**entry, **moving, "state": "moving"}
+    assert listed == {**entry, **moving, "state": "moving", "route": "rpc", "reason": ""}
     verified = await command.json("--verify", "--reassignment-json-file", plan)
     state = {"state": "in progress", "replicas": [3, 4, 1, 2], "target": [3, 4]}
     assert verified == {"partitions": [{**entry, **state}], "log_dirs": [], "reassignments_in_flight": 1}

@@ -176,6 +176,10 @@ async def test_236_12_what_waits_is_listed_as_waiting_and_counted_while_watching
     assert listing.text({T: waiting}).splitlines()[1] == "t-0: replicas: 1,2. adding: 3. removing: 2. waiting."
     [document] = listing.documents({T: waiting})
     assert (document["state"], document["id"]) == (WAITING, None)
+    healed = PartitionReassignment((1, 2), (3,), (2,), state=WAITING, route="heal", reason="heal broker 2")
+    assert listing.text({T: healed}).endswith(" removing: 2. waiting. route: heal. reason: heal broker 2")
+    [document] = listing.documents({T: healed})
+    assert (document["route"], document["reason"]) == ("heal", "heal broker 2")
     snapshot = Snapshot({T: Progress(10, 40)}, Progress(10, 40), 0, {}, waiting=3)
     assert watching.summary(snapshot) == "1 move in flight, 3 waiting: 10 B of 40 B (25 %)"
     assert watching.document(snapshot)["waiting"] == 3

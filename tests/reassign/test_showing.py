@@ -112,7 +112,7 @@ def test_236_12_generate_keeps_the_replication_factor_of_the_first_partition() -
 @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
 def test_236_12_bash_completes_every_option() -> None:
     for words, wanted in (
-        ("kafka-reassign --reas", ["--reassignment-json-file"]),
+        ("kafka-reassign --reass", ["--reassignment-json-file"]),
         ("kafka-reassign --completion z", ["zsh"]),
         ("kafka-reassign --broker-list 1", []),
         ("kafka-reassign ''", [f"--{option.name}" for option in OPTIONS]),
