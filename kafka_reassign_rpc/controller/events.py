@@ -52,6 +52,9 @@ class Consequences(Protocol):
     def brokers_changed(self) -> None:
         """Brokers came or went."""
 
+    def configs_changed(self) -> None:
+        """Brokers' dynamic configs, or the whole cluster's, are others now."""
+
     def topics_appeared(self, names: Sequence[str]) -> None:
         """Topics that brokers have to be told everything of."""
 
@@ -267,6 +270,7 @@ class Events:
                 if kind == "brokers":
                     self._settle()
                     self._requests.changed()
+                    self._term.configs_changed()
 
     def _settle(self, topics: Collection[str] = ()) -> None:
         if self._loop.cluster.batch is not None or self._loop.cluster.queue:

@@ -5,33 +5,46 @@ Which broker is healed, and when, stands in `core.healing`; where its replicas g
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 import msgspec
+from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands import every_partition, in_slices
 from kafka_reassign_rpc.core import healing, waiting
 from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import Change
 from kafka_reassign_rpc.core.healing import Diagnosis, Healing, Losses, Watch, diagnose
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.model import HEAL
+from kafka_reassign_rpc.core.queue import Waiting
+
+REASONS = 5
+"""Why partitions cannot be repaired: as many reasons are reported at a time."""
 
 
 class Memory:
-    """What one controller remembers from look to look; its successor begins anew.
+    """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
 
     missed      since when it has missed each lost broker, ms
+    tried       repairs that had to leave replicas where they are: when, ms, and with which brokers there
+    repairs     reasons of the repairs that wait or move
     alerted     brokers that it has raised an alert about
     held_back   the reason that it has reported last why nothing is healed
     problems    configs that make no sense, as it has reported them last
+    impossible  what it has reported that cannot be repaired
     """
 
     def __init__(self) -> None:
         self.missed: dict[int, int] = {}
-        self.alerted: set[int] = set()
+        self.tried: dict[int, tuple[int, frozenset[int]]] = {}
+        self.repairs: frozenset[str] = frozenset()
+        self.alerted: frozenset[int] = frozenset()
         self.held_back: str | None = None
         self.problems: list[str] = []
+        self.impossible: list[str] = []
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -56,56 +69,77 @@ class Look(Command[Found]):
         self._memory = memory
         self._now_ms = now_ms
         self._ordered = frozenset(ordered)
-        self._waiting = self._moving = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting: Counter[str] = Counter()
+        self._moving: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
 
     def decide(self, work: Round) -> Iterator[None]:
+        self._begin()
         cluster, memory = work.view.cluster, self._memory
-        settings, problems = healing.settings_of(cluster, self._started_with)
+        settings, self._problems = healing.settings_of(cluster, self._started_with)
         yield from self._queued(work)
         yield from self._under_way(work, cancel=settings.cancel_on_return)
         losses = Losses(cluster)
         for name, pause in in_slices(every_partition(cluster)):
             partition = work.view.get(*name)
             if partition is not None:
-                queued = waiting.find(work.view, name)
-                losses.count(partition, queued=None if queued is None else queued.target)
+                losses.count(partition, waiting.find(work.view, name))
             if pause:
                 yield
         lost = losses.replicas
-        memory.missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
+        self._missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
+        self._anew = {
+            broker for broker, (_, live) in memory.tried.items() if broker not in lost or live != cluster.brokers.keys()
+        }
         watch = Watch(
             failed=cluster.failed,
             lost=lost,
             live=cluster.brokers,
-            missed=memory.missed,
+            missed=self._missed,
             now_ms=self._now_ms,
             ordered=self._ordered,
+            not_before={
+                broker: at + healing.RETRY_MS for broker, (at, _) in memory.tried.items() if broker not in self._anew
+            },
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
             work.view.failed[broker] = since
         for broker in diagnosis.forget:
             work.view.failed[broker] = None
-        self._say(work, diagnosis, lost, problems)
-        self.answer(Found(settings, diagnosis, lost, self._waiting, self._moving))
+        self._diagnosis = diagnosis
+        self._say(work, diagnosis, lost)
+        self.answer(Found(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
+
+    def durable(self) -> None:
+        memory = self._memory
+        memory.missed, memory.problems = self._missed, self._problems
+        memory.alerted, memory.held_back = frozenset(self._diagnosis.alerts), self._diagnosis.held_back
+        memory.tried = {broker: tried for broker, tried in memory.tried.items() if broker not in self._anew}
+        memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
+        if not memory.tried:
+            memory.impossible = []
+        super().durable()
 
     def _queued(self, work: Round) -> Iterator[None]:
         """What has not started of the repair of a broker that is back leaves the queue."""
-        self._waiting = 0
-        dropped: Counter[str] = Counter()
-        for looked, (name, place) in enumerate(_heals(work), 1):
-            if healing.is_repaired(work.view.cluster, work.view.get(*name)):
+        for looked, (name, move) in enumerate(_heals(work), 1):
+            left = healing.still_needed(work.view.cluster, work.view.get(*name), move.target)
+            if left is None:
                 waiting.overrule(work.view, name)
-                dropped[place] += 1
-            else:
-                self._waiting += 1
+                self._dropped[move.reason] += 1
+            elif left == move.target or waiting.append(work.view, name, replace(move, target=left)) is None:
+                self._waiting[move.reason] += 1
             if looked % SLICE == 0:
                 yield
-        for reason, count in dropped.items():
+        for reason, count in self._dropped.items():
             work.view.report(Event("heal.dropped", reason=f"{reason}: {count} moves that had not started; it is back"))
 
     def _under_way(self, work: Round, *, cancel: bool) -> Iterator[None]:
-        self._moving = looked = 0
+        looked = 0
         for topic, indexes in list(work.view.cluster.moving.items()):
             for index in list(indexes):
                 looked += 1
@@ -119,9 +153,10 @@ class Look(Command[Found]):
                     _, changes = alter(work.view, topic, index, None, allow_replication_factor_change=True)
                 for change in changes:
                     work.view.add(change)
-                self._moving += not changes
+                if not changes:
+                    self._moving[partition.move.reason] += 1
 
-    def _say(self, work: Round, found: Diagnosis, lost: Mapping[int, int], problems: list[str]) -> None:
+    def _say(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
             report(Event("heal.noticed", broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
@@ -133,22 +168,22 @@ class Look(Command[Found]):
                 report(
                     Event("heal.alert", broker=broker, reason=_alert(found.heal_at[broker], self._now_ms, lost[broker]))
                 )
-        memory.alerted = set(found.alerts)
         if found.held_back is not None and found.held_back != memory.held_back:
             report(Event("heal.held-back", reason=found.held_back))
-        memory.held_back = found.held_back
-        for problem in problems:
+        for problem in self._problems:
             if problem not in memory.problems:
                 report(Event("heal.misconfigured", reason=problem))
-        memory.problems = problems
+        self._ended = memory.repairs - self._waiting.keys() - self._moving.keys()
+        for reason in sorted(self._ended - self._dropped.keys()):
+            report(Event("heal.done", reason=f"{reason}: its last move has ended"))
 
 
-def _heals(work: Round) -> Iterator[tuple[tuple[str, int], str]]:
-    """Repairs that wait, with their reasons."""
+def _heals(work: Round) -> Iterator[tuple[Name, Waiting]]:
+    """Repairs that wait."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
             if place.move.route == HEAL and waiting.find(work.view, (topic, index)) == place.move:
-                yield (topic, index), place.move.reason
+                yield (topic, index), place.move
 
 
 def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
@@ -156,25 +191,61 @@ def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
     return f"it is still gone, with {replicas} replicas{when}"
 
 
-class Scheduled(Command[None]):
-    """The repairs of these brokers are durable: their failures are forgotten.
+class Repaired(NamedTuple):
+    """What has become of an attempt to repair brokers.
 
-    moves     how many moves each repair has
-    left_out  partitions that cannot be repaired, with the reason
+    moves    how many moves joined the queue, by broker
+    left     how many replicas stay where they are, by broker
+    reasons  why those do, with the number of partitions
+    repairs  the reasons under which moves joined the queue
+    live     the brokers that there were
+    at_ms    when
     """
 
-    def __init__(self, moves: Mapping[int, int], left_out: Mapping[str, int], by: str) -> None:
+    moves: Mapping[int, int]
+    left: Mapping[int, int]
+    reasons: Counter[str]
+    repairs: frozenset[str]
+    live: frozenset[int]
+    at_ms: int
+
+
+class Scheduled(Command[None]):
+    """The repairs of these brokers are durable: their failures are forgotten, but where replicas are left."""
+
+    def __init__(self, repaired: Repaired, memory: Memory, by: str) -> None:
         super().__init__()
         self.by = by
-        self._moves = moves
-        self._left_out = left_out
+        self._repaired = repaired
+        self._memory = memory
+        self._impossible = list(_impossible(repaired.reasons))
 
     def decide(self, work: Round) -> Iterator[None]:
-        for broker, count in self._moves.items():
-            if broker in work.view.cluster.failed:
+        for broker, count in self._repaired.moves.items():
+            if broker in work.view.cluster.failed and not self._repaired.left.get(broker):
                 work.view.failed[broker] = None
-            work.view.report(Event("heal.scheduled", broker=broker, reason=f"{count} moves joined the queue"))
-        for reason, count in self._left_out.items():
-            work.view.report(Event("heal.impossible", reason=f"{count} partitions stay as they are: {reason}"))
+            if count:
+                work.view.report(Event("heal.scheduled", broker=broker, reason=f"{count} moves joined the queue"))
+        for problem in self._impossible:
+            if problem not in self._memory.impossible:
+                work.view.report(Event("heal.impossible", reason=problem))
         self.answer(None)
         yield
+
+    def durable(self) -> None:
+        memory, repaired = self._memory, self._repaired
+        for broker, left in repaired.left.items():
+            if left:
+                memory.tried[broker] = (repaired.at_ms, repaired.live)
+        memory.repairs |= repaired.repairs
+        memory.impossible = self._impossible
+        super().durable()
+
+
+def _impossible(reasons: Counter[str]) -> Iterator[str]:
+    """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
+    for reason, count in reasons.most_common(REASONS):
+        yield f"{count} partitions stay as they are: {reason}"
+    rest = reasons.total() - sum(count for _, count in reasons.most_common(REASONS))
+    if rest:
+        yield f"{rest} more partitions stay as they are"

@@ -37,6 +37,8 @@ STALL_TIMEOUT = "reassignment.stall.timeout.ms"
 
 WAIT_S = 1.0
 """How long a sample waits for brokers that have not answered: what comes later is in the next one."""
+EVERYTHING_WAIT_S = 5.0
+"""How long whoever asks for everything waits: a broker that hangs must not keep lost ones from being healed."""
 ANSWER_TIMEOUT_S = 15.0
 """After this a broker's connection is given up, and another one is made."""
 PARTITIONS_PER_REQUEST = 5_000
@@ -124,7 +126,7 @@ class Sampler:
                 one.ask(None)
             tasks = [one.task for one in asked if one.task is not None]
             if tasks:
-                await asyncio.wait(tasks, timeout=ANSWER_TIMEOUT_S)
+                await asyncio.wait(tasks, timeout=EVERYTHING_WAIT_S)
             answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
         finally:
             for one in asked:

@@ -188,6 +188,8 @@ class Term:
             self._loop.submit(Settle())  # there is room for others
         self._batch_length = 0 if batch is None else len(batch.entries)
         yield from self._look_for_room(applied)
+        if not self._loop.cluster.moving and not self._loop.cluster.queue:
+            self._healer.nothing_moves()
 
     def _take_over(self, gone: Sequence[Topic] = ()) -> commands.TakeOver:
         def tell() -> None:
@@ -229,6 +231,9 @@ class Term:
     def brokers_changed(self) -> None:
         self._look()
         self._in_slices(self._teller.brokers_changed())
+        self._healer.look_again()
+
+    def configs_changed(self) -> None:
         self._healer.look_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:

@@ -8,7 +8,9 @@ survives whoever noticed it. What happens to it:
     the alert interval                         an alert, once
     the failure interval (`failure.interval.ms`, -1: never, the default)
                                                its replicas are moved to other brokers: the repair is queued, and
-                                               the failure is forgotten, since the repair is durable itself
+                                               the failure is forgotten, since the repair is durable itself. Where
+                                               some replicas have nowhere to go the failure stands, and the rest is
+                                               tried again when brokers come or go, or after a while
     until it comes back, whenever that is      the failure is forgotten; what of its repair has not started is dropped
 
 Nothing is moved, and a reason is shown, while
@@ -26,6 +28,7 @@ from collections.abc import Collection, Iterable, Mapping
 import msgspec
 
 from kafka_reassign_rpc.core.model import HEAL, Cluster, Partition
+from kafka_reassign_rpc.core.queue import Waiting
 
 OFF = -1
 DEFAULT = "<default>"
@@ -41,6 +44,9 @@ CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 
 GRACE_MS = 30_000
 """How long a controller has to miss a broker itself before it heals it, however long ago the failure was recorded."""
+
+RETRY_MS = 300_000
+"""How long until what could not be repaired is tried again though no broker has come or gone."""
 
 
 class Healing(msgspec.Struct, frozen=True):
@@ -91,7 +97,7 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
         value = text.strip().lower()
         if name in _NUMBERS:
             field, low, high = _NUMBERS[name]
-            if value.removeprefix("-").isdigit() and low <= int(value) <= high:
+            if value.isascii() and value.removeprefix("-").isdigit() and low <= int(value) <= high:
                 found[field] = int(value)
             else:
                 problems.append(f"{name}={text!r} is left out: a whole number from {low} to {high} is expected")
@@ -103,9 +109,36 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
     return msgspec.structs.replace(started_with, **found), problems
 
 
-def is_repaired(cluster: Cluster, partition: Partition | None) -> bool:
-    """Whether every broker that is to hold the partition, as far as what is under way goes, is there."""
-    return partition is None or all(replica in cluster.brokers for replica in partition.target)
+def wanted(cluster: Cluster, partition: Partition, queued: Waiting | None) -> tuple[int, ...]:
+    """Where a partition is to lie, as far as repairs go by it: what waits counts before what is under way.
+
+    Somebody's queued target that waits for a broker which is not there is no remedy, and no reason to heal that broker.
+    """
+    if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
+        return queued.target
+    return partition.target
+
+
+def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:
+    """What is left of a repair that has not started; None: nothing.
+
+    Brokers that are back have their places again, unless that puts more replicas into one rack than the repair does.
+    """
+    if partition is None:
+        return None
+    standing = partition.target
+    if all(replica in cluster.brokers for replica in standing):
+        return None
+    if len(standing) != len(target):
+        return target
+    left = tuple([old if old in cluster.brokers else new for old, new in zip(standing, target, strict=True)])
+    if len(set(left)) < len(left) or len(_racks(cluster, left)) < len(_racks(cluster, target)):
+        return target
+    return left
+
+
+def _racks(cluster: Cluster, replicas: Iterable[int]) -> set[str | None]:
+    return {cluster.brokers[replica].rack for replica in replicas if replica in cluster.brokers}
 
 
 def may_go_back(cluster: Cluster, partition: Partition) -> bool:
@@ -126,13 +159,13 @@ class Losses:
     """
 
     def __init__(self, cluster: Cluster) -> None:
-        self._brokers = cluster.brokers
+        self._cluster = cluster
         self.replicas: dict[int, int] = {}
 
-    def count(self, partition: Partition, *, queued: Collection[int] | None = None) -> None:
-        """`queued`: the target that waits for this partition, where one does."""
-        for replica in partition.target if queued is None else queued:
-            if replica not in self._brokers:
+    def count(self, partition: Partition, queued: Waiting | None = None) -> None:
+        """`queued`: what waits for this partition."""
+        for replica in wanted(self._cluster, partition, queued):
+            if replica not in self._cluster.brokers:
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
 
 
@@ -144,6 +177,7 @@ class Watch(msgspec.Struct, frozen=True):
     live        brokers that are there
     missed      since when this controller has missed a broker itself, by broker, ms
     ordered     brokers that an operator wants healed now
+    not_before  when a repair that had to leave replicas where they are is tried again, by broker, ms
     now_ms      the time, ms since the epoch
     """
 
@@ -153,6 +187,7 @@ class Watch(msgspec.Struct, frozen=True):
     missed: Mapping[int, int]
     now_ms: int
     ordered: frozenset[int] = frozenset()
+    not_before: Mapping[int, int] = {}
 
 
 class Diagnosis(msgspec.Struct, frozen=True):
@@ -201,13 +236,13 @@ def diagnose(watch: Watch, settings: Healing) -> Diagnosis:
 
 def _times(watch: Watch, settings: Healing, broker: int, since: int) -> tuple[int | None, int | None]:
     """When there is an alert about a failure, and when it is healed; None: never."""
-    if broker in watch.ordered:
-        return None, watch.now_ms
+    ordered = watch.now_ms if broker in watch.ordered else None
     if settings.interval_ms < 0:
-        return None, None
+        return None, ordered
     missed = watch.missed.get(broker, watch.now_ms)
     grace = missed + min(GRACE_MS, settings.interval_ms)
-    return since + settings.alert_after_ms, max(since + settings.interval_ms, grace)
+    due = max(since + settings.interval_ms, grace, watch.not_before.get(broker, 0))
+    return since + settings.alert_after_ms, due if ordered is None else ordered
 
 
 def _brake(watch: Watch, settings: Healing) -> str | None:

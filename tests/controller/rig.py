@@ -94,7 +94,7 @@ class Rig:
         self.loop = Loop(
             cluster, store, self._tell, lambda _: commands.TakeOver(SERVER, lambda: None), record=self.events.extend
         )
-        self._requests = Requests(zk, self.loop, self.events.extend)
+        self.requests = Requests(zk, self.loop, self.events.extend)
 
     def _tell(self, applied: Applied) -> Iterator[None]:
         self.applied.append(applied)
@@ -163,7 +163,7 @@ class Rig:
 
     async def take_requests(self) -> None:
         """There are znodes under `/admin/reassignment_requests`: what the watch of their parent would bring about."""
-        await self._requests.take_up_all()
+        await self.requests.take_up_all()
 
     async def settle(self) -> None:
         """Until nothing is left to do for brokers that obey."""

@@ -8,7 +8,8 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import healing
 from kafka_reassign_rpc.core.healing import GRACE_MS, Diagnosis, Healing, Losses, Watch, diagnose, settings_of
-from kafka_reassign_rpc.core.model import Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.model import HEAL, Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.queue import Waiting
 
 HALF_AN_HOUR = 30 * 60_000
 ON = Healing(interval_ms=HALF_AN_HOUR)
@@ -107,7 +108,7 @@ def test_replicas_are_lost_with_a_broker_unless_a_move_or_a_queued_one_takes_the
     losses = Losses(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
     losses.count(Partition(replicas=(1, 3)))
     losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
-    losses.count(Partition(replicas=(1, 3)), queued=(1, 2))
+    losses.count(Partition(replicas=(1, 3)), Waiting((1, 2), HEAL))
     losses.count(Partition(replicas=(3, 4)))
     assert losses.replicas == {3: 2, 4: 1}
 
@@ -179,3 +180,35 @@ def test_46_2_whatever_comes_and_goes_only_a_broker_that_was_away_for_the_whole_
             assert 100 * len(life.down_since) <= 40 * len(SIX)
         assert life.failed.keys() == life.down_since.keys()
         assert found.due_ms is None or found.due_ms > life.now
+
+
+def on_racks(**racks: str) -> Cluster:
+    """Live brokers with their racks: b1="a" is broker 1 on rack a."""
+    here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
+    return Cluster(brokers={int(name[1:]): Broker(int(name[1:]), 1, here, rack) for name, rack in racks.items()})
+
+
+def test_46_7_what_is_left_of_a_repair_has_brokers_that_are_back_in_their_places() -> None:
+    cluster = on_racks(b1="a", b2="b", b3="c", b5="b", b6="c")
+    lies = Partition(replicas=(3, 4, 1))
+    assert healing.still_needed(cluster, lies, (6, 5, 1)) == (3, 5, 1)
+    assert healing.still_needed(cluster, lies, (5, 6, 1)) == (5, 6, 1), "not at the price of a rack"
+    assert healing.still_needed(cluster, lies, (2, 3, 1)) == (2, 3, 1), "nor of a replica"
+    assert healing.still_needed(cluster, Partition(replicas=(2, 3, 1)), (2, 6, 1)) is None
+    assert healing.still_needed(cluster, Partition(replicas=(4, 1)), (5, 1)) == (5, 1)
+    assert healing.still_needed(cluster, None, (5, 1)) is None
+
+
+def test_46_3_what_had_to_be_left_is_tried_again_later_but_at_an_operators_word_at_once() -> None:
+    watch = replace(gone(3, now=HALF_AN_HOUR), not_before={3: HALF_AN_HOUR + 5})
+    assert (diagnose(watch, ON).heal, diagnose(watch, ON).due_ms) == ((), HALF_AN_HOUR + 5)
+    assert diagnose(replace(watch, now_ms=HALF_AN_HOUR + 5), ON).heal == (3,)
+    ordered = diagnose(replace(watch, ordered=frozenset({3})), ON)
+    assert (ordered.heal, ordered.alerts) == ((3,), (3,)), "an order does not take an alert back"
+
+
+def test_46_nonsense_is_nonsense_in_any_script() -> None:
+    for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(2**63)):
+        cluster = Cluster(broker_configs={"<default>": {healing.INTERVAL: text}})
+        found, problems = settings_of(cluster, ON)
+        assert (found, len(problems)) == (ON, 1), text

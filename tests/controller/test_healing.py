@@ -1,0 +1,327 @@
+"""Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from kafka_reassign_rpc.controller import commands, queue_plan, store
+from kafka_reassign_rpc.controller.healing import LOOK_EVERY_S, Healer
+from kafka_reassign_rpc.controller.progress import Sample
+from kafka_reassign_rpc.controller.reading import read_cluster
+from kafka_reassign_rpc.core.errors import InvalidRequest, NotController, PolicyViolation
+from kafka_reassign_rpc.core.healing import RETRY_MS, Healing
+from kafka_reassign_rpc.core.model import HEAL
+from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.rig import Name, Replicas, Rig, office, put_topic, queue_json, records, register
+
+MINUTE = 60_000
+ON = Healing(interval_ms=MINUTE)
+WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
+"""Broker 3 is the one that is lost."""
+
+
+class Carer:
+    """A controller's healer, and the time as the test has it."""
+
+    def __init__(self, rig: Rig, settings: Healing = ON, now: int = 0) -> None:
+        self.rig = rig
+        self.now = now
+        self.samples = 0
+        self.meanwhile: Callable[[], Awaitable[object]] | None = None
+        self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample)
+
+    async def _sample(self) -> Sample:
+        self.samples += 1
+        if self.meanwhile is not None:
+            await self.meanwhile()
+        return Sample({}, {})
+
+    async def turn(self, *, passes: int = 0) -> float | None:
+        self.now += passes
+        return await self.healer.turn()
+
+    async def turns(self) -> None:
+        """One that notes who is lost, one when the interval is over, and what waits is taken up."""
+        await self.turn()
+        await self.turn(passes=MINUTE)
+        await self.rig.look_at_queue()
+
+    async def brokers_seen(self) -> None:
+        registered = (await read_cluster(self.rig.zk)).cluster.brokers
+        await self.rig.loop.submit(commands.BrokersSeen(registered, lambda: None))
+
+    def said(self) -> list[tuple[str, str | None]]:
+        found = [(one.event, one.reason) for one in self.rig.events if one.event.startswith("heal.")]
+        self.rig.events.clear()
+        return found
+
+
+async def put(zk: ZooKeeper, where: Mapping[Name, Replicas] = WHERE, brokers: Replicas = (1, 2, 4, 5)) -> None:
+    await register(zk, *brokers)
+    for topic in {topic for topic, _ in where}:
+        await put_topic(zk, topic, {index: found for (name, index), found in where.items() if name == topic})
+
+
+def standing(rig: Rig) -> dict[Name, Replicas]:
+    return {(topic, index): value.target for topic, index, value in rig.cluster.all_partitions()}
+
+
+def queued(rig: Rig) -> dict[Name, Replicas]:
+    topics = rig.cluster.queue.topics
+    return {(name, index): place.move.target for name, places in topics.items() for index, place in places.items()}
+
+
+async def failed(zk: ZooKeeper) -> list[str]:
+    return sorted(await zk.children(paths.FAILED_BROKERS))
+
+
+async def test_46_3_and_46_4_a_repair_is_queued_moves_as_any_other_and_its_end_is_told(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert [event for event, _ in carer.said()] == ["heal.noticed"]
+        assert await carer.turn(passes=MINUTE // 2) == LOOK_EVERY_S
+        assert [event for event, _ in carer.said()] == ["heal.alert"]
+        assert (await carer.turn(passes=MINUTE // 2 - 1), carer.samples) == (0.001, 0), "not a moment too early"
+        await carer.turn(passes=1)
+        assert carer.said() == [("heal.scheduled", "3 moves joined the queue")]
+        assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
+        assert await failed(zk) == []
+        await controller.look_at_queue()
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [(move.route, move.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
+        await carer.turn()
+        assert carer.said() == []
+        await controller.settle()
+        carer.healer.nothing_moves()
+        assert await carer.turn() is None, "nothing is left to look at"
+        assert carer.said() == [("heal.done", "heal broker 3: its last move has ended")]
+        await carer.turn()
+        assert carer.said() == []
+
+
+async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_brokers_come(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Two live brokers cannot hold three replicas; and what only the lost one had is lost with it."""
+    where = {("a", 0): (1, 2, 3), ("a", 1): (2, 3), ("b", 0): (3,)}
+    await put(zk, where, brokers=(1, 2))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turns()
+        said = carer.said()
+        assert queued(controller) == {}
+        assert standing(controller)["a", 1] == (2, 1), "what can be healed is"
+        assert [event for event, _ in said] == [
+            "heal.noticed", "heal.alert", "heal.scheduled", "heal.impossible", "heal.impossible",
+        ]  # fmt: skip
+        assert {reason for event, reason in said if event == "heal.impossible"} == {
+            "1 partitions stay as they are: replication factor 3 is larger than the 2 brokers that can hold a replica",
+            "1 partitions stay as they are: no live replica is in sync: there is nothing to copy from",
+        }
+        assert await failed(zk) == ["3"], "it is not over"
+        await controller.settle()
+        for _ in range(5):
+            assert await carer.turn(passes=1000) == LOOK_EVERY_S
+        assert (carer.said(), carer.samples) == ([("heal.done", "heal broker 3: its last move has ended")], 1)
+        await carer.turn(passes=RETRY_MS)
+        assert (carer.said(), carer.samples) == ([], 2)
+        await register(zk, 7)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert carer.samples == 3
+        assert queued(controller) == {("a", 0): (1, 2, 7)}
+
+
+async def test_46_7_a_broker_that_comes_back_while_its_repair_is_planned_is_not_healed(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {**WHERE, ("c", 0): (6, 1)})
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+
+        async def come_back() -> None:
+            await register(zk, 3)
+            await carer.brokers_seen()
+
+        carer.meanwhile = come_back
+        with pytest.raises(Exception, match="broker 3 is live"):
+            await carer.turn(passes=MINUTE)
+        assert queued(controller) == {}
+        carer.meanwhile = None
+        await carer.turn()
+        assert queued(controller).keys() == {("c", 0)}, "the other one is healed at the next look"
+        assert await failed(zk) == []
+
+
+async def test_46_7_of_a_repair_for_two_brokers_only_what_the_other_one_needs_goes_on(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (3, 4, 1), ("a", 1): (3, 1), ("a", 2): (4, 1)}, brokers=(1, 2, 5, 6, 7))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        planned = queued(controller)
+        assert len(planned) == 3
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert queued(controller) == {("a", 0): (3, *planned["a", 0][1:]), ("a", 2): planned["a", 2]}
+
+
+async def test_46_a_broker_whose_replicas_are_all_being_deleted_has_not_failed(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        for topic in controller.cluster.topics.values():
+            topic.deleting = True
+        assert await Carer(controller).turn() is None
+        assert await failed(zk) == []
+
+
+async def test_46_somebodys_queued_move_to_a_broker_that_is_down_is_no_failure_and_no_remedy(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        assert await controller.alter({("a", 1): (1, 9), ("a", 0): (1, 9)}, queue=True) == {
+            ("a", 0): None,
+            ("a", 1): None,
+        }
+        carer = Carer(controller)
+        await carer.turns()
+        assert standing(controller)["a", 0] in {(2, 1), (4, 1), (5, 1)}
+        assert queued(controller) == {("a", 1): (1, 9)}
+
+
+async def test_46_an_order_is_refused_where_it_makes_no_sense_and_a_dry_run_changes_nothing(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(paused=True))
+        with pytest.raises(InvalidRequest, match="registered"):
+            await carer.healer.heal(1, "me", dry_run=False)
+        with pytest.raises(InvalidRequest, match="holds no replica"):
+            await carer.healer.heal(77, "me", dry_run=False)
+        with pytest.raises(PolicyViolation, match="paused"):
+            await carer.healer.heal(3, "me", dry_run=False)
+        carer.said()
+        shown = await carer.healer.heal(3, "me", dry_run=True)
+        assert {(one.topic, one.partition) for one in shown.moves} == {("a", 0), ("b", 0), ("b", 1)}
+        assert (queued(controller), carer.said()) == ({}, [])
+
+
+async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_with_one_replica_left(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (3, 1), ("c", 0): (2, 3)})
+    await zk.ensure_path(f"{paths.CONFIG}/topics")
+    await zk.create(f"{paths.CONFIG}/topics/c", b'{"version":1,"config":{"min.insync.replicas":"2"}}')
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("c", 0), ("b", 0), ("a", 0)]
+
+
+async def every_broker_lives(carer: Carer) -> None:
+    """Repairs and what remains of them come to their end."""
+    rig = carer.rig
+    for _ in range(2):
+        await carer.turn(passes=MINUTE)
+        await rig.look_at_queue()
+        await rig.settle()
+    await rig.check()
+    for name, before in WHERE.items():
+        value = rig.partition(*name)
+        assert (value.adding, value.removing) == ((), ())
+        assert len(value.replicas) == len(before)
+        assert all(broker in rig.cluster.brokers for broker in value.replicas), name
+        assert set(before) - {3} <= set(value.replicas), "nothing else has moved"
+    assert queued(rig) == {}
+
+
+class Story(NamedTuple):
+    """`returns`: whether the broker is back by the time that there is a controller again."""
+
+    returns: bool
+
+
+@pytest.mark.parametrize("story", [Story(returns=False), Story(returns=True)], ids=["it stays away", "it returns"])
+async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_repair_is_made_good(
+    zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_plan, "PART_BYTES", 1)
+    lives, over = 0, False
+    while not over:
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as zk:
+            await put(zk)
+            now = 0
+            async with office(connect) as controller:
+                controller.zk.lives = lives
+                carer = Carer(controller)
+                try:
+                    await carer.turns()
+                    over = True
+                except NotController:
+                    pass
+                now = carer.now
+            if story.returns:
+                await register(zk, 3)
+            async with office(connect) as successor:
+                begun = await records(zk)
+                carer = Carer(successor, now=now)
+                await carer.turn()
+                if story.returns:
+                    assert queued(successor) == {}, "what has not started is dropped"
+                    await successor.settle()
+                    found = standing(successor)
+                    assert {name: found[name] for name in WHERE if name not in begun} == {
+                        name: WHERE[name] for name in WHERE if name not in begun
+                    }
+                await every_broker_lives(carer)
+            assert await failed(zk) == []
+            assert await queue_json(zk) is None
+            assert await records(zk) == set()
+        lives += 1
+    assert lives > 4, "there is something to die in"
+
+
+async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_controller_lives(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds of one move each; it comes back after none of them, after one, after two …"""
+    for rounds in range(5):
+        connect = f"{zk_connect}/{rounds}"
+        async with ZooKeeper(connect) as zk:
+            await put(zk)
+            async with office(connect) as controller:
+                controller.loop.rules = controller.loop.rules.__class__(healing=Healing(interval_ms=MINUTE, chunk=1))
+                carer = Carer(controller, Healing(interval_ms=MINUTE, chunk=1))
+                await carer.turn()
+                if rounds:
+                    await carer.turn(passes=MINUTE)
+                done = 0
+                for _ in range(rounds - 1):
+                    await controller.look_at_queue()
+                    moving = [name for name in WHERE if controller.partition(*name).is_moving]
+                    done += len(moving)
+                    assert len(moving) <= 1, "a chunk at a time"
+                    await controller.settle()
+                await register(zk, 3)
+                await carer.brokers_seen()
+                await carer.turn()
+                assert queued(controller) == {}
+                assert sum(found != WHERE[name] for name, found in standing(controller).items()) == done
+                await every_broker_lives(carer)
+            assert await failed(zk) == []
+            assert await queue_json(zk) is None
