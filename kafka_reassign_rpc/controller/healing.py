@@ -26,7 +26,7 @@ from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.progress import Disk, Sample
 from kafka_reassign_rpc.core import healing, model
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.healing import Healing
+from kafka_reassign_rpc.core.healing import NO_REPAIRS, Healing, Repairs
 from kafka_reassign_rpc.core.history import CONTROLLER
 from kafka_reassign_rpc.core.model import HEAL, Cluster, TopicPartition
 from kafka_reassign_rpc.planner.local import Planning, Snapshot
@@ -43,6 +43,7 @@ MIN_ISR = "min.insync.replicas"
 class Healer:
     """`run` is its one task; `status` and `heal` answer operators.
 
+    last_seen     how repairs stand as of the last look
     started_with  how this server was told to heal; the cluster's dynamic configs stand above it
     sample        asks brokers what lies on them
     """
@@ -61,6 +62,7 @@ class Healer:
         self._memory = Memory()
         self._news = asyncio.Event()
         self._repairs = asyncio.Lock()
+        self.last_seen = NO_REPAIRS
 
     def look_again(self) -> None:
         """Something has changed that matters here: brokers, or configs."""
@@ -133,7 +135,10 @@ class Healer:
         return LOOK_EVERY_S if due is None else min(LOOK_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
 
     async def _look(self, ordered: Sequence[int] = ()) -> Found:
-        return await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
+        found = await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
+        held_back = found.diagnosis.held_back is not None
+        self.last_seen = Repairs(len(self._loop.cluster.failed), found.waiting, found.moving, held_back)
+        return found
 
     async def _heal(self, brokers: Sequence[int], settings: Healing, by: str) -> Plan:
         """Queue the repair of these brokers. One at a time: what the other has queued is not lost any more."""

@@ -10,9 +10,10 @@ from collections.abc import Collection, Iterator
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.reading import AdminZnodes
 from kafka_reassign_rpc.controller.store import MAX_STEP_BYTES
-from kafka_reassign_rpc.core import guard, legacy
+from kafka_reassign_rpc.core import guard, legacy, waiting
 from kafka_reassign_rpc.core.batch import Batch, Entry, Name
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.routes import crosses_waiting
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.reassignments import encode_reassignments
 
@@ -24,9 +25,15 @@ ROOM = MAX_STEP_BYTES - 4096
 
 
 def settle(work: Round) -> Iterator[None]:
-    """Look at each entry of the batch: take it up or, where the batch is cancelled, roll it back. Then at the queue."""
+    """Look at each entry of the batch, and at the queue.
+
+    A batch that is cancelled is rolled back first, which makes room. Otherwise it comes after the queue: what waits
+    there has been waiting, and requests that are taken up before the batch may be part of it.
+    """
     cluster, changes = work.view.cluster, work.view.batch
     batch, cancel = cluster.batch, cluster.cancel_all
+    if cancel is None:
+        yield from work.look_at_queue()
     asked_by, work.view.by = work.view.by, BY_BATCH if cancel is None else BY_CANCEL
     if batch is not None and cancel is not None:
         changes.rewrite = True
@@ -40,7 +47,8 @@ def settle(work: Round) -> Iterator[None]:
         reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
         work.view.report(Event("batch.cancelled", reason=reason))
     work.view.by = asked_by
-    yield from work.look_at_queue()
+    if cancel is not None:
+        yield from work.look_at_queue()
 
 
 def _entries(work: Round, batch: Batch) -> Iterator[tuple[int, Name, Entry]]:
@@ -89,8 +97,13 @@ def _take_up(work: Round, batch: Batch) -> Iterator[None]:
 def _outcome(work: Round, name: Name, entry: Entry, *, stripped: bool) -> legacy.Outcome:
     """What becomes of an entry within the caps on moves in flight, and within what a topic's znode can hold."""
     before = work.view.get(*name)
-    if work.schedule.is_full and before is not None and before.target != entry.target:
-        return legacy.Outcome(entry, waits=True)
+    if before is not None and before.target != entry.target:
+        move = waiting.find(work.view, name)
+        ignored = None if move is None else crosses_waiting(move.route, move.target)
+        if ignored is not None:
+            return legacy.Outcome(None, report=ignored)
+        if work.schedule.is_full:
+            return legacy.Outcome(entry, waits=True)
     outcome = legacy.take_up(work.view, name, entry, work.rules, stripped=stripped)
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:

@@ -14,7 +14,9 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.recorder import COMMIT, ROUND
+from kafka_reassign_rpc.core.healing import NO_REPAIRS, Repairs
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.model import ROUTES
 from kafka_reassign_rpc.core.progress import NO_TOTALS, Totals
 from kafka_reassign_rpc.server.page import Page
 from kafka_reassign_rpc.server.stats import ServerStats
@@ -31,11 +33,13 @@ class Standing(NamedTuple):
     role            "controller", "standby", or "" while it is neither: then `reason` says why
     controller      the controller's id as far as this server knows, -1: nobody
     epoch           of the controller while it is this server, else -1
-    moving, waiting partitions with a move in flight, and moves that wait
+    moving          partitions with a move in flight
+    waiting         moves that wait in the queue or the batch, by the route by which they came
     brokers         how many live
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
     progress        bytes that moves still have to copy, and moves that do not get on, as of the last sample
+    healing         what the last look at lost brokers has found
     """
 
     role: str
@@ -43,12 +47,13 @@ class Standing(NamedTuple):
     controller: int
     epoch: int
     moving: int
-    waiting: int
+    waiting: Mapping[str, int]
     brokers: int
     connected: bool
     round_trip: float
     events_lost: int
     progress: Totals = NO_TOTALS
+    healing: Repairs = NO_REPAIRS
 
 
 class Metrics:
@@ -138,12 +143,19 @@ class _Asked(Collector):
             ("moves_in_flight", "Partitions that move.", now.moving),
             ("moves_bytes_left", "Bytes that moves have still to copy, as far as known.", now.progress.bytes_left),
             ("moves_stalled", "Moves that have got nowhere for a while.", now.progress.stalled),
-            ("moves_waiting", "Moves that wait to be started.", now.waiting),
+            ("brokers_failed", "Brokers that are gone, with replicas that nobody has moved yet.", now.healing.failed),
+            ("repairs_waiting", "Moves of repairs that wait to be started.", now.healing.waiting),
+            ("repairs_in_flight", "Moves of repairs in flight.", now.healing.moving),
+            ("healing_held_back", "1 where something keeps lost brokers from being healed.", now.healing.held_back),
             ("brokers_live", "Brokers that are registered.", now.brokers),
             ("zookeeper_connected", "1 where the session has a connection.", now.connected),
             ("zookeeper_round_trip_seconds", "What ZooKeeper took for its last answer.", now.round_trip),
         ):
             yield GaugeMetricFamily(PREFIX + name, what, value=float(value))
+        waiting = GaugeMetricFamily(f"{PREFIX}moves_waiting", "Moves that wait to be started.", labels=["route"])
+        for route in ROUTES:
+            waiting.add_metric([route], now.waiting.get(route, 0))
+        yield waiting
         lost = "Events that the event log has not taken."
         yield CounterMetricFamily(f"{PREFIX}event_log_lost", lost, value=now.events_lost)
         yield from self._of_server()

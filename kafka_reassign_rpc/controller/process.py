@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -25,7 +26,7 @@ from kafka_reassign_rpc.controller.standby import Standby
 from kafka_reassign_rpc.controller.supervisor import Supervisor
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.guard import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
-from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.core.model import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.server import pauses
 from kafka_reassign_rpc.server.limits import Limits
 from kafka_reassign_rpc.server.server import Listener, Server
@@ -102,6 +103,14 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
 
 def _event_log(config: EventLogConfig | None) -> EventLog | None:
     return None if config is None else EventLog(config.directory, file_bytes=config.file_bytes, files=config.files)
+
+
+def _waiting(cluster: Cluster) -> Counter[str]:
+    """Moves that wait, by route."""
+    found = Counter(cluster.queue.routes)
+    if cluster.batch is not None:
+        found[BATCH] += cluster.batch.waiting
+    return found
 
 
 def _now_ms() -> int:
@@ -260,12 +269,13 @@ class ControllerProcess:
             controller=controller,
             epoch=-1 if cluster is None else self._service.epoch,
             moving=0 if cluster is None else sum(map(len, cluster.moving.values())),
-            waiting=0 if cluster is None or cluster.batch is None else cluster.batch.waiting,
+            waiting={} if cluster is None else _waiting(cluster),
             brokers=len(self._standby.brokers if cluster is None else cluster.brokers),
             connected=self._zk.connected,
             round_trip=self._zk.round_trip,
             events_lost=self._recorder.lost,
             progress=self._service.totals,
+            healing=self._service.repairs,
         )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:

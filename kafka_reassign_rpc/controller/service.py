@@ -23,6 +23,7 @@ from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
+from kafka_reassign_rpc.core.healing import NO_REPAIRS, Repairs
 from kafka_reassign_rpc.core.model import Cluster, Partition
 from kafka_reassign_rpc.core.progress import NO_TOTALS, MoveProgress, Totals, Tracker
 from kafka_reassign_rpc.core.queue import Waiting
@@ -148,6 +149,11 @@ class ControllerService:
     def totals(self) -> Totals:
         """Of all moves in flight, as of the last sample; nothing while this process is not the controller."""
         return NO_TOTALS if self._office is None or not self.is_active() else self._office.progress.totals
+
+    @property
+    def repairs(self) -> Repairs:
+        """As the last look has found them; none while this process is not the controller."""
+        return NO_REPAIRS if self._office is None or not self.is_active() else self._office.healer.last_seen
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

@@ -24,6 +24,7 @@ An operator's order ("heal this one now") passes the interval by, and nothing el
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
 
 import msgspec
 
@@ -74,6 +75,17 @@ class Healing(msgspec.Struct, frozen=True):
     def alert_after_ms(self) -> int:
         return self.interval_ms // 2 if self.alert_interval_ms < 0 else self.alert_interval_ms
 
+
+class Repairs(NamedTuple):
+    """Brokers that have failed; moves of repairs that wait, and in flight; whether something keeps all of it back."""
+
+    failed: int = 0
+    waiting: int = 0
+    moving: int = 0
+    held_back: bool = False
+
+
+NO_REPAIRS = Repairs()
 
 _NUMBERS = {
     INTERVAL: ("interval_ms", -1, 2**63 - 1),

@@ -11,6 +11,9 @@ is refused, a throttle that is set) is said with `View.report`. Both become even
     moving                    at rest, with the original replicas    move.cancelled
     moving                    at rest, with others                   move.retargeted, move.completed
 
+Of a move that has to wait in the queue first it is noted that it does (move.waiting) and, where somebody gives it up
+or wants something else before it has started, that too (move.withdrawn).
+
 A move that a stock controller has started, or the controller before this one, is known by its id alone: it has the
 events of what happens to it from then on. What is read of the cluster (brokers, the guard) becomes events by
 `News`, however it came to be known.
@@ -33,6 +36,9 @@ CONTROLLER = "controller"
 BY_REQUEST = "znode /admin/reassignment_requests/"
 """Who asks, with the name of the znode after it."""
 
+WAITING, WITHDRAWN = "move.waiting", "move.withdrawn"
+"""A move joins the queue; it is given up before it has started."""
+
 REFUSALS = 100
 """Refused partitions of one request that have an event each; the others share one for each topic and error."""
 
@@ -49,7 +55,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     count       how many partitions share the event, where it is not one
     route       by which the move came (see `Move`)
     who         who asked: a client ("User:alice as admin-1 from 10.0.0.7"), "znode /admin/…", "controller"
-    reason      free text; the error, where something was refused
+    reason      free text; the error, where something was refused; of a move, what whoever gave its target said of it
     target, original, replicas   the move's, and what stands after the event
     bytes, broker                where the event is about a rate, a size, a broker
     """
@@ -111,7 +117,7 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
     for one in said:
         if isinstance(one, Decided):
             decided.setdefault((one.topic, one.partition), []).append(one)
-        elif one.event == "entry.refused" and not _looked_at_again(cluster, one):
+        elif _stands(cluster, one):
             yield one
     for (topic, index), ones in decided.items():
         standing = cluster.get(topic, index)
@@ -119,6 +125,18 @@ def kept(said: Iterable[Said], cluster: Cluster) -> Iterator[Said]:
             for one in ones:
                 move = one.after.move and standing.move
                 yield one if move is None else one._replace(after=replace(one.after, move=move))
+
+
+def _stands(cluster: Cluster, event: Event) -> bool:
+    """Whether what was reported with a lost commit is not found again when its round is decided again."""
+    match event.event:
+        case "entry.refused":
+            return not _looked_at_again(cluster, event)
+        case "move.waiting":
+            return _waits(cluster, event)
+        case "move.withdrawn":
+            return not _waits(cluster, event)
+    return False
 
 
 def _durable(first: Partition, last: Partition, standing: Partition) -> bool:
@@ -145,11 +163,20 @@ def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 
 
+def _waits(cluster: Cluster, event: Event) -> bool:
+    """Whether the move that an event is about stands in the queue."""
+    if event.topic is None or event.partition is None:
+        return False
+    place = cluster.queue.place((event.topic, event.partition))
+    return place is not None and (place.move.route, place.move.target) == (event.route, event.target)
+
+
 def _of_move(one: Decided, durable: Mapping[tuple[str, int], Move]) -> Iterator[Event]:
     topic, partition, before, after, who = one
     moves, moved = after.is_moving, before.is_moving
     move = after.move or before.move
     route = None if move is None else move.route
+    reason = (move.reason or None) if move is not None else None
     if move is not None and move.id < 0:
         move = durable.get((topic, partition))
     original = cancel(before).replicas if before.move is None else before.move.original
@@ -162,7 +189,7 @@ def _of_move(one: Decided, durable: Mapping[tuple[str, int], Move]) -> Iterator[
             None if move is None else move.id,
             route,
             who,
-            None,
+            reason,
             target,
             original,
             after.replicas,

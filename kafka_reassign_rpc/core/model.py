@@ -23,6 +23,8 @@ RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
 """By which route a move's target came: a client's request, `/admin/reassign_partitions`, its queue, a znode under
 `/admin/reassignment_requests` (all KIP-236), or self-healing."""
 
+ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
+
 
 class TopicPartition(NamedTuple):
     """A partition's name."""

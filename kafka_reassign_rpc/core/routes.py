@@ -32,6 +32,13 @@ def crosses(partition: Partition, route: str) -> str | None:
     )
 
 
+def crosses_waiting(route: str, target: Iterable[int]) -> str | None:
+    """Why an entry of the batch is ignored while a target that came by `route` waits for room; None where it is not."""
+    if route != REQUEST:
+        return None
+    return f"ignored: {_CALLED[REQUEST]} wants it at {listed(target)}, which waits for room"
+
+
 class Started(NamedTuple):
     """`error`: why not, and then nothing changes; `report`: what the move waits for."""
 

@@ -29,8 +29,8 @@ from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.guard import Rules
-from kafka_reassign_rpc.core.history import Event
-from kafka_reassign_rpc.core.model import QUEUE, Cluster, Partition
+from kafka_reassign_rpc.core.history import WAITING, WITHDRAWN, Event
+from kafka_reassign_rpc.core.model import QUEUE, REQUEST, Cluster, Partition
 from kafka_reassign_rpc.core.queue import Place, Queue, Waiting
 from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, start
 from kafka_reassign_rpc.core.scheduling import CLUSTER, Schedule
@@ -131,18 +131,21 @@ def append(view: View, name: Name, move: Waiting) -> KafkaError | None:
     if find(view, name) != move:
         overrule(view, name)
         view.queue.appended[name] = move
-        view.report(Event("move.waiting", *name, route=move.route, reason=move.reason or None, target=move.target))
+        view.report(Event(WAITING, *name, route=move.route, reason=move.reason or None, target=move.target))
     return None
 
 
 def overrule(view: View, name: Name) -> bool:
     """What waits for a partition is given up for what somebody wants since; whether there was anything."""
-    found = view.queue.appended.pop(name, None) is not None
+    move = find(view, name)
+    if move is None:
+        return False
+    view.queue.appended.pop(name, None)
     place = view.cluster.queue.place(name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
-        found = True
-    return found
+    view.report(Event(WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target))
+    return True
 
 
 def forget(view: View, path: str) -> None:
@@ -301,7 +304,8 @@ def _settle(
         view.add(change)
     if outcome.changes and before is not None:
         schedule.replace(name, before, _value(outcome.changes[-1]))
-        legacy.overruled(view, name, None)  # or the batch would want its own target back
+        if move.route != REQUEST:  # the two do not override each other: the batch's entry leaves, with the reason
+            legacy.overruled(view, name, None)  # or the batch would want its own target back
     if outcome.leaves:
         view.queue.ended.setdefault(place.path, {})[name] = None
     if outcome.report is not None:

@@ -1,6 +1,6 @@
 """What the events of moves tell: how long they waited and took, at what rate, which stalled, what throttles cost.
 
-    moves        one row for each move, from its start (or its entry into the queue) to its end
+    moves        one row for each move, from its start (or when it joined the queue) to its end (or its withdrawal)
     outcomes     how many ended how, by route, with the times of the middle one, the 95th of a hundred and the longest
     slowest      the moves that took longest
     stalled      the moves that have stalled, those that still do first
@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline import eventlog, snapshot
 
 PARTITION = ("topic", "partition")
 _ENDS = ("move.completed", "move.cancelled")
+_QUEUED = ("move.waiting", "move.withdrawn")
 _STOPS = ("move.stalled", "move.resumed", *_ENDS)
 _BRIEFLY = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
 """What of a move is said where many are listed; `moves` has the rest."""
@@ -60,7 +61,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     is_move = F.col("event").startswith("move.") & (F.col("event") != "move.refused")
     of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
     begun = F.sum((F.col("event") == "move.started").cast("int")).over(order)
-    numbered = of_moves.withColumn("number", begun + (F.col("event") == "move.waiting").cast("int"))
+    numbered = of_moves.withColumn("number", begun + F.col("event").isin(*_QUEUED).cast("int"))
     stops = Window.partitionBy(*PARTITION, F.col("event").isin(*_STOPS)).orderBy("epoch", "seq")
     numbered = numbered.withColumn("until", F.lead("at").over(stops))
     place = F.struct("epoch", "seq")
@@ -83,6 +84,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         first("original", F.lit(True)),
         last("target", is_("started", "waiting", "retargeted", "completed", "cancelled")),
         F.max(F.when(is_("waiting"), F.col("at"))).alias("waiting"),
+        F.max_by("event", F.when(F.col("event").isin(*_QUEUED), place)).alias("queued"),
         F.min(F.when(is_("started"), F.col("at"))).alias("started"),
         F.max(F.when(is_("completed", "cancelled"), F.col("at"))).alias("ended"),
         F.max_by(F.when(is_("completed", "cancelled"), F.col("event")),
@@ -96,6 +98,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     outcome = (
         F.when(F.col("ending").isNotNull(), F.substring_index("ending", ".", -1))
         .when(F.col("stopped") == "move.stalled", "stalled")
+        .when(F.col("started").isNull() & (F.col("queued") == "move.withdrawn"), "withdrawn")
         .when(F.col("started").isNull() & F.col("waiting").isNotNull(), "waiting")
         .otherwise("moving")
     )

@@ -48,7 +48,7 @@ def history(frames: Mapping[str, DataFrame], shown: Mapping[str, Shown]) -> str:
     span = f"from {time_of(start)} to {time_of(end)} UTC" if start is not None else "none of them begun"
     page = Page("History of moves", f"{count:,} moves, {span}")
     by_outcome = {row["outcome"]: row["n"] for row in moves.groupBy("outcome").agg(F.count("*").alias("n")).collect()}
-    order = ("completed", "cancelled", "moving", "stalled", "waiting")
+    order = ("completed", "cancelled", "moving", "stalled", "waiting", "withdrawn")
     page.tiles([(f"{by_outcome[name]:,}", name) for name in order if name in by_outcome])
     if start is not None:
         page.heading("Over time")

@@ -9,17 +9,21 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_reassign_rpc.controller.metrics import Metrics, Standing, readiness
 from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller.progress import Sampling
+from kafka_reassign_rpc.core.guard import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.healing import INTERVAL, Repairs
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.progress import Totals
 from kafka_reassign_rpc.server.stats import ServerStats
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.cluster import BROKERS, LISTENERS, SIZE, Cluster, cluster
+from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster
 from tests.http import get
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
-STANDING = Standing("controller", "", 1000, 7, 3, 2, 5, True, 0.002, 4, Totals(3, 900, 1))
+STANDING = Standing(
+    "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1), Repairs(1, 7, 6, held_back=True)
+)
 
 Found = dict[tuple[str, tuple[str, ...]], float]
 
@@ -75,7 +79,10 @@ def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
         ("moves_in_flight", 3),
         ("moves_bytes_left", 900),
         ("moves_stalled", 1),
-        ("moves_waiting", 2),
+        ("brokers_failed", 1),
+        ("repairs_waiting", 7),
+        ("repairs_in_flight", 6),
+        ("healing_held_back", 1),
         ("brokers_live", 5),
         ("zookeeper_connected", 1),
         ("zookeeper_round_trip_seconds", 0.002),
@@ -84,6 +91,8 @@ def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
         ("bytes_sent_total", 17),
     ):
         assert found[name, ()] == value, name
+    assert found["moves_waiting", ("queue",)] == 2
+    assert found["moves_waiting", ("rpc",)] == found["moves_waiting", ("batch",)] == 0
     assert found["requests_total", ("AlterPartitionReassignments",)] == 6
     assert found["requests_total", ("999",)] == 1
     assert len(asked) == 1
@@ -154,13 +163,30 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     assert found["connections", ()] > 0
     assert found["process_resident_memory_bytes", ()] > 0
 
-    await world.alter({("held", 0): None, ("held", 1): None})
+    await world.zk.create(paths.REASSIGN_CANCEL, b"")
+    await world.submit({("free", 0): (1, 2)})
+    await eventually(lambda: waits(address, "batch", 1))
+    await world.zk.delete(paths.REASSIGN_CANCEL)
+    await eventually(lambda: waits(address, "batch", 0))
+    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.alter({("free", 0): (3, 4)})
+    await eventually(lambda: waits(address, "rpc", 1))
+    await world.alter({("held", 0): None, ("held", 1): None, ("free", 0): None})
     await eventually(lambda: shows(address, moves_in_flight=0))
+    assert await waits(address, "rpc", 0)
+
+    await world.configure("brokers", "<default>", {INTERVAL: "3600000"})
+    await world.kill_broker(2)
+    await eventually(lambda: shows(address, brokers_failed=1, repairs_waiting=0, healing_held_back=0))
 
     async def paused() -> bool:
         return await counted(address, "loop_pause_seconds_count") > 0
 
     await eventually(paused)
+
+
+async def waits(address: str, route: str, moves: int) -> bool:
+    return await counted(address, "moves_waiting", route) == moves
 
 
 async def shows(address: str, **values: float) -> bool:

@@ -8,7 +8,7 @@ from kafka_reassign_rpc.controller.progress import Sampling
 from kafka_reassign_rpc.core.guard import MAX_BYTES_IN_FLIGHT, MAX_PER_BROKER, MAX_PER_CLUSTER, Limits, Rules
 from kafka_reassign_rpc.zookeeper import paths
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
-from tests.controller.rig import batch
+from tests.controller.rig import batch, put_request
 from tests.waiting import eventually
 
 OK = (0, None)
@@ -82,6 +82,40 @@ async def test_236_13_the_batch_waits_in_its_own_znode_and_a_dead_broker_frees_i
         await world.release("held")
         await world.start_broker(5)
         await eventually(world.batch_gone)
+
+
+async def test_236_10_a_new_controller_takes_up_moves_the_queue_requests_and_the_batch_as_far_as_the_caps_go(
+    world: Cluster,
+) -> None:
+    await set_caps(world, per_cluster=1)
+    assert await world.alter({("held", 0): (1, 3)}) == {("held", 0): OK}
+    await world.stop_server()
+    await world.submit({("held", 2): (1, 5), ("other", 0): (3, 5)})
+    await put_request(world.zk, {("held", 2): (1, 4)})
+    await world.zk.create(paths.REASSIGN_QUEUE, batch({("held", 1): (1, 3)}))
+
+    await world.start_server()
+
+    states = {("held", 0): "moving", ("held", 1): "waiting", ("held", 2): "waiting"}
+    await eventually(lambda: shows(world, states))
+    await eventually(lambda: holds(world, {("other", 0): {"replicas": [3, 5]}}))
+    assert not await world.zk.children(paths.REASSIGNMENT_REQUESTS), "it waits in the queue, durably"
+    queued = {("held", 1): {"replicas": [1, 3]}, ("held", 2): {"replicas": [1, 4], "route": "request"}}
+    assert await world.queue() == queued
+    assert await world.alter({("held", 0): None}) == {("held", 0): OK}
+    await eventually(lambda: world.moves_to(("held", 1), (1, 3)))
+    assert await world.alter({("held", 1): None}) == {("held", 1): OK}
+    await eventually(lambda: world.moves_to(("held", 2), (1, 4)))
+    assert await world.alter({("held", 2): None}) == {("held", 2): OK}
+    await eventually(lambda: world.moves_to(("other", 0), (3, 5)))
+
+
+async def shows(world: Cluster, states: dict[tuple[str, int], str]) -> bool:
+    return await world.states() == states
+
+
+async def holds(world: Cluster, entries: dict[tuple[str, int], dict[str, object]]) -> bool:
+    return await world.batch() == entries
 
 
 async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_that_leaders_tell(zk_connect: str) -> None:

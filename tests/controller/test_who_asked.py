@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from kafka_reassign_rpc.core.guard import MAX_PER_CLUSTER
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import Unknown
 from kafka_reassign_rpc.zookeeper.ops import Op, Result
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.cluster import BROKERS, Cluster, cluster
+from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
 from tests.controller.rig import MortalZooKeeper, office, put_topic, register
 from tests.waiting import eventually
 
@@ -79,6 +80,13 @@ async def test_sv_7_every_decision_is_recorded_once_and_in_order_with_who_has_as
     await then(("move.refused", "held-0", CLIENT))
     await world.zk.delete(paths.REASSIGN_CANCEL)
     await then(("guard.opened", "", None))
+
+    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.alter({("held", 1): (3, 4)})
+    await then(("move.waiting", "held-1", CLIENT))
+    await world.alter({("held", 1): None})
+    await then(("move.withdrawn", "held-1", CLIENT))
+    await world.configure("brokers", "<default>", {RATE: "1"})
 
     await world.submit({("nope", 0): (1, 2), ("held", 1): (3, 4)})
     await then(("entry.refused", "nope-0", BATCH), ("move.started", "held-1", BATCH))

@@ -3,13 +3,14 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import history
+from kafka_reassign_rpc.core import history, waiting
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.batch import Batch, Entry
 from kafka_reassign_rpc.core.changes import PartitionChange, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.history import Decided, Event, News, Refusals, events_of, kept
-from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import HEAL, RPC, Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.queue import Part, Waiting
 from kafka_reassign_rpc.core.replay import Applied, Durable, put_partition, replay
 from kafka_reassign_rpc.core.takeover import take_over
 from tests.core.build import TOPIC, broker, cluster, moving, standing, view
@@ -63,6 +64,19 @@ def test_sv_7_an_event_says_what_the_move_is_about() -> None:
     )
     (back,) = events_of([Decided(TOPIC, 3, moving((1, 2), (3, 2)), standing(1, 2), ALICE)], [])
     assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("heal broker 3", "heal broker 3"), ("", None)])
+def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_for_it(
+    reason: str, expected: str | None
+) -> None:
+    moves = moving((1, 2), (3, 2))
+    assert moves.move is not None
+    moves = replace(moves, move=replace(moves.move, route=HEAL, reason=reason))
+    steps = [(standing(1, 2), moves), (moves, standing(3, 2)), (moves, standing(1, 2))]
+    events = list(events_of([Decided(TOPIC, 0, before, after, ALICE) for before, after in steps], []))
+    assert [event.event for event in events] == ["move.started", "move.completed", "move.cancelled"]
+    assert {(event.route, event.reason) for event in events} == {(HEAL, expected)}
 
 
 def decide(here: View, target: tuple[int, ...] | None, by: str = ALICE) -> KafkaError | None:
@@ -159,6 +173,46 @@ def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -
     here.batch = None
     assert list(kept([refused], here)) == [refused]
     assert list(kept([Event("entry.refused", reason="entry 4"), Event("batch.cancelled")], here)) == []
+
+
+def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
+    here = view(standing(1, 2))
+    name, first, second = (TOPIC, 0), Waiting((3, 2), RPC, "why"), Waiting((4, 2), HEAL)
+    here.by = ALICE
+    assert waiting.append(here, name, first) is None
+    assert waiting.append(here, name, first) is None
+    assert waiting.append(here, name, second) is None
+    assert waiting.overrule(here, name)
+    assert not waiting.overrule(here, name)
+
+    def event(what: str, move: Waiting) -> Event:
+        return Event(f"move.{what}", *name, None, move.route, ALICE, move.reason or None, move.target)
+
+    assert list(events_of(here.said, [])) == [
+        event("waiting", first),
+        event("withdrawn", first),
+        event("waiting", second),
+        event("withdrawn", second),
+    ]
+
+
+def test_sv_7_of_a_lost_commit_what_has_become_of_the_queue_is_recorded() -> None:
+    name, move = (TOPIC, 0), Waiting((3, 2), RPC)
+    here = view(standing(1, 2))
+    waiting.append(here, name, move)
+    assert list(kept(here.said, here.cluster)) == [], "it joins when that is decided again"
+    for _ in here.cluster.queue.put(Part("/q", "/q", {name: move})):
+        pass
+    assert list(kept(here.said, here.cluster)) == here.said
+    again = View(here.cluster)
+    waiting.append(again, name, move)
+    assert again.said == []
+
+    waiting.overrule(again, name)
+    assert list(kept(again.said, here.cluster)) == [], "it leaves when that is decided again"
+    for _ in here.cluster.queue.drop("/q"):
+        pass
+    assert list(kept(again.said, here.cluster)) == again.said
 
 
 def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_error() -> None:

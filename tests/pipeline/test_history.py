@@ -46,6 +46,8 @@ EVENTS = [
     move(13, "stalled", 9_500, 1, id=10),
     move(14, "refused", 9_500, 5, reason="InvalidReplicationFactor: no"),
     move(15, "waiting", 9_600, 2, route="queue"),
+    move(16, "waiting", 9_600, 3, route="queue"),
+    move(17, "withdrawn", 9_700, 3, route="queue"),
 ]
 
 
@@ -55,7 +57,7 @@ def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spa
     frames = histories.history(histories.read(spark, events), sizes)
 
     moves = {(row["partition"], row["started"]): row for row in dicts(frames["moves"])}
-    assert len(moves) == 5
+    assert len(moves) == 6
     first = moves[0, 3_000]
     assert (first["outcome"], first["route"], first["who"], first["reason"]) == ("completed", "queue", "User:a", "heal")
     assert (first["waited_seconds"], first["seconds"], first["stalls"], first["stalled_seconds"]) == (2, 2, 1, 0.5)
@@ -66,7 +68,7 @@ def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spa
     order = moves[0, 8_000]
     assert (order["outcome"], order["seconds"], order["bytes"], order["waited_seconds"]) == ("completed", 0, 0, None)
     assert moves[1, 9_000]["outcome"] == "stalled"
-    assert moves[2, None]["outcome"] == "waiting"
+    assert (moves[2, None]["outcome"], moves[3, None]["outcome"]) == ("waiting", "withdrawn")
 
     outcomes = {(row["outcome"], row["route"]): row for row in dicts(frames["outcomes"])}
     assert outcomes["completed", "queue"]["median_seconds"] == 2
@@ -86,7 +88,7 @@ def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spa
     shown = {name: results.show(frame) for name, frame in frames.items()}
     page = report_over_time.history(frames, shown)
     assert page.count("<svg") == 2
-    assert "5 moves" in page
+    assert "6 moves" in page
 
     unsized = histories.history(histories.read(spark, events), None)
     assert {row["bytes"] for row in dicts(unsized["moves"])} == {None}
@@ -132,7 +134,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
         assert len(updates) == seen, "nothing was new"
         put_events(events, EVENTS[12:])
         again.catch_up()
-        assert updates[-1] == 5
+        assert updates[-1] == 6
         (events / "events-1000-000-000000000090-000000000091.parquet").write_text("PAR1 torn")
         with pytest.raises(BadInput, match=r"000000000091\.parquet: not a readable Parquet file"):
             again.catch_up()
