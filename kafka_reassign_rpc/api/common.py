@@ -11,7 +11,8 @@ from kafka_reassign_rpc.core.model import Topic
 from kafka_reassign_rpc.protocol.codec import encode_body
 
 ZERO_UUID = UUID(int=0)
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+CONSUMER_OFFSETS, TRANSACTION_STATE = "__consumer_offsets", "__transaction_state"
+INTERNAL_TOPICS = frozenset({CONSUMER_OFFSETS, TRANSACTION_STATE, "__share_group_state"})
 ALL_TOPIC_OPERATIONS = frozenset({3, 4, 5, 6, 7, 8, 10, 11})
 """What everybody may do with a topic where no authorizer is configured (bits of AclOperation)."""
 ALL_CLUSTER_OPERATIONS = frozenset({5, 7, 8, 9, 10, 11, 12})

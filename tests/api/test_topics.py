@@ -22,7 +22,6 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeGroupsRequest,
     DescribeLogDirsRequest,
     DescribeUserScramCredentialsRequest,
-    FindCoordinatorRequest,
     InitProducerIdRequest,
     ListGroupsRequest,
     ListTransactionsRequest,
@@ -299,20 +298,6 @@ def test_sv_2_every_api_served_can_be_read_in_each_of_its_versions() -> None:
         assert low <= api.min_version <= api.max_version <= high
         assert api.name == REQUESTS[key].__name__.removesuffix("Request")
     assert CLIENT_APIS.keys() < SERVER_APIS.keys()
-
-
-@pytest.mark.parametrize("version", range(7))
-async def test_sv_2_no_coordinator_is_found(version: int) -> None:
-    request = FindCoordinatorRequest(version=version)
-    if version >= 4:
-        request.coordinator_keys = ["g", "h"]
-    else:
-        request.key = "g"
-    answer = await ask(ModelNode(), request, version)
-    if version >= 4:
-        assert [(c.key, c.error_code, c.node_id) for c in answer.coordinators] == [("g", 15, -1), ("h", 15, -1)]
-    else:
-        assert (answer.error_code, answer.node_id) == (15, -1)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,74 @@
+"""FindCoordinator: clients that are connected to the server are sent to the brokers that keep their groups."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.api.a10_find_coordinator import LONG, partition_for
+from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
+from tests.api.ask import ask
+from tests.api.model_node import ModelNode, topic
+
+GROUP, TRANSACTION, SHARE = 0, 1, 2
+UNAVAILABLE = (15, -1, "", -1)
+LED = {index: Partition(replicas=(leader,), leader=leader, isr=(leader,)) for index, leader in enumerate((1, 2, 9, -1))}
+"""By partition: by somebody who lives twice, by one who is gone, by nobody."""
+IN_PARTITION = ("d", "e", "f", "g")
+"""Keys: their hash codes are those of ASCII."""
+
+
+async def found(node: ModelNode, version: int, kind: int, *keys: str) -> list[Any]:
+    request = FindCoordinatorRequest(version=version, key_type=kind)
+    if version >= 4:
+        request.coordinator_keys = list(keys)
+        answer = await ask(node, request, version)
+        assert [one.key for one in answer.coordinators] == list(keys)
+        return [(one.error_code, one.node_id, one.host, one.port) for one in answer.coordinators]
+    answers = []
+    for key in keys:
+        request.key = key
+        one = await ask(node, request, version)
+        answers.append((one.error_code, one.node_id, one.host, one.port))
+    return answers
+
+
+@pytest.mark.parametrize("version", range(7))
+@pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
+async def test_sv_2_the_leader_of_its_partition_keeps_a_group(version: int, *, knows: bool) -> None:
+    node = ModelNode(topic("__consumer_offsets", LED), knows=knows)
+    keepers = [(0, 1, "b1", 9092), (0, 2, "b2", 9092), UNAVAILABLE, UNAVAILABLE]
+    assert await found(node, version, GROUP, *IN_PARTITION) == keepers
+    if version >= 1:
+        assert await found(node, version, TRANSACTION, "d") == [UNAVAILABLE], "its topic is not there"
+        assert await found(node, version, SHARE, "d") == [UNAVAILABLE]
+
+
+async def test_sv_2_the_leader_of_its_partition_keeps_a_transaction() -> None:
+    node = ModelNode(topic("__transaction_state", LED))
+    assert await found(node, 5, TRANSACTION, "e") == [(0, 2, "b2", 9092)]
+    assert await found(node, 5, GROUP, "e") == [UNAVAILABLE]
+
+
+@pytest.mark.parametrize("changes", [{"partitions": {}}, {"partitions": LED, "deleting": True}])
+async def test_sv_2_a_topic_that_is_no_use_names_no_coordinator(changes: dict[str, Any]) -> None:
+    assert await found(ModelNode(topic("__consumer_offsets", **changes)), 4, GROUP, "d") == [UNAVAILABLE]
+
+
+async def test_sv_5_long_keys_are_looked_for_in_a_thread() -> None:
+    node = ModelNode(topic("__consumer_offsets", {0: LED[0]}))
+    assert await found(node, 4, GROUP, "x" * LONG, "y") == [(0, 1, "b1", 9092)] * 2
+
+
+@pytest.mark.parametrize(
+    ("key", "hashed"),
+    [
+        ("", 0),
+        ("hello", 99162322),
+        ("console-consumer", 648006740),
+        ("polygenelubricants", 0),  # hashed to the number that has no absolute value
+        ("\U0001f600", 1772899),  # two units of UTF-16
+    ],
+)
+def test_sv_2_keys_are_hashed_as_in_java(key: str, hashed: int) -> None:
+    assert partition_for(key, 2**31) == hashed
