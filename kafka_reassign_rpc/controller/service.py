@@ -119,9 +119,11 @@ class ControllerService:
         return guard.closed(self._active().loop.cluster)
 
     async def healing(self) -> HealingStatus:
+        await self._active().up_to_date()
         return await self._active().healer.status()
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
+        await self._active().up_to_date()
         return await self._active().healer.heal(broker, who(ctx), dry_run=dry_run)
 
     def waiting_reassignments(

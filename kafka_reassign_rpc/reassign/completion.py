@@ -1,9 +1,13 @@
 """--completion: scripts that complete the options, made from the options themselves."""
 
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.reassign import healing
 from kafka_reassign_rpc.reassign.errors import Failed
 from kafka_reassign_rpc.reassign.options import OPTIONS, Option
 
 COMMAND = "kafka-reassign"
+NAME = COMMAND.replace("-", "_")
 
 
 def script(shell: str) -> str:
@@ -20,54 +24,76 @@ def _takes_file(option: Option) -> bool:
 
 
 def _bash() -> str:
-    words = " ".join(f"--{option.name}" for option in OPTIONS)
-    files = "|".join(f"--{option.name}" for option in OPTIONS if _takes_file(option))
-    free = "|".join(
-        f"--{option.name}"
-        for option in OPTIONS
-        if option.value is not None and not _takes_file(option) and option.name != "completion"
-    )
     return f"""\
-_{COMMAND.replace("-", "_")}() {{
+_{NAME}() {{
     local word="${{COMP_WORDS[COMP_CWORD]}}"
     COMPREPLY=()
-    case "${{COMP_WORDS[COMP_CWORD-1]}}" in
-        {files})
-            if [[ "$word" != -* ]]; then
-                compopt -o filenames 2>/dev/null
-                mapfile -t COMPREPLY < <(compgen -f -- "$word")
-                return
-            fi ;;
-        --completion) mapfile -t COMPREPLY < <(compgen -W "bash zsh" -- "$word"); return ;;
-        {free}) return ;;
-    esac
-    mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")
+    if [[ "$COMP_CWORD" -gt 1 && "${{COMP_WORDS[1]}}" == {healing.COMMAND} ]]; then
+{_bash_options(healing.options())}
+    else
+{_bash_options(OPTIONS)}
+        if [[ "$COMP_CWORD" -eq 1 && -n "$word" && {healing.COMMAND} == "$word"* ]]; then
+            COMPREPLY+=({healing.COMMAND})
+        fi
+    fi
 }}
-complete -F _{COMMAND.replace("-", "_")} {COMMAND}
+complete -F _{NAME} {COMMAND}
 """
 
 
+def _bash_options(options: Sequence[Option]) -> str:
+    words = " ".join(f"--{option.name}" for option in options)
+    files = "|".join(f"--{option.name}" for option in options if _takes_file(option))
+    free = "|".join(
+        f"--{option.name}"
+        for option in options
+        if option.value is not None and not _takes_file(option) and option.name != "completion"
+    )
+    return f"""\
+        case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+            {files})
+                if [[ "$word" != -* ]]; then
+                    compopt -o filenames 2>/dev/null
+                    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                    return 0
+                fi ;;
+            --completion) mapfile -t COMPREPLY < <(compgen -W "bash zsh" -- "$word"); return 0 ;;
+            {free}) return 0 ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")"""
+
+
 def _zsh() -> str:
-    lines = [f"#compdef {COMMAND}", f"_{COMMAND.replace('-', '_')}() {{", "    _arguments \\"]
-    for option in OPTIONS:
+    word = f"'1:command:({healing.COMMAND})'"
+    lines = [
+        f"#compdef {COMMAND}",
+        f"_{NAME}() {{",
+        f"    if (( CURRENT > 2 )) && [[ $words[2] == {healing.COMMAND} ]]; then",
+    ]
+    lines += [*_zsh_options([word], healing.options()), "    else", *_zsh_options([word], OPTIONS), "    fi"]
+    # Sourced, or found by its name in $fpath: both are common.
+    lines += [
+        "}",
+        f'if [ "$funcstack[1]" = "_{NAME}" ]; then',
+        f'    _{NAME} "$@"',
+        "else",
+        f"    compdef _{NAME} {COMMAND}",
+        "fi",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
+    """A call of _arguments."""
+    for option in options:
         about = option.help.split(". ")[0].split("\n")[0].rstrip(".")
         spec = f"--{option.name}[{_quoted(about)}]"
         if option.value is not None:
             action = "_files" if _takes_file(option) else "(bash zsh)" if option.name == "completion" else ""
             separator = "::" if option.optional_value else ":"
             spec += f"{separator}{_quoted(option.value)}:{action}"
-        lines.append(f"        '{spec}' \\")
-    lines[-1] = lines[-1].removesuffix(" \\")
-    # Sourced, or found by its name in $fpath: both are common.
-    lines += [
-        "}",
-        f'if [ "$funcstack[1]" = "_{COMMAND.replace("-", "_")}" ]; then',
-        f'    _{COMMAND.replace("-", "_")} "$@"',
-        "else",
-        f"    compdef _{COMMAND.replace('-', '_')} {COMMAND}",
-        "fi",
-    ]
-    return "\n".join(lines) + "\n"
+        specs = [*specs, f"'{spec}'"]
+    return ["        _arguments \\", *(f"            {spec} \\" for spec in specs[:-1]), f"            {specs[-1]}"]
 
 
 def _quoted(text: str) -> str:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, rendering
 from kafka_reassign_rpc.reassign.errors import OptionError, Terse
-from kafka_reassign_rpc.reassign.options import Given
+from kafka_reassign_rpc.reassign.options import Given, Option
+from kafka_reassign_rpc.reassign.output import plural
 from kafka_reassign_rpc.reassign.session import Session
 
 COMMAND = "heal"
@@ -50,6 +51,20 @@ def _parser() -> _Parser:
     action.add_argument("--pause", action="store_true", help="start no repair, until --resume")
     action.add_argument("--resume", action="store_true", help="undo --pause")
     return parser
+
+
+def options() -> list[Option]:
+    """Those that follow the word `heal`."""
+    return [
+        Option(action.option_strings[-1].removeprefix("--"), action.help or "", _value(action), ours=True)
+        for action in _parser()._actions
+    ]
+
+
+def _value(action: argparse.Action) -> str | None:
+    if action.nargs == 0:
+        return None
+    return "property file" if action.metavar == "FILE" else str(action.metavar or action.dest).lower().replace("_", " ")
 
 
 class Wanted:
@@ -120,7 +135,7 @@ def _lines(status: HealingStatus) -> list[str]:
     if status.paused:
         lines.append("Healing is paused.")
     for one in status.failed:
-        line = f"Broker {one.broker}: gone since {_time(one.since)}, {one.replicas} replicas"
+        line = f"Broker {one.broker}: gone since {_time(one.since)}, {one.replicas} replica{plural(one.replicas)}"
         lines.append(f"{line}, healed at {_time(one.heal_at)}" if one.heal_at is not None else line)
     if not status.failed:
         lines.append("No broker that holds replicas is lost.")
@@ -155,7 +170,7 @@ def _heal(session: Session, broker: int) -> None:
 
 def _summary(repair: Repair) -> str:
     size = "" if repair.bytes is None else f", {rendering.size(repair.bytes)} to copy"
-    return f"{len(repair.moves)} move{'' if len(repair.moves) == 1 else 's'}{size}"
+    return f"{len(repair.moves)} move{plural(len(repair.moves))}{size}"
 
 
 def _show_left_out(session: Session, repair: Repair) -> None:

@@ -6,6 +6,7 @@ from kafka_reassign_rpc.reassign.errors import UsageError
 from kafka_reassign_rpc.reassign.options import BY_NAME, OPTIONS, Given, Option, names
 
 HEADLINE = "This tool helps to move topic partitions between replicas."
+HEALING = "Brokers that are lost, and what becomes of their replicas: kafka-reassign heal --help"
 _WIDTH = 38
 _INDENT = "  "
 
@@ -85,7 +86,7 @@ def help_text() -> str:
     lines = _row("Option", "Description") + _row("------", "-----------")
     for option in sorted(OPTIONS, key=lambda option: option.name):
         lines += _row(_left(option), _right(option))
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines) + f"\n\n{HEALING}\n"
 
 
 def _left(option: Option) -> str:

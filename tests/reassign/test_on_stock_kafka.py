@@ -15,6 +15,7 @@ from kafka import KafkaAdminClient
 from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
 from kafka_reassign_rpc.client.cluster import TOPIC
 from kafka_reassign_rpc.client.events import NO_EVENTS
+from kafka_reassign_rpc.client.healing import NO_HEALING
 from kafka_reassign_rpc.client.moves import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES, NO_LEASES, NO_QUEUE
 from kafka_reassign_rpc.client.switch import NO_SWITCH
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
@@ -116,6 +117,9 @@ async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(
     for action in ("--disable", "--enable"):
         output = await stock.run(action)
         assert (output.code, output.out) == (1, f"{NO_SWITCH}\n")
+    for arguments in ((), ("--pause",)):
+        healing = await kafka_reassign("heal", "--bootstrap-server", stock.bootstrap, *arguments)
+        assert (healing.code, healing.out) == (1, f"{NO_HEALING}\n")
     output = await stock.run("--events")
     assert (output.code, output.out) == (1, f"{NO_EVENTS}\n")
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:

@@ -9,7 +9,7 @@ from functools import partial
 import pytest
 
 from kafka_reassign_rpc.client import Node, Progress, Snapshot, TopicPartition, rendering
-from kafka_reassign_rpc.reassign import completion
+from kafka_reassign_rpc.reassign import completion, healing
 from kafka_reassign_rpc.reassign.errors import Failed
 from kafka_reassign_rpc.reassign.generating import RACKS_OF_SOME, propose
 from kafka_reassign_rpc.reassign.options import OPTIONS
@@ -115,6 +115,10 @@ def test_236_12_bash_completes_every_option() -> None:
         ("kafka-reassign --reass", ["--reassignment-json-file"]),
         ("kafka-reassign --completion z", ["zsh"]),
         ("kafka-reassign --broker-list 1", []),
+        ("kafka-reassign he", ["heal"]),
+        ("kafka-reassign heal ''", [f"--{option.name}" for option in healing.options()]),
+        ("kafka-reassign heal --d", ["--dry-run"]),
+        ("kafka-reassign heal --now 3", []),
         ("kafka-reassign ''", [f"--{option.name}" for option in OPTIONS]),
     ):
         script = (
@@ -128,7 +132,7 @@ def test_236_12_bash_completes_every_option() -> None:
 def test_236_12_zsh_has_a_line_for_every_option_and_other_shells_are_refused() -> None:
     script = completion.script("zsh")
     assert script.startswith("#compdef kafka-reassign\n")
-    assert all(f"'--{option.name}[" in script for option in OPTIONS)
+    assert all(f"'--{option.name}[" in script for option in (*OPTIONS, *healing.options()))
     assert len(shlex.split(script, comments=True)) > len(OPTIONS)  # every quote is closed
     with pytest.raises(Failed, match="bash or zsh"):
         completion.script("fish")
