@@ -7,7 +7,7 @@ as it stands then.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,7 +22,7 @@ from kafka_reassign_rpc.brokers.outbox import (
     UpdateMetadata,
 )
 from kafka_reassign_rpc.brokers.rpc import RpcClient
-from kafka_reassign_rpc.core.errors import StaleControllerEpoch
+from kafka_reassign_rpc.core.errors import FencedLeaderEpoch, StaleControllerEpoch
 from kafka_reassign_rpc.core.model import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
@@ -35,6 +35,9 @@ ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 FIRST_BACKOFF_S = 0.05
 LAST_BACKOFF_S = 1.0
+FIRST_REFUSAL_S = 1.0
+LAST_REFUSAL_S = 60.0
+"""How long a stop that the broker has refused waits until it is told again: a log dir that is offline may stay so."""
 
 _REQUESTS: dict[type[Task], Any] = {
     Brokers: UpdateMetadataRequest,
@@ -74,6 +77,8 @@ class BrokerChannel:
         self._listener = listener
         self._turn = turn or asyncio.Lock()
         self._news = asyncio.Event()
+        self._refusal_s = FIRST_REFUSAL_S
+        self._again: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
 
     def wake(self) -> None:
@@ -81,6 +86,8 @@ class BrokerChannel:
         self._news.set()
 
     async def close(self) -> None:
+        if self._again is not None:
+            self._again.cancel()
         self._task.cancel()
         with suppress(asyncio.CancelledError):
             await self._task
@@ -163,8 +170,7 @@ class BrokerChannel:
                 for error in answer.partition_errors
                 if error.error_code
             }
-            for name, code in failed.items():
-                log.warning("broker %d did not stop %s: error %d", self.broker.id, name, code)
+            self._refused(task, failed)
             # A replica that has been given back and taken away again since waits for the newer stop.
             self._stopped(
                 self.broker.id,
@@ -174,6 +180,27 @@ class BrokerChannel:
                     if name not in failed and not self.outbox.has_stop(name)
                 },
             )
+
+    def _refused(self, task: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
+        """Tell again what may succeed then. A stop that is fenced is older than what the broker knows."""
+        if not failed:
+            self._refusal_s = FIRST_REFUSAL_S
+            return
+        name, code = next(iter(failed.items()))
+        log.warning(
+            "broker %d did not stop %d of %d replicas, the first of them %s: error %d",
+            self.broker.id, len(failed), len(task.stops), name, code,
+        )  # fmt: skip
+        fenced = FencedLeaderEpoch.code
+        self.outbox.refused({name: stop for name, stop in task.stops.items() if failed.get(name, fenced) != fenced})
+        if self._again is None:
+            self._again = asyncio.get_running_loop().call_later(self._refusal_s, self._tell_refused_again)
+            self._refusal_s = min(self._refusal_s * 2, LAST_REFUSAL_S)
+
+    def _tell_refused_again(self) -> None:
+        self._again = None
+        self.outbox.tell_refused_again()
+        self.wake()
 
 
 def _parts(task: Task, version: int) -> list[Task]:

@@ -12,7 +12,9 @@ Order (the first that applies is sent next):
 4. UpdateMetadata;
 5. StopReplica for the rest.
 
-A StopReplica drops a LeaderAndIsr that was pending for the same partition.
+A StopReplica drops a LeaderAndIsr that was pending for the same partition. One that the broker has refused waits until
+it is told again (Kafka forgets it: the log lies there until the broker or the controller changes); where the replica
+has been given back by then, it is not told again.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -67,6 +69,7 @@ class Outbox:
         self._deleted: dict[str, set[int]] = {}
         self._stops: dict[TopicPartition, Stop] = {}
         self._urgent_stops: dict[TopicPartition, Stop] = {}
+        self._refused_stops: dict[TopicPartition, Stop] = {}
 
     def __bool__(self) -> bool:
         return bool(
@@ -84,6 +87,7 @@ class Outbox:
     def leader_and_isr(self, topic: str, partition: int, *, is_new: bool) -> None:
         """The broker holds a replica and has to learn the partition's leader, ISR or assignment."""
         name = TopicPartition(topic, partition)
+        self._refused_stops.pop(name, None)
         stop = self._stops.pop(name, None)
         if stop is not None:
             self._urgent_stops[name] = stop
@@ -114,7 +118,18 @@ class Outbox:
             del self._leader_and_isr[topic]
         name = TopicPartition(topic, partition)
         self._urgent_stops.pop(name, None)
+        self._refused_stops.pop(name, None)
         self._stops[name] = stop
+
+    def refused(self, stops: Mapping[TopicPartition, Stop]) -> None:
+        """The broker has not done these: they wait for `tell_refused_again`. What was asked for since counts."""
+        for name, stop in stops.items():
+            if not self.has_stop(name) and name.partition not in self._leader_and_isr.get(name.topic, ()):
+                self._refused_stops[name] = stop
+
+    def tell_refused_again(self) -> None:
+        self._stops |= self._refused_stops
+        self._refused_stops = {}
 
     def has_stop(self, name: TopicPartition) -> bool:
         """Whether a stop of this replica has yet to be told."""

@@ -33,7 +33,7 @@ NEWEST: dict[int, int] = {
     ApiKey.UPDATE_METADATA: 8,
     ApiKey.API_VERSIONS: 4,
 }
-STALE_CONTROLLER_EPOCH = 11
+STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
 
 
 class ScriptedBroker:
@@ -197,18 +197,67 @@ async def test_sv_3_a_broker_that_knows_a_newer_controller_deposes_this_one() ->
         assert told.deposed == 1
 
 
-async def test_455_4_a_replica_whose_stop_failed_is_not_taken_for_stopped() -> None:
+async def test_455_4_a_replica_whose_stop_failed_is_not_taken_for_stopped_and_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    stop, times = Stop(5, delete=True), 3
+
+    def refuse(body: Any) -> Any:
+        """The second replica some times, the third for ever: it is fenced."""
+        failed = [
+            StopReplicaResponse.StopReplicaPartitionError(
+                version=4, topic_name="t", partition_index=state.partition_index, error_code=code
+            )
+            for state in body.topic_states[0].partition_states
+            if (code := {1: KAFKA_STORAGE_ERROR, 2: FENCED_LEADER_EPOCH}.get(state.partition_index))
+        ]
+        return StopReplicaResponse(version=4, error_code=0, partition_errors=failed if len(broker.told) < times else [])
+
     async with connected() as (broker, channel, told, _):
+        broker.answer = refuse
+        for index in range(3):
+            channel.outbox.stop("t", index, stop)
+        channel.wake()
+
+        await eventually(lambda: len(told.stopped) >= times)
+        assert [stops for _, stops in told.stopped] == [
+            {TopicPartition("t", 0): stop},
+            {},
+            {TopicPartition("t", 1): stop},
+        ]
+        states = [[state.partition_index for state in body.topic_states[0].partition_states] for body in broker.told]
+        assert states == [[0, 1, 2], [1], [1]]
+
+
+async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+
+    async with connected() as (broker, channel, _, _found):
+        loop = asyncio.get_running_loop()
+        later = loop.call_later
+
+        def call_later(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+            if callback == channel._tell_refused_again:
+                waits.append(delay)
+                delay = 0 if len(waits) < 9 else delay
+            return later(delay, callback, *args)
+
+        monkeypatch.setattr(loop, "call_later", call_later)
         failed = StopReplicaResponse.StopReplicaPartitionError(
-            version=4, topic_name="t", partition_index=1, error_code=56
+            version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
         )
         broker.answer = lambda _: StopReplicaResponse(version=4, error_code=0, partition_errors=[failed])
-        channel.outbox.stop("t", 0, Stop(5, delete=True))
         channel.outbox.stop("t", 1, Stop(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: told.stopped)
-        assert told.stopped == [(3, {TopicPartition("t", 0): Stop(5, delete=True)})]
+        await eventually(lambda: len(waits) == 9)
+        assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+        assert channel._again is not None
+        await channel.close()
+        assert channel._again.cancelled()
 
 
 async def test_sv_4_a_broker_that_answers_garbage_is_connected_to_again() -> None:

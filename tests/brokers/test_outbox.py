@@ -139,3 +139,28 @@ def test_sv_4_news_without_answer_do_not_undo_the_end_of_a_topic() -> None:
     outbox.restore(lost)
 
     assert drain(outbox) == [UpdateMetadata({}, {"t": {0, 1}})]
+
+
+def test_455_5_a_stop_that_was_refused_is_told_again_unless_something_else_holds_since() -> None:
+    outbox = Outbox()
+    names = [TopicPartition("t", index) for index in range(5)]
+    old, new = Stop(3, delete=True), Stop(5, delete=True)
+    for name in names:
+        outbox.stop(*name, old)
+    taken = outbox.take(10)
+    assert isinstance(taken, StopReplica)
+    outbox.stop(*names[1], new)
+    outbox.leader_and_isr(*names[2], is_new=True)
+    outbox.refused(taken.stops)
+    outbox.stop(*names[3], new)
+    outbox.leader_and_isr(*names[4], is_new=True)
+    assert drain(outbox) == [
+        LeaderAndIsr({"t": {2: True, 4: True}}),
+        StopReplica({names[1]: new, names[3]: new}),
+    ]
+
+    assert not outbox
+    outbox.tell_refused_again()
+    assert drain(outbox) == [StopReplica({names[0]: old})]
+    outbox.tell_refused_again()
+    assert not outbox
