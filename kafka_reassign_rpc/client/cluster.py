@@ -1,6 +1,6 @@
 """Calls about the cluster: nodes, topics, configs, log dirs. For the loop of kafka-python's network thread."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from kafka_reassign_rpc.client.errors import UnsupportedHere, error_of, raise_for
@@ -20,6 +20,9 @@ from kafka_reassign_rpc.protocol.messages import (
 TOPIC = 2
 BROKER = 4
 SET, DELETE = 0, 1
+
+RESOURCES = 500
+"""Resources in one request about configs: brokers write, and look up, one after the other before they answer."""
 
 Resource = tuple[int, str]
 """Kind (TOPIC or BROKER) and name; the BROKER "" is all of them."""
@@ -64,7 +67,7 @@ async def describe_topics(link: Link, topics: Iterable[str]) -> dict[str, dict[i
 
 
 async def change_configs(link: Link, changes: Changes) -> dict[Resource, KafkaError | None]:
-    """Change dynamic configs. Those of a broker are sent to that broker, as Kafka wants it.
+    """Change dynamic configs. Those of a broker are sent to that broker, as Kafka wants it; others by the hundred.
 
     Everything is tried, whatever fails before it; the result says what became of each resource.
     """
@@ -72,7 +75,8 @@ async def change_configs(link: Link, changes: Changes) -> dict[Resource, KafkaEr
     for resource in changes:
         rounds.setdefault(int(resource[1]) if resource[0] == BROKER and resource[1] else None, []).append(resource)
     results: dict[Resource, KafkaError | None] = {}
-    for node, resources in rounds.items():
+    pieces = [(node, some) for node, resources in rounds.items() for some in in_pieces(resources)]
+    for node, resources in pieces:
         request = config_request({resource: changes[resource] for resource in resources})
         cls = IncrementalAlterConfigsRequest
         try:
@@ -86,6 +90,12 @@ async def change_configs(link: Link, changes: Changes) -> dict[Resource, KafkaEr
         for one in answer.responses:
             results[one.resource_type, one.resource_name] = error_of(one.error_code, one.error_message)
     return results
+
+
+def in_pieces(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:
+    """As many as go into one request each."""
+    for first in range(0, len(resources), RESOURCES):
+        yield resources[first : first + RESOURCES]
 
 
 def config_request(changes: Changes) -> Any:

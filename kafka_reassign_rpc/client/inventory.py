@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.client.cluster import BROKER, Resource
+from kafka_reassign_rpc.client.cluster import BROKER, Resource, in_pieces
 from kafka_reassign_rpc.client.errors import error_of, raise_for
 from kafka_reassign_rpc.client.link import Link, always
 from kafka_reassign_rpc.client.model import Node, PartitionInfo
@@ -132,18 +132,31 @@ def _sum(sizes: Iterable[int | None]) -> int | None:
 
 
 async def describe_configs(link: Link, resources: Sequence[Resource]) -> dict[Resource, Configs | KafkaError]:
-    """What is set for topics, or for one broker (asked itself), or for all of them (BROKER, ""); no defaults."""
+    """What is set for topics, or for one broker (asked itself), or for all of them (BROKER, ""); no defaults.
+
+    Topics are asked about by the hundred.
+    """
     kinds = {kind for kind, _ in resources}
     brokers = {name for kind, name in resources if kind == BROKER and name}
     if len(brokers) > 1 or (brokers and len(kinds) > 1):
         raise ValueError("the configs of a broker are asked of it alone")
+    node = int(brokers.pop()) if brokers else None
+    found: dict[Resource, Configs | KafkaError] = {}
+    for some in in_pieces(resources):
+        found |= await _describe_configs(link, some, node)
+    return found
+
+
+async def _describe_configs(
+    link: Link, resources: Sequence[Resource], node: int | None
+) -> dict[Resource, Configs | KafkaError]:
     one = DescribeConfigsRequest.DescribeConfigsResource
     request = DescribeConfigsRequest(
         resources=[one(resource_type=kind, resource_name=name, configuration_keys=None) for kind, name in resources],
         include_synonyms=False,
     )
-    if brokers:
-        answer = await link.ask_node(int(brokers.pop()), always(request), DescribeConfigsRequest)
+    if node is not None:
+        answer = await link.ask_node(node, always(request), DescribeConfigsRequest)
     else:
         answer = await link.ask_any(always(request), DescribeConfigsRequest)
     return {
