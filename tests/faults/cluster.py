@@ -133,10 +133,16 @@ class Cluster:
 
     async def events(self, server: str) -> list[dict[str, Any]]:
         """What one server has recorded."""
-        request = DescribeReassignmentEventsRequest(from_seq=0, max_bytes=1_000_000)
-        answer = await ask(self.address(server), request, 0)
-        assert not answer.error_code, answer.error_message
-        return [json.loads(one) for one in answer.events]
+        found: list[dict[str, Any]] = []
+        seq = 0
+        while True:
+            request = DescribeReassignmentEventsRequest(from_seq=seq, max_bytes=1_000_000)
+            answer = await ask(self.address(server), request, 0)
+            assert not answer.error_code, answer.error_message
+            if not answer.events:
+                return found
+            found += map(json.loads, answer.events)
+            seq = answer.next_seq
 
     async def moving(self, server: str) -> set[Name]:
         answer = await listed(self.address(server))
@@ -213,8 +219,10 @@ class Cluster:
                 if name[0] == topic:
                     assert written["partitions"][str(name[1])] == list(target), (name, written["partitions"])
         live = await self.live()
-        for name, target in targets.items():
-            state = await self.state(name)
+        states = await self.zk.multi_get([paths.partition_state(*name) for name in targets])
+        for (name, target), read in zip(targets.items(), states, strict=True):
+            assert read is not None, name
+            state = json.loads(read[0])
             assert sorted(state["isr"]) == sorted(set(target) & live), (name, state)
             assert state["leader"] in state["isr"], (name, state)
         assert await self.records() == set()
