@@ -89,15 +89,49 @@ class _Sample(NamedTuple):
     copied: tuple[int, ...]
 
 
+class _Samples:
+    """Those of the last `WINDOW_S`, and always the last two.
+
+    As numbers in two lists, not as objects: of a hundred thousand moves these would come and go in such numbers that
+    a pass of the garbage collector over what is young takes longer than anything else here.
+    """
+
+    __slots__ = ("_bytes", "_times")
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+        self._bytes: list[int] = []
+
+    def add(self, sample: _Sample) -> None:
+        """All have as many adding replicas."""
+        self._times.append(sample.at)
+        self._bytes.append(sample.total)
+        self._bytes.extend(sample.copied)
+        while len(self._times) > 2 and sample.at - self._times[1] >= WINDOW_S:
+            del self._times[0]
+            del self._bytes[: 1 + len(sample.copied)]
+
+    @property
+    def first(self) -> _Sample:
+        width = len(self._bytes) // len(self._times)
+        return _Sample(self._times[0], self._bytes[0], tuple(self._bytes[1:width]))
+
+    @property
+    def last(self) -> _Sample:
+        width = len(self._bytes) // len(self._times)
+        return _Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
+
+
 class _Followed:
     """What is remembered of one move. A new target is another one: it begins anew."""
 
-    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "samples")
+    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "name", "samples")
 
-    def __init__(self, partition: Partition, now: float) -> None:
+    def __init__(self, name: TopicPartition, partition: Partition, now: float) -> None:
+        self.name = name
         self.move: Move | None = partition.move
         self.adding = partition.adding
-        self.samples: list[_Sample] = []
+        self.samples = _Samples()
         self.advanced_at = now
         self.least: int | None = None
         self.in_sync = 0
@@ -146,9 +180,9 @@ class Tracker:
                     continue
                 followed = known.get(index)
                 if followed is None or followed.move != partition.move or followed.adding != partition.adding:
-                    followed = _Followed(partition, now)
-                name = TopicPartition(topic, index)
-                self._look(name, followed, partition, cluster, throttles, answers, now, events)
+                    followed = _Followed(TopicPartition(topic, index), partition, now)
+                name = followed.name
+                self._look(followed, partition, cluster, throttles, answers, now, events)
                 seen.setdefault(topic, {})[index] = followed
                 total = followed.figures.total
                 if total >= 0 and cluster.sizes.get(name) != total:
@@ -174,7 +208,6 @@ class Tracker:
 
     def _look(
         self,
-        name: TopicPartition,
         followed: _Followed,
         partition: Partition,
         cluster: Cluster,
@@ -183,11 +216,11 @@ class Tracker:
         now: float,
         events: list[Event],
     ) -> None:
-        before = followed.figures
+        name, before = followed.name, followed.figures
         total = _held(answers.get(partition.leader), name)
         copied = tuple([_held(answers.get(broker), name) for broker in partition.adding])
         sample = _Sample(now, before.total if total < 0 else total, copied)
-        _remember(followed.samples, sample)
+        followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and -1 not in copied else None
         if in_sync > followed.in_sync or (left is not None and (followed.least is None or left < followed.least)):
@@ -226,19 +259,12 @@ def _held(log_dirs: Collection[LogDir] | None, name: TopicPartition) -> int:
     return -1 if any(log_dir.error for log_dir in log_dirs) else 0
 
 
-def _remember(samples: list[_Sample], sample: _Sample) -> None:
-    """Those of the last `WINDOW_S`, and always the last two."""
-    samples.append(sample)
-    while len(samples) > 2 and sample.at - samples[1].at >= WINDOW_S:
-        del samples[0]
-
-
-def _rates(samples: list[_Sample]) -> tuple[int, int]:
+def _rates(samples: _Samples) -> tuple[int, int]:
     """The rate at which the copies grow together, and the milliseconds until the last of them is complete.
 
     What is still to come shrinks by what is copied less what is written meanwhile: that is what the time goes by.
     """
-    first, last = samples[0], samples[-1]
+    first, last = samples.first, samples.last
     complete = last.total >= 0 and bool(last.copied) and all(held >= last.total for held in last.copied)
     remaining_ms = 0 if complete else -1
     seconds = last.at - first.at
@@ -267,14 +293,14 @@ class _Why:
         cluster: Cluster,
         throttles: Throttles,
         answers: Answers,
-        samples: list[_Sample],
+        samples: _Samples,
     ) -> None:
         self._name = name
         self._partition = partition
         self._cluster = cluster
         self._throttles = throttles
         self._answers = answers
-        self._first, self._last = samples[0], samples[-1]
+        self._first, self._last = samples.first, samples.last
         self._late = [broker for broker in partition.adding if broker not in partition.isr]
         self._held = dict(zip(partition.adding, self._last.copied, strict=True))
 

@@ -1,5 +1,6 @@
 """240-6: how far moves are and why they stall, from what brokers have said, under a clock of the test's own."""
 
+import gc
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -265,3 +266,23 @@ def test_240_6_many_moves_are_looked_at_in_slices_and_may_end_meanwhile() -> Non
     here, answers = of_many(1000)
     assert len(list(tracker.update(5, here, answers, [], {}))) == 1000 // SLICE
     assert tracker.totals == Totals(1000, 150_000, 0)
+
+
+def test_240_6_a_sample_leaves_nothing_for_the_garbage_collector_to_look_at() -> None:
+    """Or with a hundred thousand moves it looks for tens of milliseconds: what is young then is not a few thousand
+    objects, as its thresholds say, since as many go as come."""
+    here, answers = of_many(1000)
+    tracker = Tracker(STALL_S)
+    sizes: dict[TopicPartition, int | None] = {}
+    for now in (0, 10, 20):
+        for _ in tracker.update(now, here, answers, [], sizes):
+            pass
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects(0))
+        for _ in tracker.update(30, here, answers, [], sizes):
+            pass
+        assert len(gc.get_objects(0)) - before < 100
+    finally:
+        gc.enable()
