@@ -149,12 +149,16 @@ class Cluster:
         assert not answer.error_code, f"error {answer.error_code}"
         return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
 
-    async def stalled(self, server: str) -> dict[Name, str | None]:
-        """Why each move does not get on, None where it does."""
+    async def described(self, server: str) -> dict[Name, Any]:
+        """What DescribeReassignments shows."""
         request = DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000)
         answer = await ask(self.address(server), request, 0)
         assert not answer.error_code, f"error {answer.error_code}"
-        return {(one.topic, one.partition_id): one.stall_reason for one in answer.descriptions}
+        return {(one.topic, one.partition_id): one for one in answer.descriptions}
+
+    async def stalled(self, server: str) -> dict[Name, str | None]:
+        """Why each move does not get on, None where it does."""
+        return {name: one.stall_reason for name, one in (await self.described(server)).items()}
 
     # What ZooKeeper holds
 

@@ -16,7 +16,7 @@ from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 
-from .world import BROKERS, World, controller
+from .world import BROKERS, PARTITION_BYTES, World, controller
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
@@ -61,8 +61,14 @@ async def test_455_7_a_throttled_move_is_cancelled_and_every_replica_is_where_it
         before = load.acked
         await eventually(lambda: load.acked > before + 20)
         assert ("cancelled", 0) in await world.moving()
+        await eventually(lambda: world.shows_progress(("cancelled", 0), 3))  # the brokers have been asked by then
         assert await world.alter({("cancelled", 0): None}) == {("cancelled", 0): 0}
         await world.rest_at({("cancelled", 0): (1, 2)})
+
+
+async def test_sv_2_a_consumer_group_is_read_by_a_client_that_is_told_of_our_server_alone(world: World) -> None:
+    await world.create("read", {0: (1, 2)})
+    assert await world.read_in_group("read") == PARTITION_BYTES
 
 
 async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(world: World) -> None:

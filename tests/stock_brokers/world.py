@@ -3,9 +3,10 @@
 import asyncio
 import json
 import re
+import time
 from collections.abc import Mapping, Sequence
 
-from confluent_kafka import Producer
+from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.client.cluster import BROKER, TOPIC, Resource, config_request
@@ -107,6 +108,35 @@ class World:
 
     async def moving(self) -> set[Name]:
         return await self.cluster.moving(self.server)
+
+    async def shows_progress(self, name: Name, adding: int) -> bool:
+        """Whether DescribeReassignments says how far a throttled move is: more than nothing, less than all."""
+        found = (await self.cluster.described(self.server))[name]
+        copied = {one.broker_id: one.copied_bytes for one in found.new_assigned}
+        return bool(0 < copied[adding] < found.total_bytes)
+
+    async def read_in_group(self, topic: str) -> int:
+        """Bytes of a partition's records, read by a group whose only bootstrap server is ours."""
+        return await asyncio.to_thread(self._read_in_group, topic)
+
+    def _read_in_group(self, topic: str) -> int:
+        config = {"group.id": "readers", "auto.offset.reset": "earliest", "log_level": 0}
+        first = Consumer({"bootstrap.servers": self.stock.bootstrap, **config})
+        first.committed([TopicPartition(topic, 0)], timeout=60)  # brokers make the topic of groups when they are asked
+        first.close()
+        own = self.cluster.servers[self.server].told("bootstrap")
+        consumer = Consumer({"bootstrap.servers": own, **config})
+        consumer.subscribe([topic])
+        found, deadline = 0, time.monotonic() + 60
+        try:
+            while found < PARTITION_BYTES and time.monotonic() < deadline:
+                for record in consumer.consume(500, timeout=1):
+                    if record.error() is None:
+                        found += len(record.value() or b"")
+            consumer.commit(asynchronous=False)
+        finally:
+            consumer.close()
+        return found
 
     async def rest_at(self, targets: Mapping[Name, Replicas]) -> None:
         await self.cluster.rests_at(targets, within=90)
