@@ -325,3 +325,22 @@ async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_
                 await every_broker_lives(carer)
             assert await failed(zk) == []
             assert await queue_json(zk) is None
+
+
+async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_counts(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        nonsense = {"<default>": {"failure.interval.ms": "soon", "self.healing.throttle": "7"}}
+        await controller.loop.submit(commands.ConfigsSeen("brokers", nonsense))
+        await carer.turns()
+        assert [found for found in carer.said() if found[0] == "heal.misconfigured"] == [
+            (
+                "heal.misconfigured",
+                f"failure.interval.ms='soon' is left out: a whole number from -1 to {2**63 - 1} is expected",
+            )
+        ]
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [move.throttle for move in moves if move] == [7, 7, 7]
