@@ -12,7 +12,14 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 
-from kafka_reassign_rpc.brokers.requests import LEADER_DURING_DELETE, SECURITY_PROTOCOLS, ZERO_UUID, Sender
+from kafka_reassign_rpc.brokers.requests import (
+    LEADER_DURING_DELETE,
+    SECURITY_PROTOCOLS,
+    ZERO_UUID,
+    Sender,
+    to_hold,
+    to_show,
+)
 from kafka_reassign_rpc.core.model import Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.protocol.flexible import compact_ids, compact_string, uvarint
 
@@ -33,23 +40,14 @@ def leader_and_isr(
     topics: list[bytes] = []
     count = 0
     leaders: set[int] = set()
-    for name, indexes in partitions.items():
-        topic = cluster.topics.get(name)
-        if topic is None or topic.deleting:
-            continue
-        states = []
-        for index, is_new in indexes.items():
-            value = cluster.get(name, index)
-            if value is None or broker.id not in value.replicas:
-                continue
-            leaders.add(value.leader)
-            states.append(_leader_and_isr_state(index, value, is_new or broker.id in value.adding, sender, version))
-        if states:
-            count += 1
-            topics.append(compact_string(name))
-            if version >= 5:
-                topics.append((topic.id or ZERO_UUID).bytes)
-            topics += (uvarint(len(states) + 1), *states, _NO_TAGS)
+    for topic, held in to_hold(cluster, broker, partitions):
+        leaders.update([value.leader for _, value, _ in held])
+        states = [_leader_and_isr_state(index, value, is_new, sender, version) for index, value, is_new in held]
+        count += 1
+        topics.append(compact_string(topic.name))
+        if version >= 5:
+            topics.append((topic.id or ZERO_UUID).bytes)
+        topics += (uvarint(len(states) + 1), *states, _NO_TAGS)
     if not count:
         return None
     live = [found for found in map(cluster.brokers.get, sorted(leaders)) if found is not None]
@@ -78,16 +76,8 @@ def update_metadata(
     """The body of `requests.update_metadata`."""
     live = cluster.brokers.keys()
     states: dict[str, list[bytes]] = {}
-    for name, indexes in partitions.items():
-        topic = cluster.topics.get(name)
-        if topic is None or topic.deleting:
-            continue
-        known = topic.partitions
-        states[name] = [
-            _metadata_state(index, value, live, sender.epoch)
-            for index, value in ((index, known.get(index)) for index in indexes)
-            if value is not None and index not in topic.unreadable
-        ]
+    for known, shown in to_show(cluster, partitions):
+        states[known.name] = [_metadata_state(index, value, live, sender.epoch) for index, value in shown]
     for name, indexes in deleted.items():
         states.setdefault(name, []).extend(_forget_state(index, sender.epoch) for index in indexes)
     states = {name: found for name, found in states.items() if found}

@@ -4,12 +4,12 @@ Each builder is pure. Versions are the broker's choice: what is not in the versi
 the schema (`ignorable` fields), so one builder serves IBP 2.7 to 3.9.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.brokers.outbox import Stop
-from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Endpoint, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
 SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
@@ -28,6 +28,36 @@ class Sender(NamedTuple):
     rack: str | None = None
 
 
+def to_show(
+    cluster: Cluster, partitions: Mapping[str, Iterable[int]]
+) -> Iterator[tuple[Topic, list[tuple[int, Partition]]]]:
+    """What a broker has to know of to tell clients: not what is being deleted or cannot be read."""
+    for name, indexes in partitions.items():
+        topic = cluster.topics.get(name)
+        if topic is not None and not topic.deleting:
+            known, unreadable = topic.partitions, topic.unreadable
+            yield (
+                topic,
+                [
+                    (index, value)
+                    for index in indexes
+                    if (value := known.get(index)) is not None and index not in unreadable
+                ],
+            )
+
+
+def to_hold(
+    cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]]
+) -> Iterator[tuple[Topic, list[tuple[int, Partition, bool]]]]:
+    """What it has to hold, and whether that is new there: so a replica that a move is adding always is, so that the
+    broker may create its log (isNew)."""
+    for topic, found in to_show(cluster, partitions):
+        is_new, own = partitions[topic.name], broker.id
+        held = [(index, value, is_new[index] or own in value.adding) for index, value in found if own in value.replicas]
+        if held:
+            yield topic, held
+
+
 def update_metadata(
     cluster: Cluster,
     sender: Sender,
@@ -39,15 +69,9 @@ def update_metadata(
     """UpdateMetadata for `broker`. Its live brokers are always complete: a broker replaces the set with it."""
     live = cluster.brokers.keys()
     topics: dict[str, list[Any]] = {}
-    for name, indexes in partitions.items():
-        topic = cluster.topics.get(name)
-        if topic is None or topic.deleting:
-            continue
-        states = topics.setdefault(name, [])
-        for index in indexes:
-            value = cluster.get(name, index)
-            if value is not None:
-                states.append(_metadata_state(name, index, value, live, sender.epoch, version))
+    for topic, found in to_show(cluster, partitions):
+        name = topic.name
+        topics[name] = [_metadata_state(name, index, value, live, sender.epoch, version) for index, value in found]
     for name, indexes in deleted.items():
         states = topics.setdefault(name, [])
         states.extend(_forget_state(name, index, sender.epoch, version) for index in indexes)
@@ -83,26 +107,16 @@ def leader_and_isr(
 ) -> Any | None:
     """LeaderAndIsr for `broker`; None where none of the partitions is left on it.
 
-    `partitions` says for each whether the replica is new; a replica that a move is adding always is, so that
-    the broker may create its log (isNew).
+    `partitions` says for each whether the replica is new.
     """
     leaders: set[int] = set()
     topics: dict[str, list[Any]] = {}
-    for name, indexes in partitions.items():
-        topic = cluster.topics.get(name)
-        if topic is None or topic.deleting:
-            continue
-        states = []
-        for index, is_new in indexes.items():
-            value = cluster.get(name, index)
-            if value is None or broker.id not in value.replicas:
-                continue
-            leaders.add(value.leader)
-            states.append(
-                _leader_and_isr_state(name, index, value, is_new or broker.id in value.adding, sender.epoch, version)
-            )
-        if states:
-            topics[name] = states
+    for topic, held in to_hold(cluster, broker, partitions):
+        leaders.update([value.leader for _, value, _ in held])
+        topics[topic.name] = [
+            _leader_and_isr_state(topic.name, index, value, is_new, sender.epoch, version)
+            for index, value, is_new in held
+        ]
     if not topics:
         return None
     body = LeaderAndIsrRequest(
@@ -272,5 +286,7 @@ __all__ = [
     "Sender",
     "leader_and_isr",
     "stop_replica",
+    "to_hold",
+    "to_show",
     "update_metadata",
 ]
