@@ -22,7 +22,7 @@ PARTITIONS = 29_000
 QUICK_PARTITIONS = 1_450
 PER_TOPIC = 1_450
 BYTES = 2_000_000
-THROTTLE = 20_000_000
+THROTTLE = 5_000_000
 """Bytes/s that each broker may take in for the repair."""
 INTERVAL_MS = 3_000
 BOUND_S = 1_200.0
