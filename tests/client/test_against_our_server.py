@@ -96,6 +96,23 @@ async def test_240_6_descriptions_tell_how_far_moves_are(client: ReassignmentCli
     assert found.stall_reason is None
 
 
+async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it_was_sent_with(
+    bootstrap: str, client: ReassignmentClient
+) -> None:
+    targets = {TopicPartition(TOPIC, 0): others(replicas(client, 0))}
+    async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as asynchronous:
+        answer = await asynchronous.alter_partition_reassignments(
+            targets, queue=True, throttle=RATE, reason="a new disk"
+        )
+    assert answer == dict.fromkeys(targets)
+    await eventually(lambda: shown_throttles(client) == {RATE})
+    [described] = client.describe_reassignments().values()
+    [listed] = client.list_partition_reassignments().values()
+    assert described is not None
+    for one in (described, listed):
+        assert (one.route, one.reason) == ("queue", "a new disk")
+
+
 def test_240_5_moves_recorded_at_once_may_share_an_id_and_are_told_apart_all_the_same(
     client: ReassignmentClient,
 ) -> None:

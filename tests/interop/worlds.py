@@ -15,6 +15,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from kafka.protocol.metadata import MetadataRequest
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.stock.cluster import StockCluster
 from tests.stock.process import LoggedProcess
+from tests.waiting import eventually
 
 from .wire import Wire
 
@@ -186,6 +188,24 @@ class World(ABC):
                 if len(leaders) == partitions and all(leader >= 0 for leader in leaders):
                     break
                 await asyncio.sleep(0.02)
+
+    async def until_shown(self, topic: str, replicas: Mapping[int, Sequence[int]], *, in_sync: bool = True) -> None:
+        """Until every broker shows these partitions with these replicas; `in_sync`: and all of them in the ISR.
+
+        A tool asks whichever broker it likes, and each learns of what has changed in its own time.
+        """
+        wanted = {index: (list(found), sorted(found)) for index, found in replicas.items()}
+
+        async def is_shown(node_id: int) -> bool:
+            (shown,) = (await self.metadata([topic], node_id))["topics"]
+            found = {p["partition_index"]: p for p in shown["partitions"] if p["partition_index"] in wanted}
+            return wanted == {
+                index: (p["replica_nodes"], sorted(p["isr_nodes"]) if in_sync else wanted[index][1])
+                for index, p in found.items()
+            }
+
+        for node_id in sorted(self.live):
+            await eventually(partial(is_shown, node_id), within=60)
 
     @abstractmethod
     async def _start(self) -> None: ...

@@ -49,9 +49,11 @@ class Player:
     def plan(self, *moves: tuple[int, list[int]], **more: object) -> str:
         return self.files.plan(self.topic, *moves, **more)
 
-    async def settled(self) -> None:
+    async def settled(self, *partitions: tuple[int, list[int]]) -> None:
+        """Until nothing moves, and every broker shows these replicas."""
         while (await self.world.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0))["topics"]:
             await asyncio.sleep(0.05)
+        await self.world.until_shown(self.topic, dict(partitions))
 
     def _printed(self, text: str) -> list[str]:
         lines = text.replace(self.topic, "TOPIC").splitlines()
@@ -77,9 +79,10 @@ async def a_move(p: Player) -> None:
     await p.call("in addition", "--execute", "--additional", "--reassignment-json-file", other, "--throttle", "1")
     await p.call("list both", "--list")
     await p.call("cancel one", "--cancel", "--reassignment-json-file", other, "--preserve-throttles")
+    await p.world.until_shown(p.topic, {0: [3, 4, 1, 2]}, in_sync=False)
     faster = ("--throttle", "100000000", "--additional")
     await p.call("faster", "--execute", "--reassignment-json-file", one, *faster)
-    await p.settled()
+    await p.settled((0, [3, 4]), (1, [2, 3]))
     await p.call("done", "--verify", "--reassignment-json-file", one, "--preserve-throttles")
     await p.call("done, throttles off", "--verify", "--reassignment-json-file", one)
     await p.call("cancel what is over", "--cancel", "--reassignment-json-file", one)
@@ -97,7 +100,7 @@ async def cancels(p: Player) -> None:
                  "--preserve-throttles")  # fmt: skip
     await p.call("list", "--list")
     await p.call("cancel the rest", "--cancel", "--reassignment-json-file", plan)
-    await p.settled()
+    await p.settled((0, [1, 2]))
     await p.call("an empty cancel", "--cancel", "--reassignment-json-file", p.files.json({"version": 1}))
     if p.version.startswith("4"):  # 3.9.1 does not cancel what only adds replicas
         await p.world.set_rates()
