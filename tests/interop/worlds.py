@@ -154,10 +154,9 @@ class World(ABC):
             await asyncio.sleep(0.1)
 
     async def thaw(self, node_id: int) -> None:
-        """SIGCONT, until it has registered again."""
+        """SIGCONT, until it has registered again and the controller knows it."""
         self._process(node_id).thaw()
-        while not await self.znodes.exists(f"/brokers/ids/{node_id}"):
-            await asyncio.sleep(0.1)
+        await self._until_known(node_id)
         self.live.add(node_id)
 
     async def start_everything_again(self) -> None:
@@ -172,12 +171,18 @@ class World(ABC):
 
     async def restart(self, node_id: int) -> None:
         await self._restart(node_id)
+        await self._until_known(node_id)
         self.live.add(node_id)
 
     def _gone(self, node_id: int) -> None:
         self.live.discard(node_id)
         if wire := self._wires.pop(node_id, None):
             wire.drop()
+
+    async def _until_known(self, node_id: int) -> None:
+        """Until the controller shows this broker."""
+        while node_id not in {broker["node_id"] for broker in (await self.metadata([]))["brokers"]}:
+            await asyncio.sleep(0.05)
 
     async def _until_led(self, topic: str, partitions: int) -> None:
         """Until every broker shows a leader for each partition."""

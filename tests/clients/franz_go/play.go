@@ -87,7 +87,12 @@ func play(ctx context.Context, client *kgo.Client, admin *kadm.Client, topic str
 	note("grown", len(shown), err)
 
 	day := kadm.AlterConfig{Op: kadm.SetConfig, Name: "retention.ms", Value: kadm.StringPtr("3600000")}
-	changed, err := admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{day}, other)
+	alter := func() (kadm.AlterConfigsResponses, error) {
+		return admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{day}, other)
+	}
+	changed, err := until(alter, func(found kadm.AlterConfigsResponses) bool {
+		return !errors.Is(found[0].Err, kerr.UnknownTopicOrPartition) // a broker may be the last to know the topic
+	})
 	note("alter configs", failure(changed[0].Err, changed[0].ErrMessage), err)
 	configs, err := admin.DescribeTopicConfigs(ctx, other)
 	note("configs", own(configs), err)
