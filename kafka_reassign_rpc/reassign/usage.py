@@ -6,7 +6,7 @@ from kafka_reassign_rpc.reassign.errors import UsageError
 from kafka_reassign_rpc.reassign.options import BY_NAME, OPTIONS, Given, Option, names
 
 HEADLINE = "This tool helps to move topic partitions between replicas."
-HEALING = "Brokers that are lost, and what becomes of their replicas: kafka-reassign heal --help"
+HEALING = "Brokers that are lost, and their repair: kafka-reassign heal --help"
 _WIDTH = 38
 _INDENT = "  "
 

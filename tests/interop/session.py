@@ -25,7 +25,7 @@ from kafka_reassign_rpc.zookeeper.errors import NoNode
 
 from .worlds import THROTTLED_REPLICAS, TOPIC, World
 
-REST_SECONDS = 20
+REST_SECONDS = 12
 """How long a cluster has to come to rest; what does not agree by then is recorded as it stands."""
 
 Target = Sequence[int] | None

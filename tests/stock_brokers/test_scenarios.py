@@ -10,6 +10,7 @@ from kafka_reassign_rpc.core.errors import PolicyViolation
 from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.rig import batch, put_request
 from tests.faults.cluster import Cluster
 from tests.processes import processes
 from tests.stock.cluster import StockCluster
@@ -105,6 +106,35 @@ async def test_236_6_behind_the_guard_nothing_starts_and_cancels_go_through(worl
     await world.release("guarded")
     await world.gone(paths.REASSIGN_PARTITIONS)
     await world.rest_at({("guarded", 1): (3, 1)})
+
+
+async def test_236_7_and_236_8_the_queue_and_a_request_are_taken_up_while_others_move(world: World) -> None:
+    await world.create("queued", {0: (1, 2), 1: (2, 1)}, held=True)
+    async with world.load("queued", 2):
+        await world.zk.create(paths.REASSIGN_QUEUE, batch({("queued", 0): (3, 2)}))
+        await world.gone(paths.REASSIGN_QUEUE)
+        await world.zk.create(paths.REASSIGN_QUEUE, batch({("queued", 0): (1, 3)}))
+        await put_request(world.zk, {("queued", 1): (3, 1)})
+        await world.gone(paths.REASSIGN_QUEUE)
+        await eventually(lambda: world.moves(("queued", 0), ("queued", 1)))
+        await world.release("queued")
+        await world.rest_at({("queued", 0): (1, 3), ("queued", 1): (3, 1)})
+
+
+async def test_236_11_a_lease_throttles_stock_brokers_and_what_stood_before_comes_back(world: World) -> None:
+    await world.create("leased", {0: (1, 2)}, held=True)
+    before = await world.cluster.throttles()
+    assert await world.cluster.alter("a", {("leased", 0): (3, 2)}, throttle=500_000) == {("leased", 0): 0}
+    during = await world.cluster.throttles()
+    assert set(during["topics/leased"]["leader.replication.throttled.replicas"].split(",")) == {"0:1", "0:2"}
+    assert during["brokers/1"]["leader.replication.throttled.rate"] == "500000"
+    assert await world.alter({("leased", 0): None}) == {("leased", 0): 0}
+
+    async def as_before() -> bool:
+        return await world.cluster.throttles() == before
+
+    await eventually(as_before)
+    await world.rest_at({("leased", 0): (1, 2)})
 
 
 async def test_455_9_a_stock_broker_that_is_killed_while_it_copies_goes_on_when_it_is_back(world: World) -> None:

@@ -149,11 +149,14 @@ class World:
     async def submit(self, targets: Mapping[Name, Replicas]) -> None:
         await self.zk.create(paths.REASSIGN_PARTITIONS, batch(targets))
 
+    async def moves(self, *names: Name) -> bool:
+        return set(names) <= await self.moving()
+
     async def has_begun(self, *names: Name) -> bool:
         """Whether these entries of the batch have their original replicas, and move."""
         found = await batch_json(self.zk) or {}
         assert all("original_replicas" in found[name] for name in names), found
-        return set(names) <= await self.moving()
+        return await self.moves(*names)
 
     async def gone(self, path: str) -> None:
         async def is_gone() -> bool:
