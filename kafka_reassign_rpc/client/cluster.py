@@ -119,6 +119,19 @@ def config_request(changes: Changes) -> Any:
     )
 
 
+async def set_cluster_config(link: Link, name: str, value: str | None) -> None:
+    """Set a config of the whole cluster at the controller (None: take it away). Raises KafkaError.
+
+    A stock broker would store a config of ours as well, but does not know what it may be.
+    """
+    request = always(config_request({(BROKER, ""): {name: value}}))
+    answer = await link.ask_controller(request, IncrementalAlterConfigsRequest, changes=True, any_can=True)
+    [result] = answer.responses
+    error = error_of(result.error_code, result.error_message)
+    if error is not None:
+        raise error
+
+
 async def describe_log_dirs(link: Link, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
     """Sizes and places of replicas. A broker that cannot be asked is there with its error."""
     found = []

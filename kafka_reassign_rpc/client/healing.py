@@ -1,10 +1,9 @@
 """Self-healing (KIP-46): lost brokers, their repairs, and the switch. For the loop of kafka-python's network thread."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from kafka_reassign_rpc.client.cluster import BROKER, config_request
-from kafka_reassign_rpc.client.errors import error_of, raise_for
+from kafka_reassign_rpc.client.cluster import set_cluster_config
+from kafka_reassign_rpc.client.errors import raise_for
 from kafka_reassign_rpc.client.link import Link, always
 from kafka_reassign_rpc.client.moves import require
 from kafka_reassign_rpc.core.healing import PAUSED
@@ -12,7 +11,6 @@ from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
     HealBrokerRequest,
-    IncrementalAlterConfigsRequest,
 )
 
 NO_HEALING = (
@@ -105,12 +103,7 @@ async def heal_broker(link: Link, broker: int, dry_run: bool) -> Repair:
 
 async def set_paused(link: Link, paused: bool) -> None:
     await require(link, DescribeSelfHealingRequest, NO_HEALING)
-    request: Any = config_request({(BROKER, ""): {PAUSED: "true" if paused else None}})
-    answer = await link.ask_controller(always(request), IncrementalAlterConfigsRequest, changes=True, any_can=True)
-    [result] = answer.responses
-    error = error_of(result.error_code, result.error_message)
-    if error is not None:
-        raise error
+    await set_cluster_config(link, PAUSED, "true" if paused else None)
 
 
 def _or_none(value: int) -> int | None:

@@ -6,12 +6,12 @@ ZooKeeper client takes that away.
 
 from typing import Any
 
-from kafka_reassign_rpc.client.cluster import BROKER, config_request
-from kafka_reassign_rpc.client.errors import error_of, raise_for
-from kafka_reassign_rpc.client.link import Link, always
+from kafka_reassign_rpc.client.cluster import set_cluster_config
+from kafka_reassign_rpc.client.errors import raise_for
+from kafka_reassign_rpc.client.link import Link
 from kafka_reassign_rpc.client.moves import require
 from kafka_reassign_rpc.core.guard import ENABLED
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_SWITCH = (
     "The controller has no switch for reassignments (KIP-236): that needs a kafka-reassign-rpc server. "
@@ -33,11 +33,5 @@ async def why_disabled(link: Link, timeout_ms: int) -> str | None:
 
 async def set_enabled(link: Link, enabled: bool, timeout_ms: int) -> str | None:
     await require(link, DescribeReassignmentsRequest, NO_SWITCH)
-    request = config_request({(BROKER, ""): {ENABLED: None if enabled else "false"}})
-    # A stock broker would store it as well, but does not know what it may be.
-    answer = await link.ask_controller(always(request), IncrementalAlterConfigsRequest, changes=True, any_can=True)
-    [result] = answer.responses
-    error = error_of(result.error_code, result.error_message)
-    if error is not None:
-        raise error
+    await set_cluster_config(link, ENABLED, None if enabled else "false")
     return await why_disabled(link, timeout_ms)

@@ -158,7 +158,7 @@ class Loop:
         said, self._said = [*self._said, *problems, *view.said], []
         news = list(self._news_of.of(self.cluster))
         if said or news:
-            self._record(chain(history.events_of(said, applied.partitions), news))
+            self._record(chain(history.events_of(said, applied.moves), news))
 
     def _unreadable(self) -> dict[str, KafkaError]:
         """Names that are taken by garbage."""

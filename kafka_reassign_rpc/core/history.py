@@ -89,18 +89,14 @@ class Decided(NamedTuple):
 Said = Decided | Event
 """What a round notes, in its order."""
 
-Made = Iterable[tuple[str, int, Partition | None, Partition]]
-"""Partitions before and after a commit (`core.replay.Changed`): moves have their ids then."""
-
 
 def reassigned(before: Partition, after: Partition) -> bool:
     """Whether a new value is a decision about the assignment, and not about leader or ISR alone."""
     return (before.replicas, before.adding, before.removing) != (after.replicas, after.adding, after.removing)
 
 
-def events_of(said: Iterable[Said], made: Made) -> Iterator[Event]:
-    """A durable round's events, in the order of its decisions."""
-    moves = {(topic, index): after.move for topic, index, _, after in made if after.move is not None}
+def events_of(said: Iterable[Said], moves: Mapping[tuple[str, int], Move]) -> Iterator[Event]:
+    """A durable round's events, in the order of its decisions. `moves`: those whose records it has written."""
     for one in said:
         if isinstance(one, Event):
             yield one

@@ -59,6 +59,8 @@ class Applied:
 
     def __init__(self) -> None:
         self.partitions: list[Changed] = []
+        self.moves: dict[tuple[str, int], Move] = {}
+        """Whose records were written, with what ZooKeeper says of their identity."""
         self.created: list[str] = []
         self.deleting: list[str] = []
         self.deleted: list[str] = []
@@ -131,6 +133,7 @@ def _put(
     if written.move_id >= 0 and value.move is not None:
         move = replace(value.move, id=written.move_id, started=written.move_started)
         value = replace(value, move=move)
+        applied.moves[topic, index] = move
     before = found.partitions.get(index)
     if before is None or before != value:
         put_partition(cluster, found, index, value)

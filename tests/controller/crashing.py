@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 import pytest
 
 from kafka_reassign_rpc.controller import store
+from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, put_topic, records, register, topic_json
+from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, topic_json
 
 NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
 ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
@@ -37,6 +38,20 @@ async def complete(controller: Rig) -> object:
 async def cancel(controller: Rig) -> object:
     """As a client does."""
     return await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
+
+
+async def is_over_before_death(connect: str, before: Sequence[Step], dies_in: Sequence[Step], lives: int) -> bool:
+    """A controller goes through `before`, and dies after `lives` more transactions; whether `dies_in` was over then."""
+    async with office(connect) as controller:
+        for step in before:
+            await step(controller)
+        controller.zk.lives = lives
+        try:
+            for step in dies_in:
+                await step(controller)
+        except NotController:
+            return False
+    return True
 
 
 async def every_death(

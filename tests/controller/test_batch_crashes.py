@@ -9,10 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.crashing import ORIGIN, Ends, Step, cancel, check_end, complete, every_death
+from tests.controller.crashing import ORIGIN, Ends, Step, cancel, check_end, complete, every_death, is_over_before_death
 from tests.controller.rig import Name, Replicas, Rig, batch, batch_json, office
 
 TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
@@ -64,16 +63,7 @@ STORIES = {
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    answered = False
-    async with office(connect) as controller:
-        for step in story.before:
-            await step(controller)
-        controller.zk.lives = lives
-        try:
-            await story.dies_in(controller)
-            answered = True
-        except NotController:
-            pass
+    answered = await is_over_before_death(connect, story.before, (story.dies_in,), lives)
     found = await batch_json(zk)
     if found is not None:
         for topic in await zk.children(paths.REASSIGNMENTS):

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
 from kafka_reassign_rpc.zookeeper.errors import NoNode
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from tests.controller.crashing import is_over_before_death
 from tests.controller.rig import Name, Replicas, Rig, batch, office, put_topic, records, register
 from tests.waiting import eventually
 
@@ -155,16 +156,7 @@ STORIES = {
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    over = False
-    async with office(connect) as controller:
-        for step in story.before:
-            await step(controller)
-        controller.zk.lives = lives
-        try:
-            await story.dies_in(controller)
-            over = True
-        except NotController:
-            pass
+    over = await is_over_before_death(connect, story.before, (story.dies_in,), lives)
     async with office(connect) as successor:
         await successor.check()
         if story.after is BEFORE:

@@ -12,10 +12,10 @@ import pytest
 from kafka_reassign_rpc.controller import queue_plan, store
 from kafka_reassign_rpc.controller.queue_commands import DropWaiting
 from kafka_reassign_rpc.core import waiting
-from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from kafka_reassign_rpc.zookeeper.transactions import size_of
+from tests.controller.crashing import is_over_before_death
 from tests.controller.rig import (
     Name,
     Replicas,
@@ -115,17 +115,7 @@ STORIES = {
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    answered = False
-    async with office(connect) as controller:
-        for step in story.before:
-            await step(controller)
-        controller.zk.lives = lives
-        try:
-            await story.dies_in(controller)
-            await controller.look_at_queue()
-            answered = True
-        except NotController:
-            pass
+    answered = await is_over_before_death(connect, story.before, (story.dies_in, Rig.look_at_queue), lives)
     async with office(connect) as successor:
         await successor.check()
         if story.after is not None:

@@ -12,7 +12,7 @@ import pytest
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.crashing import ORIGIN, Step, check_end, complete, every_death
+from tests.controller.crashing import ORIGIN, Step, check_end, complete, every_death, is_over_before_death
 from tests.controller.rig import Name, Replicas, Rig, batch, batch_json, office, put_request
 
 FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
@@ -93,16 +93,7 @@ async def nothing_is_left(zk: ZooKeeper) -> None:
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    answered = False
-    async with office(connect) as controller:
-        for step in story.before:
-            await step(controller)
-        controller.zk.lives = lives
-        try:
-            await story.dies_in(controller)
-            answered = True
-        except NotController:
-            pass
+    answered = await is_over_before_death(connect, story.before, (story.dies_in,), lives)
     async with office(connect) as successor:
         await successor.take_requests()
         await check_end(zk, successor, (story.end,), answered=answered, died_after=lives)
