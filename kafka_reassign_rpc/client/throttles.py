@@ -91,5 +91,42 @@ def no_broker_throttles(of_brokers: Iterable[int]) -> dict[Resource, dict[str, s
     return {(BROKER, str(broker)): dict.fromkeys(BROKER_THROTTLES) for broker in of_brokers}
 
 
-def no_topic_throttles(topics: Iterable[str]) -> dict[Resource, dict[str, str | None]]:
-    return {(TOPIC, topic): dict.fromkeys(TOPIC_THROTTLES) for topic in topics}
+def no_topic_throttles(topics: Iterable[str], needed: "Needed | None" = None) -> dict[Resource, dict[str, str | None]]:
+    """Without `needed`, whole lists go."""
+    lists = {} if needed is None else needed.lists
+    return {(TOPIC, topic): {**dict.fromkeys(TOPIC_THROTTLES), **lists.get(topic, {})} for topic in topics}
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What moves in flight are throttled by: brokers whose rates count for them, and their entries of topics' lists."""
+
+    brokers: frozenset[int]
+    lists: Mapping[str, Mapping[str, str]]
+
+
+def needed(
+    in_flight: Mapping[TopicPartition, PartitionReassignment], configs: Mapping[str, Mapping[str, str]]
+) -> Needed:
+    """`configs`: those of each topic that has a move in flight."""
+    moving: dict[str, dict[int, PartitionReassignment]] = {}
+    for (topic, index), move in in_flight.items():
+        moving.setdefault(topic, {})[index] = move
+    rated: set[int] = set()
+    lists: dict[str, dict[str, str]] = {}
+    for topic, parts in moving.items():
+        for name in TOPIC_THROTTLES:
+            entries = [entry.strip() for entry in configs.get(topic, {}).get(name, "").split(",")]
+            kept = [entry for entry in entries if entry == "*" or _partition(entry) in parts]
+            if kept:
+                lists.setdefault(topic, {})[name] = ",".join(kept)
+            if "*" in kept:
+                rated.update(broker for move in parts.values() for broker in (*move.replicas, *move.adding_replicas))
+            rated.update(int(entry.partition(":")[2]) for entry in kept if entry != "*")
+    return Needed(frozenset(rated), lists)
+
+
+def _partition(entry: str) -> int:
+    """That of `partition:broker`, -1 for what is none."""
+    partition, _, broker = entry.partition(":")
+    return int(partition) if partition.isdigit() and broker.isdigit() else -1

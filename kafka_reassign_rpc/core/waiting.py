@@ -25,6 +25,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core import guard, legacy
 from kafka_reassign_rpc.core.alter import alter
+from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress, PolicyViolation
@@ -303,7 +304,11 @@ def _settle(
     for change in outcome.changes:
         view.add(change)
     if outcome.changes and before is not None:
-        schedule.replace(name, before, _value(outcome.changes[-1]))
+        after = _value(outcome.changes[-1])
+        schedule.replace(name, before, after)
+        if before.is_moving and move.route == QUEUE:  # it was cancelled first: its throttle goes with it (KIP-236)
+            still = after.replicas if after.is_moving and after.lease is None else ()
+            view.unthrottle(*name, without(before.replicas, still))
         if move.route != REQUEST:  # the two do not override each other: the batch's entry leaves, with the reason
             legacy.overruled(view, name, None)  # or the batch would want its own target back
     if outcome.leaves:

@@ -1,5 +1,7 @@
 """--cancel: take back what moves or waits, that of a file or all of it; then the throttles."""
 
+from collections.abc import Collection, Iterable
+
 from kafka_reassign_rpc.client import KafkaError, TopicPartition
 from kafka_reassign_rpc.client.moves import Results
 from kafka_reassign_rpc.reassign import listing, logdirs, throttling
@@ -38,8 +40,7 @@ def _cancel_planned(session: Session, plan: Plan, timeout_ms: int) -> None:
         logdirs.start(session, moving, timeout_ms)
     else:
         output.write("None of the specified partition moves are active.")  # the stock tool ends no line here
-    if not session.given.has("preserve-throttles"):
-        throttling.clear(session, (broker for _, replicas in plan.entries for broker in replicas), plan.topics)
+    _clear(session, partitions, (broker for _, replicas in plan.entries for broker in replicas), plan.topics)
 
 
 def _cancel_everything(session: Session) -> None:
@@ -49,9 +50,18 @@ def _cancel_everything(session: Session) -> None:
         session.output.note(cancelled=[])
         return
     _cancel(session, list(in_flight))
+    brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
+    _clear(session, in_flight, brokers, (partition.topic for partition in in_flight))
+
+
+def _clear(
+    session: Session, cancelled: Collection[TopicPartition], brokers: Iterable[int], topics: Iterable[str]
+) -> None:
+    """The throttles go, but for those that moves of others need."""
     if not session.given.has("preserve-throttles"):
-        brokers = (b for move in in_flight.values() for b in (*move.replicas, *move.adding_replicas))
-        throttling.clear(session, brokers, (partition.topic for partition in in_flight))
+        in_flight = session.client.list_partition_reassignments()
+        others = {partition: move for partition, move in in_flight.items() if partition not in cancelled}
+        throttling.clear(session, brokers, topics, others)
 
 
 def _cancel(session: Session, partitions: list[TopicPartition]) -> None:

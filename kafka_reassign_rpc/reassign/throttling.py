@@ -1,9 +1,10 @@
 """Throttles as the command sets them and takes them away."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from kafka_reassign_rpc.client import throttles
-from kafka_reassign_rpc.reassign.errors import Failed
+from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition, throttles
+from kafka_reassign_rpc.client.cluster import TOPIC
+from kafka_reassign_rpc.reassign.errors import Failed, from_server
 from kafka_reassign_rpc.reassign.java import joined, set_order
 from kafka_reassign_rpc.reassign.output import plural
 from kafka_reassign_rpc.reassign.session import Session
@@ -36,13 +37,28 @@ def throttle_log_dirs(session: Session, brokers: Iterable[int], bytes_per_second
     session.output.line(f"The replica-alter-dir throttle limit was set to {bytes_per_second} B/s")
 
 
-def clear(session: Session, target_brokers: Iterable[int], topics: Iterable[str]) -> None:
+def clear(
+    session: Session,
+    target_brokers: Iterable[int],
+    topics: Iterable[str],
+    others: Mapping[TopicPartition, PartitionReassignment] | None = None,
+) -> None:
     """Take away all throttles of all brokers, those of the target included, and of these topics.
 
     What is left on one broker does not keep the rest: everything is tried, then the first failure is raised.
+
+    others   moves in flight that are somebody else's: what throttles them stays (the stock tool takes that, too)
     """
-    brokers = set_order([*session.brokers(), *target_brokers])
-    session.output.line(f"Clearing broker-level throttles on broker{plural(len(brokers))} {joined(brokers)}")
+    needed = throttles.needed(others or {}, _configs(session, {topic for topic, _ in others or {}}))
+    known = set_order([*session.brokers(), *target_brokers])
+    brokers = [broker for broker in known if broker not in needed.brokers]
+    kept = [broker for broker in known if broker in needed.brokers]
+    if brokers:
+        session.output.line(f"Clearing broker-level throttles on broker{plural(len(brokers))} {joined(brokers)}")
+    if kept:
+        session.output.line(
+            f"Keeping broker-level throttles on broker{plural(len(kept))} {joined(kept)}: other reassignments need them"
+        )
     failed: Failed | None = None
     try:
         session.configure(throttles.no_broker_throttles(brokers))
@@ -50,7 +66,19 @@ def clear(session: Session, target_brokers: Iterable[int], topics: Iterable[str]
         failed = error
     names = set_order(topics)
     session.output.line(f"Clearing topic-level throttles on topic{plural(len(names))} {joined(names)}")
-    session.configure(throttles.no_topic_throttles(names))
+    session.configure(throttles.no_topic_throttles(names, needed))
     if failed is not None:
         raise failed
     session.output.note(throttles_cleared={"brokers": brokers, "topics": names})
+    if kept:
+        session.output.note(throttles_kept={"brokers": kept})
+
+
+def _configs(session: Session, topics: Iterable[str]) -> dict[str, dict[str, str]]:
+    """What is set for topics. Raises Failed."""
+    found = {}
+    for (_, topic), configs in session.client.describe_configs([(TOPIC, topic) for topic in topics]).items():
+        if isinstance(configs, KafkaError):
+            raise from_server(configs)
+        found[topic] = {config.name: config.value for config in configs if config.value is not None}
+    return found

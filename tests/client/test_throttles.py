@@ -51,3 +51,20 @@ def test_236_11_every_broker_that_sends_or_receives_gets_both_rates() -> None:
 def test_236_11_taking_away_deletes_three_keys_of_brokers_and_two_of_topics() -> None:
     assert [len(configs) for configs in throttles.no_broker_throttles([1, 2]).values()] == [3, 3]
     assert [set(configs.values()) for configs in throttles.no_topic_throttles(["t"]).values()] == [{None}]
+
+
+def test_236_11_what_moves_of_others_are_throttled_by_is_not_taken_away() -> None:
+    leaders, followers = throttles.TOPIC_THROTTLES
+    configs = {
+        "foo": {leaders: "0:1, 0:2,7:9,nonsense", followers: "7:8", "retention.ms": "1"},
+        "quux": {leaders: "1:1", followers: "*"},
+    }
+    found = throttles.needed(IN_FLIGHT, configs)
+    assert found.brokers == {1, 2} | {1, 2, 3, 4, 5, 6}
+    assert throttles.no_topic_throttles(["foo", "quux", "bar"], found) == {
+        (2, "foo"): {leaders: "0:1,0:2", followers: None},
+        (2, "quux"): {leaders: "1:1", followers: "*"},
+        (2, "bar"): {leaders: None, followers: None},
+    }
+    assert throttles.needed({FOO: IN_FLIGHT[FOO]}, configs).brokers == {1, 2}
+    assert throttles.needed(IN_FLIGHT, {}).brokers == throttles.needed({}, {}).brokers == set()

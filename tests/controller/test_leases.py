@@ -19,6 +19,7 @@ from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.controller.cluster import BANDWIDTH, Cluster, cluster
+from tests.controller.rig import batch
 from tests.waiting import eventually
 
 BYTES = BANDWIDTH
@@ -263,6 +264,27 @@ async def test_236_11_a_cancel_of_the_batch_takes_the_stock_tools_throttle_of_wh
     assert await standing.lists("b") == ("0:1", "0:5")
     assert await standing.rates(1, 2, 3, 4, 5) == [("1", "1"), ("1", "1"), (None, None), ("1", "1"), ("1", "1")]
     assert (await hand.get("brokers", "2"))["log.cleaner.threads"] == "2"
+
+
+async def test_236_11_a_move_that_the_queue_replaces_takes_the_throttle_along_that_it_had_by_hand(
+    world: Cluster, standing: Standing
+) -> None:
+    hand = ConfigStore(world.zk)
+    await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2,1:2", FOLLOWER_REPLICAS: "0:3,0:4,1:4"})
+    for broker in range(1, 6):
+        await hand.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "1", FOLLOWER_RATE: "1"})
+    await start(world, {("b", 0): (3, 4)}, throttle=-1)
+
+    await world.zk.create(paths.REASSIGN_QUEUE, batch({("b", 0): (4, 5)}))
+    await eventually(lambda: world.moves_to(("b", 0), (4, 5)))
+
+    assert await standing.lists("b") == ("0:1,0:2,1:2", "0:4,1:4"), "the new move has replicas 1, 2 and 4, too"
+    assert await standing.rates(2, 3, 4) == [("1", "1"), (None, None), ("1", "1")]
+    assert await world.alter({("b", 0): (3, 1)}, queue=True, throttle=9) == {("b", 0): (0, None)}
+    await eventually(lambda: world.moves_to(("b", 0), (3, 1)))
+    await start(world, {("b", 0): None}, throttle=-1)
+    await eventually(lambda: lists_are(standing, "b", ("1:2", "1:4")))
+    await eventually(lambda: rates_are(standing, ("1", "1"), 2, 4))
 
 
 async def test_236_11_a_client_that_cancels_without_a_lease_takes_its_throttles_away_itself(

@@ -80,6 +80,24 @@ def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_r
     assert (value.move.id, value.move.original, value.move.target) == (-1, (2, 1), (3, 5))
 
 
+@pytest.mark.parametrize(
+    ("move", "gone"),
+    [
+        (Waiting((3, 5), QUEUE), (4,)),
+        (Waiting((3, 5), QUEUE, throttle=7), (3, 4, 2, 1)),
+        (Waiting((2, 1), QUEUE), (3, 4, 2, 1)),
+        (Waiting((3, 5), RPC), None),
+    ],
+)
+def test_236_7_the_throttle_of_the_move_that_was_cancelled_first_goes_with_it(
+    move: Waiting, gone: Target | None
+) -> None:
+    """But for what throttles the new move: hand-set entries of replicas that both have, or a lease of its own."""
+    in_cluster = cluster(moving((2, 1), (3, 4)))
+    through(in_cluster.queue.put(Part(ROOT, ROOT, {(TOPIC, 0): move})))
+    assert looked(in_cluster).unthrottled == ({} if gone is None else {TOPIC: {0: gone}})
+
+
 def test_236_7_by_another_route_the_new_target_takes_over() -> None:
     value = made(outcome(moving((2, 1), (3, 4), isr=(2, 1, 3)), Waiting((3, 5), RPC)).changes)
     assert value.isr == (2, 1, 3)

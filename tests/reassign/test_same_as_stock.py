@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
+from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE
+from kafka_reassign_rpc.zookeeper.configs import ConfigStore
 from tests.interop.worlds import Ours
 from tests.stock.jars import TOOL_VERSIONS, require
 from tests.stock.tools import Output, Tools
+from tests.waiting import eventually
 
 from .running import Files, kafka_reassign
 
@@ -249,6 +252,58 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
     for theirs, mine in zip(*transcripts, strict=True):
         assert mine[0].replace(str(tmp_path / "1"), str(tmp_path / "0")) == theirs[0]
         assert _plain(mine, tmp_path) == _plain(theirs, tmp_path), mine[0]
+
+
+async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept_and_a_lease_comes_back(
+    tools: Tools, ours: Ours, tmp_path: Path
+) -> None:
+    """Two operators, each with a throttled move; one cancels his."""
+    host, port = await ours.address(2)
+    configs = ConfigStore(ours.znodes)
+    files = Files(tmp_path)
+    server = ("--bootstrap-server", f"{host}:{port}")
+
+    async def stock(*args: str) -> Output:
+        return await tools.run("reassign-partitions", *server, *args)
+
+    async def own(*args: str) -> Output:
+        return await kafka_reassign(*server, *args)
+
+    async def rates() -> list[str | None]:
+        return [(await configs.get("brokers", str(broker))).get(FOLLOWER_RATE) for broker in (3, 5)]
+
+    async def throttled(topic: str, *options: str) -> str:
+        plan = files.plan(topic, (0, [4, 3] if topic == his else [4, 5]))
+        execute = ("--execute", "--additional", "--throttle", "2", "--reassignment-json-file", plan, *options)
+        assert (await (own if options else stock)(*execute)).code == 0
+        return plan
+
+    his, other, leased = (f"{name}-{tools.version[0]}" for name in ("his", "other", "leased"))
+    await ours.set_rates()
+    for topic in (his, other, leased):
+        await ours.create_topic(topic, {0: [1, 2]}, held=True)
+    await throttled(other)
+    cancelled = await own("--cancel", "--reassignment-json-file", await throttled(his))
+    assert cancelled.lines == [
+        f"Successfully cancelled partition reassignment for: {his}-0",
+        "None of the specified partition moves are active.Clearing broker-level throttles on brokers 3,1000",
+        "Keeping broker-level throttles on brokers 1,2,4,5: other reassignments need them",
+        f"Clearing topic-level throttles on topic {his}",
+    ]
+    assert await rates() == [None, "2"], "what stood before the stock tool's --throttle is gone, as on stock Kafka"
+
+    assert (await stock("--cancel", "--reassignment-json-file", await throttled(his))).code == 0
+    assert await rates() == [None, None], "which is what the tool asks for"
+
+    await ours.set_rates()
+    await throttled(leased, "--lease")
+    assert (await stock("--cancel", "--reassignment-json-file", await throttled(his))).code == 0
+
+    async def is_back() -> bool:
+        return await rates() == [None, "2"]
+
+    await eventually(is_back)
+    assert (await own("--cancel")).code == 0
 
 
 def _plain(call: tuple[str, int, list[str], str], directory: Path) -> tuple[int, list[str], str]:
