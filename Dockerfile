@@ -2,7 +2,9 @@
 # (data in /data); `--zookeeper-connect HOST:PORT/chroot` makes it the controller of that cluster instead.
 FROM python:3.11-slim-bookworm
 
+# Java's package puts links to manual pages into a directory that slim images may lack.
 RUN apt-get update \
+    && mkdir -p /usr/share/man/man1 \
     && apt-get install --yes --no-install-recommends openjdk-17-jre-headless \
     && rm -rf /var/lib/apt/lists/*
 
