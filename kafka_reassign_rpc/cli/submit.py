@@ -3,7 +3,9 @@
 import argparse
 from pathlib import Path
 
+from kafka_reassign_rpc.cli.errors import UsageError
 from kafka_reassign_rpc.cli.jobs import Status, add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.settings import whole
 
 HELP = "carry out a plan, batch after batch"
 DESCRIPTION = """\
@@ -14,6 +16,9 @@ each batch stands.
 
 It may be killed at any point: started again, it goes on from what the cluster shows. It stops when the cluster gets
 sick: when a broker is lost, or partitions that do not move become under-replicated.
+
+With --throttle the controller holds the moves back, each for as long as it lasts: nothing has to be taken away
+afterwards, also where submit is killed. This needs a kafka-reassign-rpc server; without one nothing is begun.
 """
 EPILOG = """\
 exit codes: 0 done (or, without --execute: it could be), 1 failed, 2 wrong flags or a plan that cannot be read,
@@ -28,6 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plan", required=True, metavar="DIR", help="the plan, as `kafka-reassign-rpc plan` writes it")
     parser.add_argument("--execute", action="store_true", help="do it (default: a dry run)")
     parser.add_argument(
+        "--throttle",
+        metavar="BYTES/S",
+        help="of each broker, each way, for all that moves of the batch, since an earlier run too; 0: none (default: "
+        "what moves has what it has)",
+    )
+    parser.add_argument(
         "--accept-health",
         action="store_true",
         help="go on although the cluster is not as well as when the plan was begun",
@@ -35,10 +46,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return run_job("submit", lambda: _submit(arguments))
+    throttle = None
+    if arguments.throttle is not None:
+        try:
+            throttle = whole(0)(arguments.throttle)
+        except ValueError as error:
+            raise UsageError(f"--throttle: {error}") from None
+    return run_job("submit", lambda: _submit(arguments, throttle))
 
 
-def _submit(arguments: argparse.Namespace) -> int:
+def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plandir import read_plan
     from kafka_reassign_rpc.pipeline.submitting import DoesNotFit, Show, Stopped, Submission
 
@@ -46,7 +63,7 @@ def _submit(arguments: argparse.Namespace) -> int:
     plan = read_plan(path)
     status = Status()
     with connected(arguments) as client:
-        submission = Submission(client, path, plan, Show(status.show, status.say))
+        submission = Submission(client, path, plan, Show(status.show, status.say), throttle=throttle)
         try:
             if arguments.execute:
                 begun = submission.execute(anew=arguments.accept_health)

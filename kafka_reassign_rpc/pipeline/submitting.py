@@ -19,7 +19,9 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     Tracker,
     Unreachable,
+    UnsupportedHere,
 )
+from kafka_reassign_rpc.client.moves import NO_LEASES
 from kafka_reassign_rpc.client.progress import concerned
 from kafka_reassign_rpc.client.rendering import amounts, bar
 from kafka_reassign_rpc.pipeline.errors import BadInput, JobFailed
@@ -68,13 +70,18 @@ class Show:
 
 @dataclass
 class Submission:
-    """One run of `submit`. Raises from its calls: BadInput, JobFailed, Stopped, DoesNotFit, KafkaError."""
+    """One run of `submit`. Raises from its calls: BadInput, JobFailed, Stopped, DoesNotFit, KafkaError.
+
+    throttle    bytes/s for the replicas that move, on each broker: the controller keeps it as long as the moves need it
+                and no longer, whatever becomes of this run. 0: they have none. None: they have what they have.
+    """
 
     client: ReassignmentClient
     path: Path
     plan: Plan
     show: Show
     pace: Pace = field(default_factory=Pace)
+    throttle: int | None = None
     _begun: int = 0
 
     def check(self) -> int:
@@ -119,6 +126,8 @@ class Submission:
             if refused:
                 text = f"{file.stem} does not fit the cluster, nothing more of it was begun:"
                 raise DoesNotFit("\n".join([text, *_some(refused)]))
+            if found.moving and self.throttle is not None:
+                self._throttle(file.stem, found.moving, self.throttle)
             if found.not_begun:
                 entries = {name: batch[name] for name in sorted(found.not_begun)}
                 self._begin(file.stem, entries, compares=compares, guards=guards)
@@ -132,6 +141,8 @@ class Submission:
             raise BadInput(
                 f"{self.path}: is for cluster {self.plan.info.cluster_id}, this is cluster {everything.cluster_id}"
             )
+        if self.throttle is not None and not self.client.can_lease_throttles():
+            raise UnsupportedHere(NO_LEASES)
         brokers = frozenset(node.id for node in everything.nodes)
         return brokers, look(brokers, everything.topics)
 
@@ -175,6 +186,8 @@ class Submission:
                 {partition: entry.replicas for partition, entry in entries.items()},
                 allow_replication_factor_change=self.plan.info.kind == SET_RF or not guards,
                 expected_replicas=expected if compares else None,
+                throttle=self.throttle,
+                reason=self._reason(name) if self.client.can_keep_reasons() else None,
             )
         except Unreachable as error:
             # It may have had its effect: what the cluster shows next decides.
@@ -199,6 +212,21 @@ class Submission:
             begun = entries.keys() - results.keys() | {one for one, error in results.items() if error is None}
             self._take_back(name, refused, begun)
         self._begun += len(entries)
+
+    def _throttle(self, name: str, moving: Iterable[TopicPartition], throttle: int) -> None:
+        """What moves since an earlier run gets the throttle of this one; a move that ends just now needs none."""
+        in_flight = self.client.list_partition_reassignments()
+        begun = {one: in_flight[one] for one in moving if one in in_flight and not in_flight[one].is_waiting}
+        self.client.alter_partition_reassignments(
+            {one: move.target for one, move in begun.items()},
+            expected_replicas={one: move.replicas for one, move in begun.items()},
+            throttle=throttle,
+            reason=self._reason(name),
+        )
+
+    def _reason(self, name: str) -> str:
+        """What is kept with each move, and shown with it: in events, and to who wonders what moves there."""
+        return f"plan {self.path.resolve().name} ({self.plan.info.kind}), {name}"
 
     def _take_back(
         self, name: str, refused: Mapping[TopicPartition, KafkaError], begun: Iterable[TopicPartition]

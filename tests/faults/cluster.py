@@ -96,6 +96,7 @@ class Cluster:
         bandwidth: int = 100_000_000,
         session_ms: int = SESSION_MS,
         racks: Mapping[int, str] | None = None,
+        options: Sequence[str] = (),
     ) -> Process:
         arguments = ["--zookeeper-connect", self.connect, "--broker-ids", brokers, "--bandwidth", str(bandwidth)]
         arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(session_ms)]
@@ -103,7 +104,7 @@ class Cluster:
             arguments += ["--rack", f"{broker}:{racks[int(broker)]}"]
         for topic in topics:
             arguments += ["--topic", topic]
-        process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments)
+        process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments, *options)
         self.fleets[brokers] = process
         return process
 

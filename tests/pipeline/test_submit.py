@@ -6,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,9 +13,12 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable, throttles
+from kafka_reassign_rpc.client.cluster import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.moves import Results
+from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
 from kafka_reassign_rpc.pipeline.plandir import read_plan
 from kafka_reassign_rpc.pipeline.submitting import DoesNotFit, Pace, Show, Stopped, Submission
+from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.faults.cluster import Cluster
 from tests.pipeline.plans import Moves, write_plan
@@ -62,9 +64,11 @@ def before(batches: Sequence[Moves]) -> Assignment:
     return {name: tuple(expected) for batch in batches for name, (_, expected) in batch.items()}
 
 
-def submission(client: ReassignmentClient, path: Path, said: list[str] | None = None) -> Submission:
+def submission(
+    client: ReassignmentClient, path: Path, said: list[str] | None = None, throttle: int | None = None
+) -> Submission:
     lines = [] if said is None else said
-    return Submission(client, path, read_plan(path), Show(lines.append, lines.append), QUICK)
+    return Submission(client, path, read_plan(path), Show(lines.append, lines.append), QUICK, throttle)
 
 
 def cluster_id(client: ReassignmentClient) -> str:
@@ -97,10 +101,10 @@ async def test_dp_4_killed_at_any_point_it_goes_on_from_what_the_cluster_shows(
 ) -> None:
     batches = turned(client, "clicks", 9, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches)
-    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "submit", "--plan", str(path)]
+    standing = throttled(client, "clicks")
     chance = random.Random(7)
     for _ in range(3):
-        process = subprocess.Popen([*command, "--bootstrap-server", bootstrap, "--execute"], stderr=subprocess.DEVNULL)
+        process = submit(bootstrap, path, "--throttle", "60000000")
         try:
             await asyncio.to_thread(process.wait, chance.uniform(0.6, 2.5))
         except subprocess.TimeoutExpired:
@@ -110,6 +114,55 @@ async def test_dp_4_killed_at_any_point_it_goes_on_from_what_the_cluster_shows(
             assert process.returncode == 0
     await asyncio.to_thread(submission(client, path).execute)
     await settled(client, targets(batches))
+    await eventually(lambda: throttled(client, "clicks") == standing)
+
+
+def submit(bootstrap: str, path: Path, *arguments: str) -> "subprocess.Popen[bytes]":
+    """The command as a process."""
+    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "submit", "--plan", str(path), "--execute"]
+    return subprocess.Popen([*command, "--bootstrap-server", bootstrap, *arguments], stderr=subprocess.DEVNULL)
+
+
+def throttled(client: ReassignmentClient, topic: str) -> dict[Resource, dict[str, str | None]]:
+    """Every throttle that stands in a config of the topic or of a broker."""
+    found: dict[Resource, dict[str, str | None]] = {}
+    for resource in [(TOPIC, topic), *((BROKER, str(broker)) for broker in range(1, 7))]:
+        configs = client.describe_configs([resource])[resource]
+        assert not isinstance(configs, KafkaError), configs
+        found[resource] = {one.name: one.value for one in configs if ".throttled." in one.name}
+    return found
+
+
+async def test_dp_4_a_throttle_goes_with_the_moves_also_where_submit_is_killed_and_can_be_another_when_it_is_resumed(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path
+) -> None:
+    [batch] = turned(client, "payments", 4, 4)
+    path = write_plan(tmp_path / "p", cluster_id(client), batch)
+    assert not any(client.change_configs({(BROKER, "1"): {LEADER_RATE: "77000000"}}).values())
+    standing = throttled(client, "payments")
+    first = submit(bootstrap, path, "--throttle", "20000")  # 20 MB each: it would take a quarter of an hour
+    try:
+        moving = await eventually(client.list_partition_reassignments, within=60)
+        await eventually(
+            lambda: throttled(client, "payments")[BROKER, "1"] == {LEADER_RATE: "20000", FOLLOWER_RATE: "20000"}
+        )
+    finally:
+        first.kill()
+        first.wait()
+    assert {move.reason for move in moving.values()} == {"plan p (rebalance), batch-0001"}
+    lists = {LEADER_REPLICAS, FOLLOWER_REPLICAS}
+    await eventually(lambda: set(throttled(client, "payments")[TOPIC, "payments"]) == lists)
+    assert client.list_partition_reassignments().keys() == {TopicPartition(*name) for name in batch}
+
+    arguments = ("--bootstrap-server", bootstrap, "--execute", "--throttle", "60000000")
+    code, out, err = await asyncio.to_thread(run, "submit", "--plan", str(path), *arguments)
+
+    assert (code, out) == (0, f"{path}: done; 0 moves were begun now\n"), err
+    await settled(client, targets([batch]))
+    await eventually(lambda: throttled(client, "payments") == standing)
+    assert standing[BROKER, "1"] == {LEADER_RATE: "77000000"}
+    code, _, err = run("submit", "--plan", str(path), *arguments[:3], "--throttle", "fast")
+    assert (code, err) == (2, "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'\n")
 
 
 async def test_dp_4_a_plan_that_is_older_than_the_cluster_is_refused_by_name_and_nothing_of_the_batch_begins(
@@ -186,16 +239,18 @@ async def test_dp_4_a_lost_answer_is_no_lost_batch(client: ReassignmentClient, b
     await settled(client, targets([batch]))
 
 
-async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
+async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lost_and_goes_on_when_all_is_well(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
     async with processes(tmp_path) as group:
         cluster = Cluster(group, zk, zk_connect, tmp_path)
         await cluster.server("one")
-        await cluster.fleet("1,2,3", "slow:2:1:3000000", bandwidth=1_000_000)
-        fragile = await cluster.fleet("4", "other:1:1:10")
+        lag = ("--replica-lag-time-max-ms", "2000")
+        await cluster.fleet("1,2,3", "slow:2:1:3000000", bandwidth=1_000_000, options=lag)
+        fragile = await cluster.fleet("4", "other:1:1:10", session_ms=20_000)
         bootstrap = cluster.servers["one"].told("bootstrap")
-        with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+        # A frozen node may be the one that is asked: another one is asked soon.
+        with ReassignmentClient(bootstrap_servers=bootstrap, request_timeout_ms=3_000) as client:
 
             def ready() -> Assignment | None:
                 everything = client.describe_everything()
@@ -206,40 +261,43 @@ async def test_dp_4_it_stops_when_a_broker_is_lost_and_goes_on_when_it_is_back(
                 return None
 
             standing = await eventually(lambda: asyncio.to_thread(ready), within=60)
-            # What the fleets do not hold goes to broker 4, so that its loss is noticed.
-            on_four = {("other", 0): [4]}
-            await eventually(lambda: not any(client.alter_partition_reassignments(on_four).values()))
-            await settled(client, {("other", 0): (4,)})
+            # What the fleets do not hold goes to broker 4 too, so that its loss is noticed.
+            follows = {("other", 0): (1, 4)}
+            await eventually(lambda: not any(client.alter_partition_reassignments(follows).values()))
+            await settled(client, follows)
             moves = {name: ([replicas[0] % 3 + 1], replicas) for name, replicas in standing.items()}
             names = sorted(moves)
-            # So slow that nothing of it ends before the loss is noticed.
-            to = {TopicPartition(*name): target for name, (target, _) in moves.items()}
-            slowly = throttles.moves({}, to, {TopicPartition(*name): found for name, found in standing.items()})
-            assert not any(client.throttle_moves(slowly, 20_000).values())
             path = write_plan(tmp_path / "p", cluster_id(client), *({name: moves[name]} for name in names))
-            outcome: list[BaseException] = []
 
-            def execute() -> None:
+            def execute(*, throttle: int | None, anew: bool = False) -> BaseException | None:
                 try:
-                    submission(client, path).execute()
-                except BaseException as error:
-                    outcome.append(error)
+                    submission(client, path, throttle=throttle).execute(anew=anew)
+                except Stopped as error:
+                    return error
+                return None
 
-            thread = threading.Thread(target=execute)
-            thread.start()
-            await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments))
+            # So slow that nothing of it ends before anything is noticed.
+            running = asyncio.create_task(asyncio.to_thread(execute, throttle=20_000))
+            await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments), within=60)
+            fragile.freeze()
+            behind = str(await asyncio.wait_for(running, 100))
+            assert behind.startswith("1 partitions that do not move are under-replicated: other-0. "), behind
+            fragile.thaw()
+            await eventually(lambda: asyncio.to_thread(in_sync, client, "other", 2), within=60)
+
+            running = asyncio.create_task(asyncio.to_thread(execute, throttle=20_000))
             await fragile.kill()
-            await asyncio.to_thread(thread.join, 100)
-
-            [stopped] = outcome
-            assert isinstance(stopped, Stopped), stopped
-            assert "broker 4 lost" in str(stopped)
+            await zk.delete(f"{paths.BROKER_IDS}/4")  # as ZooKeeper does when its session has run out
+            lost = str(await asyncio.wait_for(running, 100))
+            assert "broker 4 lost" in lost
             second = TopicPartition(*names[1])
             assert second not in client.list_partition_reassignments(), "nothing more was begun"
-            with pytest.raises(Stopped):
-                await asyncio.to_thread(submission(client, path).execute)
-            rates = dict.fromkeys(("leader.replication.throttled.rate", "follower.replication.throttled.rate"))
-            assert not any(client.change_configs({(4, str(broker)): rates for broker in (1, 2, 3)}).values())
             assert json.loads((path / "submit.json").read_text())["health"]["holding"]
-            await asyncio.to_thread(submission(client, path).execute, anew=True)
+            assert await asyncio.to_thread(execute, throttle=0, anew=True) is None
             await settled(client, {name: tuple(target) for name, (target, _) in moves.items()})
+
+
+def in_sync(client: ReassignmentClient, topic: str, replicas: int) -> bool:
+    """Whether partition 0 of a topic has so many replicas in sync."""
+    found = client.describe_topics([topic])[topic]
+    return not isinstance(found, KafkaError) and len(found[0].isr) == replicas

@@ -223,6 +223,11 @@ async def test_dp_4_a_plan_is_carried_out_on_stock_kafka_with_what_it_lacks_comp
             cluster_id = client.describe_everything().cluster_id
             path = write_plan(tmp_path / "p", cluster_id, {("planned", 0): ([2], [1])})
             show = Show(said.append, said.append)
+            for begin in (Submission.check, Submission.execute):
+                with pytest.raises(UnsupportedHere) as error:
+                    begin(Submission(client, path, read_plan(path), show, throttle=5))
+                assert error.value.message == NO_LEASES
+            assert client.list_partition_reassignments() == {}
             begun = Submission(client, path, read_plan(path), show).execute()
             late = write_plan(tmp_path / "late", cluster_id, {("planned", 0): ([3], [1])})
             with pytest.raises(DoesNotFit, match=r"planned-0: has the replicas \[2\], the plan was made for \[1\]"):
