@@ -11,7 +11,7 @@ from kafka_reassign_rpc.cli.process import announce, run_until_signalled, set_up
 from kafka_reassign_rpc.cli.settings import whole, zookeeper_connect
 from kafka_reassign_rpc.core.errors import InvalidTopic
 from kafka_reassign_rpc.core.topics import validate_name
-from kafka_reassign_rpc.fleet.config import FleetConfig, SeedTopic, parse_topic
+from kafka_reassign_rpc.fleet.config import FleetConfig, SeedTopic, parse_bytes, parse_topic
 from kafka_reassign_rpc.fleet.fleet import Fleet
 
 T = TypeVar("T")
@@ -62,6 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--log-dirs", default=1, metavar="N", help="log dirs of each broker (default: %(default)s)")
     parser.add_argument(
+        "--disk",
+        metavar="BYTES",
+        help="room for the replicas of each broker, like 500M: what is over is not copied (default: no limit)",
+    )
+    parser.add_argument(
         "--replica-lag-time-max-ms",
         default=30_000,
         metavar="MS",
@@ -105,6 +110,7 @@ def configuration(arguments: argparse.Namespace) -> FleetConfig:
         data_dir=Path(arguments.data_dir),
         host=arguments.host,
         log_dirs=_checked("--log-dirs", whole(1, 1000), arguments.log_dirs),
+        disk=None if arguments.disk is None else _checked("--disk", parse_bytes, arguments.disk),
         replica_lag_time_max_ms=_checked("--replica-lag-time-max-ms", whole(1), arguments.replica_lag_time_max_ms),
         session_timeout_ms=_checked("--session-timeout-ms", whole(1000), arguments.session_timeout_ms),
     )

@@ -75,11 +75,12 @@ class SimulatedBroker:
             throttles,
             config.bandwidth,
             self._moved,
+            config.disk,
         )
         self._lag_s = config.replica_lag_time_max_ms / 1000
         now = asyncio.get_running_loop().time()
         self._leading = Leading(broker_id, self._table, throttles, config.bandwidth, self._lag_s, self._caught_up, now)
-        self._inbound = Inbound(broker_id, throttles, config.bandwidth, now)
+        self._inbound = Inbound(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
         self._isr = IsrKeeper(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
         self._link = ControllerLink(str(broker_id), self._find_controller)
         self._fetchers: dict[int, Fetcher] = {}

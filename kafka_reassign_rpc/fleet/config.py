@@ -25,6 +25,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     data_dir    where sizes of logs survive the end of the process; None keeps nothing
     ports       by broker id; those that are not in it get one from the system
     log_dirs    how many log dirs each broker has
+    disk        bytes that all of these can hold together: what would come on top is not copied; None for no limit
     """
 
     zookeeper_connect: str
@@ -38,6 +39,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     replica_lag_time_max_ms: int = 30_000
     session_timeout_ms: int = 18_000
     log_dirs: int = 2
+    disk: int | None = None
 
 
 def parse_topic(text: str) -> SeedTopic:

@@ -31,25 +31,37 @@ FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
 
 
 class Inbound:
-    """What one broker can take in: its bandwidth, and its follower throttle. Shared by its fetchers."""
+    """What one broker can take in: its bandwidth, its follower throttle, its disk. Shared by its fetchers.
 
-    def __init__(self, broker_id: int, throttles: Throttles, bandwidth: float | None, now: float) -> None:
+    free    bytes that its disk has room for
+    """
+
+    def __init__(
+        self, broker_id: int, throttles: Throttles, bandwidth: float | None, free: Callable[[], int], now: float
+    ) -> None:
         self._broker_id = broker_id
         self._throttles = throttles
         self._bandwidth = TokenBucket(bandwidth, now)
         self._throttle = TokenBucket(None, now)
+        self._free = free
+        self._coming = 0
+        """Bytes that are reserved and not settled."""
         self.busy = 0
         """Fetchers that have something to copy: they share what there is."""
 
     def reserve(self, now: float) -> tuple[int, int]:
         """A share of what may come in now: (bytes, bytes of throttled partitions). Give back what is not used."""
         self._throttle.set_rate(self._throttles.rate(FOLLOWER_RATE, self._broker_id), now)
-        amounts = tuple(self._share(bucket, now) for bucket in (self._bandwidth, self._throttle))
-        self._bandwidth.take(amounts[0], now)
-        self._throttle.take(amounts[1], now)
-        return amounts[0], amounts[1]
+        free = self._free()
+        room = free if free == UNLIMITED else max(0, free - self._coming)
+        amount, throttled = min(room, self._share(self._bandwidth, now)), self._share(self._throttle, now)
+        self._coming += amount
+        self._bandwidth.take(amount, now)
+        self._throttle.take(throttled, now)
+        return amount, throttled
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
+        self._coming -= reserved[0]
         self._bandwidth.take(used[0] - reserved[0], now)
         self._throttle.take(used[1] - reserved[1], now)
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core.errors import KafkaError, LogDirNotFound, ReplicaNo
 from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.fleet.replicas import Log, ReplicaTable
 from kafka_reassign_rpc.fleet.throttles import LOG_DIRS_RATE, Throttles
-from kafka_reassign_rpc.fleet.tokens import TokenBucket
+from kafka_reassign_rpc.fleet.tokens import UNLIMITED, TokenBucket
 
 log = logging.getLogger(__name__)
 
@@ -31,6 +31,7 @@ class LogDirs:
 
     bandwidth   bytes/s that copies share, None for at once; the throttle of the configs comes on top
     written     called with (name, log) when a replica has arrived in its new dir
+    disk        bytes that all dirs can hold together, as dirs on one volume do; None for no limit
     """
 
     def __init__(
@@ -41,15 +42,21 @@ class LogDirs:
         throttles: Throttles,
         bandwidth: float | None,
         written: Callable[[TopicPartition, Log], None],
+        disk: int | None = None,
     ) -> None:
         self.paths = tuple(paths)
         self._broker_id = broker_id
         self._table = table
         self._throttles = throttles
         self._bandwidth = bandwidth
+        self._disk = disk
         self._written = written
         self._copies: dict[TopicPartition, Copy] = {}
         self._task: asyncio.Task[None] | None = None
+
+    def free(self) -> int:
+        """Bytes that can still come in."""
+        return UNLIMITED if self._disk is None else max(0, self._disk - self._table.size)
 
     def describe(self, wanted: Mapping[str, Collection[int]] | None) -> list[LogDir]:
         found: list[list[LogDirReplica]] = [[] for _ in self.paths]
@@ -67,7 +74,8 @@ class LogDirs:
             if held_now is not None and (wanted is None or name.partition in wanted.get(name.topic, ())):
                 lag = held_now.size - copy.size
                 found[copy.directory].append(LogDirReplica(*name, copy.size, offset_lag=lag, is_future=True))
-        return [LogDir(path=path, replicas=replicas) for path, replicas in zip(self.paths, found, strict=True)]
+        volume = (-1, -1) if self._disk is None else (self._disk, self.free())
+        return [LogDir(path, replicas, None, *volume) for path, replicas in zip(self.paths, found, strict=True)]
 
     async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> list[KafkaError | None]:
         return [self._move(path, TopicPartition(topic, partition)) for path, topic, partition in moves]

@@ -71,6 +71,11 @@ class ReplicaTable:
         self._counts[directory] += 1
         log.directory = directory
 
+    @property
+    def size(self) -> int:
+        """Bytes of all logs. It takes longer the more there are."""
+        return sum(log.size for log in self.logs.values())
+
     def leads(self, name: TopicPartition, broker: int) -> Replica | None:
         """The replica if this broker leads it."""
         replica = self.online.get(name)

@@ -97,3 +97,17 @@ async def test_only_what_is_asked_for_is_described(broker: Broker) -> None:
     [a, b] = broker.dirs.describe({"u": {1, 2}, "v": {0}})
     assert list(a.replicas) == []
     assert [(one.topic, one.partition, one.size) for one in b.replicas] == [("u", 1, 3)]
+
+
+def test_240_6_dirs_share_one_volume_of_which_bytes_are_left_until_it_is_full() -> None:
+    table = ReplicaTable(2)
+    dirs = LogDirs(1, ["/a", "/b"], table, Throttles(), None, lambda *_: None, 10)
+
+    def volumes() -> list[tuple[int, int]]:
+        return [(one.total_bytes, one.usable_bytes) for one in dirs.describe(None)]
+
+    assert volumes() == [(10, 10)] * 2
+    table.create(NAME, None, 8)
+    assert volumes() == [(10, 2)] * 2
+    table.create(TopicPartition("t", 1), None, 8)
+    assert (volumes(), dirs.free()) == ([(10, 0)] * 2, 0)

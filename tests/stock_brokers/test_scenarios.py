@@ -55,7 +55,9 @@ async def test_455_4_partitions_move_under_load_and_no_record_is_lost(world: Wor
         await world.rest_at({("moved", 0): (2,), ("moved", 1): (3, 1, 2)})
 
 
-async def test_455_7_a_throttled_move_is_cancelled_and_every_replica_is_where_it_was(world: World) -> None:
+async def test_455_7_and_240_6_a_throttled_move_says_why_it_gets_nowhere_and_is_cancelled_to_where_it_was(
+    world: World,
+) -> None:
     await world.create("cancelled", {0: (1, 2)}, held=True)
     async with world.load("cancelled", 1) as load:
         await world.start({("cancelled", 0): (3, 2)})
@@ -63,6 +65,7 @@ async def test_455_7_a_throttled_move_is_cancelled_and_every_replica_is_where_it
         await eventually(lambda: load.acked > before + 20)
         assert ("cancelled", 0) in await world.moving()
         await eventually(lambda: world.shows_progress(("cancelled", 0), 3))  # the brokers have been asked by then
+        await eventually(lambda: world.is_throttled_too_far(("cancelled", 0), 3))
         assert await world.alter({("cancelled", 0): None}) == {("cancelled", 0): 0}
         await world.rest_at({("cancelled", 0): (1, 2)})
 

@@ -24,6 +24,8 @@ BROKERS = (1, 2, 3)
 PARTITION_BYTES = 500_000
 """Of each partition before it moves: many fetches of the brokers' `replica.fetch.max.bytes`."""
 
+STALLS_SOON = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "1000")
+
 Name = tuple[str, int]
 Replicas = Sequence[int]
 
@@ -44,7 +46,7 @@ class World:
 
     async def serve(self, name: str) -> None:
         """Our server of that name is the controller from then on, and all brokers know of it."""
-        await self.cluster.server(name)
+        await self.cluster.server(name, *STALLS_SOON)
         await self.cluster.controlled_by(name, within=60)
         self.server = name
 
@@ -114,6 +116,11 @@ class World:
         found = (await self.cluster.described(self.server))[name]
         copied = {one.broker_id: one.copied_bytes for one in found.new_assigned}
         return bool(0 < copied[adding] < found.total_bytes)
+
+    async def is_throttled_too_far(self, name: Name, adding: int) -> bool:
+        """Whether it says that more is written than the throttle lets through."""
+        reason = (await self.cluster.stalled(self.server))[name] or ""
+        return re.fullmatch(rf"throttled to 1 B/s \(follower {adding}\) while \d+ B/s are produced", reason) is not None
 
     async def read_in_group(self, topic: str) -> int:
         """Bytes of a partition's records, read by a group whose only bootstrap server is ours."""

@@ -16,7 +16,8 @@ from typing import Self
 
 
 class Proxy:
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, at: tuple[str, int] = ("127.0.0.1", 0)) -> None:
+        self._at = at
         self.host, _, port = target.rpartition(":")
         self.target_port = int(port)
         self.refusing = ""
@@ -30,7 +31,7 @@ class Proxy:
         self._writers: set[asyncio.StreamWriter] = set()
 
     async def __aenter__(self) -> Self:
-        self.server = await asyncio.start_server(self._accept, "127.0.0.1", 0)
+        self.server = await asyncio.start_server(self._accept, *self._at)
         self.port = self.server.sockets[0].getsockname()[1]
         return self
 
@@ -43,7 +44,7 @@ class Proxy:
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.port}"
+        return f"{self._at[0]}:{self.port}"
 
     def fin(self) -> None:
         for writer in list(self._writers):

@@ -1,0 +1,78 @@
+"""240-6: real processes get nowhere for reasons that everybody is told: by the API, by the command, by the events."""
+
+import asyncio
+import json
+
+import pytest
+
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeReassignmentsRequest
+from tests.faults.cluster import Address, Cluster, Name, alter, ask
+from tests.reassign.running import Command
+from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
+
+OPTIONS = ("--reassignment-progress-interval-ms", "200", "--reassignment-stall-timeout-ms", "1000")
+ELSEWHERE = "127.0.0.9"
+"""Where the server says that it is; nobody listens there but for a proxy."""
+SIZE, DISK = 3_000_000, 1_000_000
+WHOLE, LARGE = ("whole", 0), ("large", 0)
+NEVER_IN_SYNC = "full ISR never reached: broker 2 has everything, out of sync all the same"
+OUT_OF_DISK = f"broker 4 is out of disk: 0 bytes are free where {SIZE - DISK} are to come"
+
+
+async def create(cluster: Cluster, server: Address, topic: str, broker: int) -> None:
+    await cluster.zk.ensure_path("/simulated_fleet")
+    await cluster.zk.create(f"/simulated_fleet/{topic}", b"%d" % SIZE)
+    made = CreateTopicsRequest.CreatableTopic
+    assignments = [made.CreatableReplicaAssignment(partition_index=0, broker_ids=[broker])]
+    wanted = made(name=topic, num_partitions=-1, replication_factor=-1, assignments=assignments, configs=[])
+    answer = await ask(server, CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False), 5)
+    assert [one.error_code for one in answer.topics] == [0], answer
+
+
+async def reasons(server: Address) -> dict[Name, str | None]:
+    answer = await ask(server, DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000), 0)
+    return {(one.topic, one.partition_id): one.stall_reason for one in answer.descriptions}
+
+
+@pytest.mark.timeout(120)
+async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_told_and_resolved(
+    cluster: Cluster,
+) -> None:
+    """Brokers cannot reach the controller at first, though it reaches them: so nobody's ISR grows."""
+    await cluster.server("a", *OPTIONS, "--advertised-listeners", f"PLAINTEXT://{ELSEWHERE}:0")
+    port = cluster.address("a")[1]
+    server = ("127.0.0.1", port)
+    await cluster.fleet("1,2")
+    await cluster.fleet("4", options=("--disk", str(DISK)))
+    await create(cluster, server, "whole", 1)
+    await create(cluster, server, "large", 1)
+    assert await alter(server, {WHOLE: [2], LARGE: [4]}) == {WHOLE: 0, LARGE: 0}
+
+    async def both() -> bool:
+        return await reasons(server) == {WHOLE: NEVER_IN_SYNC, LARGE: OUT_OF_DISK}
+
+    await eventually(both)
+    async with Proxy(f"127.0.0.1:{port}", at=(ELSEWHERE, port)):
+        command = Command(f"127.0.0.1:{port}")
+
+        async def one_is_left() -> bool:
+            found = (await command.json("--describe"))["reassignments"]
+            return [one["topic"] for one in found] == ["large"]
+
+        await eventually(one_is_left)
+        assert f"large-0 is stalled: {OUT_OF_DISK}" in (await command("--describe")).lines
+        shown = asyncio.Event()
+        watching = asyncio.create_task(command("--watch", "--json", said=shown))
+        await shown.wait()
+
+        await cluster.fleets["4"].kill()
+        await cluster.fleet("4", options=("--disk", str(2 * SIZE)))
+        await cluster.rests_at({WHOLE: [2], LARGE: [4]})
+        documents = [json.loads(line) for line in (await watching).lines]
+        assert [one["stalled"] for one in documents[0]["moves"]] == [OUT_OF_DISK]
+        assert (documents[-1]["finished"], documents[-1]["stalled"]) == (1, 0)
+        told = [(one["event"], one["topic"], one.get("reason")) for one in await cluster.events("a") if "topic" in one]
+        for topic, reason in (("whole", NEVER_IN_SYNC), ("large", OUT_OF_DISK)):
+            assert told.count(("move.stalled", topic, reason)) == 1
+            assert ("move.resumed", topic, None) in told or ("move.completed", topic, None) in told
