@@ -23,14 +23,12 @@ import asyncio
 import logging
 from collections.abc import Coroutine
 from inspect import isawaitable
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from kafka_reassign_rpc.protocol.codec import Request, encode_body
 from kafka_reassign_rpc.protocol.connection import Connection, Refusal
+from kafka_reassign_rpc.server.pool import Pool
 from kafka_reassign_rpc.server.service import Peer
-
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.server.server import Server
 
 log = logging.getLogger(__name__)
 
@@ -39,18 +37,18 @@ CLOCK_EVERY = 16
 
 
 class ServerConnection(asyncio.Protocol):
-    """The asyncio side of a `Connection`. Everything shared with other connections is the server's."""
+    """The asyncio side of a `Connection`. Everything shared with other connections is the pool's."""
 
-    def __init__(self, server: "Server", listener: str) -> None:
-        self._server = server
+    def __init__(self, pool: Pool, listener: str) -> None:
+        self._pool = pool
         self._listener = listener
-        self._loop = server.loop
-        self._limits = server.limits
-        self._stream = Connection(server.served, max_frame_bytes=server.limits.socket_request_max_bytes)
+        self._loop = pool.loop
+        self._limits = pool.limits
+        self._stream = Connection(pool.served, max_frame_bytes=pool.limits.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener)
         self._charged = 0
-        """Bytes that this connection holds of the server's budget."""
+        """Bytes that this connection holds of the pool's budget."""
         self._busy = False
         """A run is under way: on the stack, in a task, or due in the next turn of the loop."""
         self._clogged = False
@@ -68,7 +66,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
-        refusal = self._server.admit(self, self._peer.host)
+        refusal = self._pool.admit(self, self._peer.host)
         if refusal is not None:
             log.warning("connection from %s refused: %s", self._peer.host, refusal)
             self._transport.abort()
@@ -76,7 +74,7 @@ class ServerConnection(asyncio.Protocol):
         self._counted = True
         self._transport.set_write_buffer_limits(high=self._limits.write_high_water_bytes)
         self.last_active = self._loop.time()
-        delay = self._server.creation_delay()
+        delay = self._pool.creation_delay()
         if delay > 0:
             self._busy = True
             self._loop.call_later(delay, self._begin)
@@ -92,7 +90,7 @@ class ServerConnection(asyncio.Protocol):
         self._charge(0)
         if self._counted:
             self._counted = False
-            self._server.forget(self, self._peer.host)
+            self._pool.forget(self, self._peer.host)
 
     def eof_received(self) -> bool:
         """The peer has sent all it wants to: it still gets its answers."""
@@ -117,7 +115,7 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ in
 
     def data_received(self, data: bytes) -> None:
-        self._server.stats.bytes_received += len(data)
+        self._pool.stats.bytes_received += len(data)
         self.last_active = now = self._loop.time()
         stream = self._stream
         if stream.ended:
@@ -138,26 +136,26 @@ class ServerConnection(asyncio.Protocol):
     def _malformed(self, error: Exception) -> None:
         """What came before it is still answered; then the connection closes, without a word, as Kafka does."""
         log.info("connection from %s closed: %s", self._peer.host, error)
-        self._server.stats.connections_malformed += 1
+        self._pool.stats.connections_malformed += 1
 
     def _settle(self) -> None:
         """After anything has changed: what is held, and whether to read on."""
         held = self._stream.held_bytes
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
-            self._server.starving(self)
+            self._pool.starving(self)
         if self._clogged or self._starved or self._stream.queued:
             self._pause()
         else:
             self._resume()
 
     def _charge(self, held: int) -> bool:
-        """Tell the server what this connection holds; whether all of them together are over the limit."""
+        """Tell the pool what this connection holds; whether all of them together are over the limit."""
         difference, self._charged = held - self._charged, held
-        return self._server.charge(difference)
+        return self._pool.charge(difference)
 
     def fed(self) -> None:
-        """The server has room again."""
+        """The pool has room again."""
         self._starved = False
         if not self._busy and not self._clogged:
             self._run()
@@ -183,11 +181,11 @@ class ServerConnection(asyncio.Protocol):
         count = 0
         size = 0
         while stream.queued and not self._clogged:
-            if not self._server.may_work(self):
+            if not self._pool.may_work(self):
                 break  # `work` is called when it is our turn
             waits = self._answer(stream.next_frame(), out)
             if waits is not None:
-                self._server.work(self._finish(waits))
+                self._pool.work(self._finish(waits))
                 break
             count += 1
             if out:
@@ -215,7 +213,7 @@ class ServerConnection(asyncio.Protocol):
         """Go on: the next turn of the loop, or a place among queued.max.requests, has come."""
         if self._transport is not None:
             self._run()
-        self._server.wake()
+        self._pool.wake()
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
         """Put the answer to `frame` into `out`, or give back what has to be waited for."""
@@ -227,14 +225,14 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(request, out)
             return None
         try:
-            result = self._server.service.handle(request, self._peer)
+            result = self._pool.service.handle(request, self._peer)
             if not isinstance(result, bytes) and isawaitable(result):
                 return self._later(request, result)
             out.append(stream.answer(request, result))
         except Exception:
             self._unanswerable(request)
             return None
-        self._server.stats.requests[request.header.api_key] += 1
+        self._pool.stats.requests[request.header.api_key] += 1
         return None
 
     def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
@@ -248,7 +246,7 @@ class ServerConnection(asyncio.Protocol):
     def _unanswerable(self, request: Request) -> None:
         """A service answers its own errors, so this is a defect: an answer that cannot be encoded."""
         log.exception("no answer to API %s version %s", request.header.api_key, request.header.api_version)
-        self._server.stats.handler_failures += 1
+        self._pool.stats.handler_failures += 1
         self._stream.abandon()
         self.abort()
 
@@ -265,7 +263,7 @@ class ServerConnection(asyncio.Protocol):
         """Wait for the answer and send it."""
         try:
             if large:
-                result = self._server.service.handle(request, self._peer)
+                result = self._pool.service.handle(request, self._peer)
             body = await result if isawaitable(result) else result
             if large and not isinstance(body, bytes):
                 body = await asyncio.to_thread(encode_body, body, version=request.header.api_version)
@@ -273,7 +271,7 @@ class ServerConnection(asyncio.Protocol):
         except Exception:
             self._unanswerable(request)
             return
-        self._server.stats.requests[request.header.api_key] += 1
+        self._pool.stats.requests[request.header.api_key] += 1
         self._write([answer])
 
     async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
@@ -285,7 +283,7 @@ class ServerConnection(asyncio.Protocol):
             raise
         finally:
             self.last_active = self._loop.time()
-            self._server.worked()
+            self._pool.worked()
             if self._transport is not None:
                 self._run()
 
@@ -294,14 +292,14 @@ class ServerConnection(asyncio.Protocol):
     def _write(self, out: list[bytes]) -> None:
         if out and self._transport is not None:
             data = out[0] if len(out) == 1 else b"".join(out)
-            self._server.stats.bytes_sent += len(data)
+            self._pool.stats.bytes_sent += len(data)
             self._transport.write(data)
 
     def _close_now(self) -> None:
         if self._transport is not None:
             self._transport.close()
 
-    # ------------------------------------------------------------------------------------------------ from the server
+    # ------------------------------------------------------------------------------------------------ from the pool
 
     @property
     def idle(self) -> bool:
