@@ -181,6 +181,7 @@ class Rounds:
         """Carry out what the last thresholds accepted, then let every chunk propose."""
         told = self._context.broadcast((view, self._thresholds))
         following = self._chunks.map(_step(told), preservesPartitioning=True)
+        following.persist(StorageLevel.MEMORY_AND_DISK)  # also keeps PySpark from running this step again in the next
         following.localCheckpoint()  # the rounds before are not needed again, nor is what they were told
         demand = _merged(following, _demand, Demand, Demand.merge)
         self._chunks.unpersist()
