@@ -10,6 +10,7 @@ from kafka_reassign_rpc.client import WAITING, PartitionReassignment, Progress, 
 from kafka_reassign_rpc.reassign import listing, watching
 from kafka_reassign_rpc.reassign.queueing import under_way
 from kafka_reassign_rpc.zookeeper import paths
+from tests.controller.rig import put_request
 from tests.interop.worlds import Ours
 from tests.stock.tools import Output
 from tests.waiting import eventually
@@ -143,6 +144,44 @@ async def test_sv_7_events_are_told_in_lines_and_as_documents(command: Command, 
     assert {("move.started", "told")} <= {(one["event"], one.get("topic")) for one in documents}
     refused = await command("--list", "--follow")
     assert 'Option "[follow]" can\'t be used with action "[list]"' in refused.err
+
+
+async def test_236_7_what_is_wrong_with_hand_made_znodes_is_told_once_by_the_command(
+    command: Command, ours: Ours
+) -> None:
+    await ours.create_topic("by-hand", {0: [1, 2], 1: [2, 3], 2: [3, 4]}, held=False)
+    wrong = [
+        {"topic": "unheard-of", "partition": 0, "replicas": [1]},
+        {"topic": "by-hand", "partition": 0, "replicas": [2, 2]},
+        {"topic": "by-hand", "partition": 1, "replicas": [77, 2]},
+        {"topic": "by-hand", "partition": 2, "replicas": [9, 9]},
+        {"topic": "by-hand", "partition": 2, "replicas": [4, 3]},
+        "nonsense",
+    ]
+    queue = json.dumps({"version": 1, "partitions": wrong}).encode()
+    await ours.znodes.create(paths.REASSIGN_QUEUE, queue)
+    await ours.until_shown("by-hand", {0: [1, 2], 2: [4, 3]})
+    await ours.znodes.create(paths.REASSIGN_PARTITIONS, b"{")
+    request = await put_request(ours.znodes, b'{"version":1,"assignments":{"by-hand":{"0":[2,1],"x":[1]}}}')
+    await ours.until_shown("by-hand", {0: [2, 1]})
+    await ours.znodes.delete(paths.REASSIGN_PARTITIONS)
+    wanted = (
+        ("unheard-of-0", "The partition does not exist."),
+        ("by-hand-0", "Duplicate replica ids"),
+        ("by-hand-1", "waits for broker 77, which is not alive"),
+        ("by-hand-2 stands there twice",),
+        ("entry 5",),
+        ("nothing of it is done",),
+        (request, "'x' is no partition"),
+    )
+
+    async def all_are_told() -> bool:
+        lines = (await command("--events")).lines
+        told = [sum(all(text in line for text in texts) for line in lines) for texts in wanted]
+        return told == [1] * len(wanted)
+
+    await eventually(all_are_told)
+    assert "by-hand-1: replicas: 2,3. adding: 77. removing: 3. waiting." in (await command("--list")).out
 
 
 @pytest.mark.parametrize(
