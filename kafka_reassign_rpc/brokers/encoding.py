@@ -17,6 +17,7 @@ from kafka_reassign_rpc.brokers.requests import (
     SECURITY_PROTOCOLS,
     ZERO_UUID,
     Sender,
+    own_rack,
     to_hold,
     to_show,
 )
@@ -91,7 +92,7 @@ def update_metadata(
     parts.append(uvarint(len(cluster.brokers) + 2))
     for other in cluster.brokers.values():
         parts.append(_live_broker(other.id, other.endpoints, other.rack))
-    parts += (_live_broker(sender.id, sender.endpoints, sender.rack), _NO_TAGS)
+    parts += (_live_broker(sender.id, sender.endpoints, own_rack(cluster)), _NO_TAGS)
     return b"".join(parts)
 
 

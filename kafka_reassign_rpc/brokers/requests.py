@@ -25,7 +25,15 @@ class Sender(NamedTuple):
     id: int
     epoch: int
     endpoints: tuple[Endpoint, ...]
-    rack: str | None = None
+
+
+def own_rack(cluster: Cluster) -> str | None:
+    """Where the controller says that it stands: in the rack of some broker, None where none has one.
+
+    Brokers take it for one of them: were it alone without a rack, they could not place the topics that they create
+    themselves, groups' and transactions' among them ("Not all brokers have rack information").
+    """
+    return next((broker.rack for broker in cluster.brokers.values() if broker.rack is not None), None)
 
 
 def to_show(
@@ -82,7 +90,7 @@ def update_metadata(
         broker_epoch=broker.epoch,
         live_brokers=[
             *(_live_broker(other.id, other.endpoints, other.rack, version) for other in cluster.brokers.values()),
-            _live_broker(sender.id, sender.endpoints, sender.rack, version),
+            _live_broker(sender.id, sender.endpoints, own_rack(cluster), version),
         ],
     )
     if version >= 5:

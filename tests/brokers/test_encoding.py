@@ -53,7 +53,7 @@ def clusters(draw: st.DrawFn) -> tuple[Cluster, Sender, Broker]:
         broker: Broker(broker, draw(epochs), tuple(draw(st.lists(endpoints, min_size=1, max_size=2))), draw(racks))
         for broker in draw(st.sets(st.integers(0, 9), min_size=1, max_size=3))
     }
-    sender = Sender(draw(epochs), draw(epochs), tuple(draw(st.lists(endpoints, max_size=2))), draw(racks))
+    sender = Sender(draw(epochs), draw(epochs), tuple(draw(st.lists(endpoints, max_size=2))))
     return Cluster(brokers=brokers, topics=topics), sender, draw(st.sampled_from(list(brokers.values())))
 
 

@@ -96,6 +96,20 @@ def test_455_4_update_metadata_names_every_live_broker_ourselves_and_who_is_offl
     assert (forgotten.partition_index, forgotten.leader) == (5, -2)
 
 
+@pytest.mark.parametrize("version", [version for version in versions(UpdateMetadataRequest) if version >= 2])
+def test_455_4_where_brokers_have_racks_the_server_stands_in_one_of_them(version: int) -> None:
+    """Or brokers could not create topics of their own: Kafka places none where a rack is missing."""
+    found, broker = made()
+
+    def racks() -> dict[int, str | None]:
+        read = over_the_wire(requests.update_metadata(found, SENDER, broker, {}, {}, version), version)
+        return {live.id: live.rack for live in read.live_brokers}
+
+    assert racks()[1000] is None
+    found.brokers.update({id: replace(one, rack=f"r{id}") for id, one in found.brokers.items()})
+    assert racks() == {1: "r1", 2: "r2", 3: "r3", 1000: "r1"}
+
+
 def test_455_4_what_is_deleted_or_unreadable_is_not_told() -> None:
     found, broker = made()
     found.topics["t"].unreadable = frozenset([0])
