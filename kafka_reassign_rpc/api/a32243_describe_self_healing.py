@@ -2,7 +2,8 @@
 
 Behaviour   brokers that are gone while they hold replicas, since when, and when they are healed (-1 where they are
             not: healing is off); why nothing is healed although it is time; how many moves of repairs wait and how
-            many are under way. NOT_CONTROLLER on any other node.
+            many are under way; configs that make no sense, and what cannot be repaired. NOT_CONTROLLER on any other
+            node.
 ACL         DESCRIBE on the cluster.
 """
 
@@ -42,6 +43,7 @@ async def handle(node: Node, _request: Any, _ctx: RequestContext) -> Any:
         ],
         waiting_moves=found.waiting,
         moving_moves=found.moving,
+        problems=list(found.problems),
     )
 
 
@@ -57,6 +59,7 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
         failed_brokers=[],
         waiting_moves=0,
         moving_moves=0,
+        problems=[],
     )
 
 

@@ -122,6 +122,7 @@ class HealingStatus(NamedTuple):
     interval_ms      how long a broker has to be gone to be healed; -1: none ever is
     held_back        why brokers whose time has come are not healed
     waiting, moving  moves of repairs
+    problems         configs that make no sense, racks that are not known, what cannot be repaired
     """
 
     interval_ms: int
@@ -130,6 +131,7 @@ class HealingStatus(NamedTuple):
     failed: Sequence[FailedBroker]
     waiting: int
     moving: int
+    problems: Sequence[str] = ()
 
 
 class RepairMove(NamedTuple):

@@ -40,6 +40,7 @@ class HealingStatus:
     interval_ms      how long a broker has to be gone to be healed; None: none ever is
     held_back        why brokers whose time has come are not healed, or None
     waiting, moving  moves of repairs
+    problems         configs that make no sense and count for nothing, racks that are not known, what cannot be repaired
     """
 
     interval_ms: int | None
@@ -48,6 +49,7 @@ class HealingStatus:
     failed: tuple[FailedBroker, ...]
     waiting: int
     moving: int
+    problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ async def healing_status(link: Link) -> HealingStatus:
         ),
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
+        problems=tuple(answer.problems),
     )
 
 

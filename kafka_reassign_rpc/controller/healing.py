@@ -106,7 +106,13 @@ class Healer:
         ]
         settings = found.settings
         return HealingStatus(
-            settings.interval_ms, settings.paused, found.diagnosis.held_back, brokers, found.waiting, found.moving
+            settings.interval_ms,
+            settings.paused,
+            found.diagnosis.held_back,
+            brokers,
+            found.waiting,
+            found.moving,
+            problems=[*self._memory.problems, *self._memory.impossible],
         )
 
     async def heal(self, broker: int, by: str, *, dry_run: bool) -> Repair:
@@ -136,8 +142,14 @@ class Healer:
 
     async def _look(self, ordered: Sequence[int] = ()) -> Found:
         found = await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
-        held_back = found.diagnosis.held_back is not None
-        self.last_seen = Repairs(len(self._loop.cluster.failed), found.waiting, found.moving, held_back)
+        self.last_seen = Repairs(
+            failed=len(self._loop.cluster.failed),
+            alerted=len(found.diagnosis.alerts),
+            waiting=found.waiting,
+            moving=found.moving,
+            impossible=self._memory.left,
+            held_back=found.diagnosis.held_back is not None,
+        )
         return found
 
     async def _heal(self, brokers: Sequence[int], settings: Healing, by: str) -> Plan:

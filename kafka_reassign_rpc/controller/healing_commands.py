@@ -33,8 +33,9 @@ class Memory:
     repairs     reasons of the repairs that wait or move
     alerted     brokers that it has raised an alert about
     held_back   the reason that it has reported last why nothing is healed
-    problems    configs that make no sense, as it has reported them last
+    problems    configs that make no sense, racks that are not known, as it has reported them last
     impossible  what it has reported that cannot be repaired
+    left        how many partitions that is
     """
 
     def __init__(self) -> None:
@@ -45,6 +46,7 @@ class Memory:
         self.held_back: str | None = None
         self.problems: list[str] = []
         self.impossible: list[str] = []
+        self.left = 0
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -80,6 +82,7 @@ class Look(Command[Found]):
         self._begin()
         cluster, memory = work.view.cluster, self._memory
         settings, self._problems = healing.settings_of(cluster, self._started_with)
+        self._problems += healing.rack_problems(cluster, settings)
         yield from self._queued(work)
         yield from self._under_way(work, cancel=settings.cancel_on_return)
         losses = Losses(cluster)
@@ -121,7 +124,7 @@ class Look(Command[Found]):
         memory.tried = {broker: tried for broker, tried in memory.tried.items() if broker not in self._anew}
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         if not memory.tried:
-            memory.impossible = []
+            memory.impossible, memory.left = [], 0
         super().durable()
 
     def _queued(self, work: Round) -> Iterator[None]:
@@ -238,7 +241,7 @@ class Scheduled(Command[None]):
             if left:
                 memory.tried[broker] = (repaired.at_ms, repaired.live)
         memory.repairs |= repaired.repairs
-        memory.impossible = self._impossible
+        memory.impossible, memory.left = self._impossible, repaired.reasons.total()
         super().durable()
 
 

@@ -49,6 +49,9 @@ GRACE_MS = 30_000
 RETRY_MS = 300_000
 """How long until what could not be repaired is tried again though no broker has come or gone."""
 
+NAMED = 20
+"""So many brokers are named where something is said of many."""
+
 
 class Healing(msgspec.Struct, frozen=True):
     """How the cluster heals itself.
@@ -77,11 +80,20 @@ class Healing(msgspec.Struct, frozen=True):
 
 
 class Repairs(NamedTuple):
-    """Brokers that have failed; moves of repairs that wait, and in flight; whether something keeps all of it back."""
+    """How it stands.
+
+    failed           brokers that have failed
+    alerted          those of them that have been gone for longer than the alert interval
+    waiting, moving  moves of repairs
+    impossible       partitions that the last repair had to leave as they are
+    held_back        whether something keeps all of it back
+    """
 
     failed: int = 0
+    alerted: int = 0
     waiting: int = 0
     moving: int = 0
+    impossible: int = 0
     held_back: bool = False
 
 
@@ -119,6 +131,15 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
             else:
                 problems.append(f"{name}={text!r} is left out: true or false is expected")
     return msgspec.structs.replace(started_with, **found), problems
+
+
+def rack_problems(cluster: Cluster, settings: Healing) -> list[str]:
+    """What repairs can make less of than they should, because it is not known where brokers stand."""
+    rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
+    if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
+        return []
+    named = f"{_listed(rackless[:NAMED])}{' …' if len(rackless) > NAMED else ''}"
+    return [f"brokers {named} have no rack, others do: those without are taken for one rack of their own"]
 
 
 def wanted(cluster: Cluster, partition: Partition, queued: Waiting | None) -> tuple[int, ...]:

@@ -122,6 +122,7 @@ def _status(session: Session) -> None:
             {"broker": one.broker, "since": one.since, "healAt": one.heal_at, "replicas": one.replicas}
             for one in status.failed
         ],
+        problems=list(status.problems),
     )
     for line in _lines(status):
         session.output.line(line)
@@ -141,6 +142,7 @@ def _lines(status: HealingStatus) -> list[str]:
         lines.append("No broker that holds replicas is lost.")
     if status.held_back is not None:
         lines.append(f"Held back: {status.held_back}.")
+    lines += [f"Problem: {problem}." for problem in status.problems]
     if status.waiting or status.moving:
         lines.append(f"Repairs: {status.moving} moves under way, {status.waiting} waiting.")
     return lines

@@ -11,7 +11,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
     node = ModelNode()
     assert node.controller is not None
     failed = (FailedBroker(3, 1000, 61_000, 7), FailedBroker(4, 2000, None, 1))
-    node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6)
+    node.controller.health = HealingStatus(60_000, True, "healing is paused", failed, 5, 6, ["no rack"])
     answer = await ask(node, DescribeSelfHealingRequest(version=0), 0)
     assert (answer.error_code, answer.interval_ms, answer.paused, answer.held_back) == (
         0,
@@ -23,7 +23,7 @@ async def test_46_6_lost_brokers_are_shown_with_their_times_and_with_what_holds_
         (3, 1000, 61_000, 7),
         (4, 2000, -1, 1),
     ]
-    assert (answer.waiting_moves, answer.moving_moves) == (5, 6)
+    assert (answer.waiting_moves, answer.moving_moves, list(answer.problems)) == (5, 6, ["no rack"])
 
 
 async def test_46_3_a_repair_is_answered_by_topic_with_what_has_to_stay() -> None:

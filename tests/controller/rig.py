@@ -58,12 +58,13 @@ class MortalZooKeeper(ZooKeeper):
         return super().submit_multi(ops, session)
 
 
-async def register(zk: ZooKeeper, *brokers: int) -> None:
+async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None] | None = None) -> None:
     """Live brokers, as long as this session lives."""
     await zk.ensure_path(paths.BROKER_IDS)
     for broker in brokers:
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + broker)
-        await zk.create(paths.broker(broker), znodes.encode_broker([endpoint], 0), ephemeral=True)
+        data = znodes.encode_broker([endpoint], 0, (racks or {}).get(broker))
+        await zk.create(paths.broker(broker), data, ephemeral=True)
 
 
 async def put_topic(

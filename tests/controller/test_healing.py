@@ -1,5 +1,6 @@
 """Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from kafka_reassign_rpc.controller.healing import LOOK_EVERY_S, Healer
 from kafka_reassign_rpc.controller.progress import Sample
 from kafka_reassign_rpc.controller.reading import read_cluster
 from kafka_reassign_rpc.core.errors import InvalidRequest, NotController, PolicyViolation
-from kafka_reassign_rpc.core.healing import RETRY_MS, Healing
+from kafka_reassign_rpc.core.healing import RETRY_MS, Healing, Repairs
 from kafka_reassign_rpc.core.model import HEAL
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
@@ -58,8 +59,13 @@ class Carer:
         return found
 
 
-async def put(zk: ZooKeeper, where: Mapping[Name, Replicas] = WHERE, brokers: Replicas = (1, 2, 4, 5)) -> None:
-    await register(zk, *brokers)
+async def put(
+    zk: ZooKeeper,
+    where: Mapping[Name, Replicas] = WHERE,
+    brokers: Replicas = (1, 2, 4, 5),
+    racks: Mapping[int, str | None] | None = None,
+) -> None:
+    await register(zk, *(racks or brokers), racks=racks)
     for topic in {topic for topic, _ in where}:
         await put_topic(zk, topic, {index: found for (name, index), found in where.items() if name == topic})
 
@@ -75,6 +81,11 @@ def queued(rig: Rig) -> dict[Name, Replicas]:
 
 async def failed(zk: ZooKeeper) -> list[str]:
     return sorted(await zk.children(paths.FAILED_BROKERS))
+
+
+async def failed_since(zk: ZooKeeper) -> dict[int, int]:
+    found = {name: (await zk.get(paths.failed_broker(int(name))))[0] for name in await failed(zk)}
+    return {int(name): json.loads(data)["timestamp"] for name, data in found.items()}
 
 
 async def test_46_3_and_46_4_a_repair_is_queued_moves_as_any_other_and_its_end_is_told(
@@ -136,6 +147,93 @@ async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_br
         await carer.turn()
         assert carer.samples == 3
         assert queued(controller) == {("a", 0): (1, 2, 7)}
+
+
+async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_until_it_can_be(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (2, 3)}, brokers=(1, 2))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert carer.healer.last_seen == Repairs(failed=1)
+        await carer.turn(passes=MINUTE // 2)
+        assert carer.healer.last_seen == Repairs(failed=1, alerted=1)
+        await carer.turn(passes=MINUTE // 2)
+        status = await carer.healer.status()
+        assert [(one.id, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
+        assert status.problems == [
+            "1 partitions stay as they are: replication factor 3 is larger than the 2 brokers that can hold a replica"
+        ]
+        assert carer.healer.last_seen == Repairs(failed=1, alerted=1, waiting=1, impossible=1)
+        await controller.look_at_queue()
+        await controller.settle()
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert (await carer.healer.status()).problems == []
+        assert carer.healer.last_seen == Repairs()
+
+
+async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_told_of(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Gone for 59 of every 60 seconds of the interval; healed at last when it stays away."""
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        for _ in range(24):
+            await carer.turn()
+            first = await failed_since(zk)
+            assert first == {3: carer.now}
+            await carer.turn(passes=MINUTE // 2)
+            await carer.turn(passes=MINUTE // 2 - 1)
+            assert await failed_since(zk) == first
+            await register(zk, 3)
+            await carer.brokers_seen()
+            await carer.turn()
+            assert await failed_since(zk) == {}
+            assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.over"]
+            await zk.delete(paths.broker(3))
+            await carer.brokers_seen()
+            carer.now += 1
+        assert (queued(controller), carer.samples) == ({}, 0)
+        await carer.turns()
+        assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.scheduled"]
+
+
+async def test_46_racks_on_some_brokers_only_are_told_of_and_made_the_best_of(zk: ZooKeeper, zk_connect: str) -> None:
+    racks = {1: "r1", 2: None, 4: None, 5: "r1", 6: "r3"}
+    await put(zk, {("a", 0): (3, 1), ("a", 1): (3, 2), ("a", 2): (3, 1, 2)}, racks=racks)
+    problem = "brokers 2, 4 have no rack, others do: those without are taken for one rack of their own"
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert ("heal.misconfigured", problem) in carer.said()
+        await carer.turn(passes=MINUTE)
+        assert "heal.misconfigured" not in dict(carer.said()), "once"
+        assert (await carer.healer.status()).problems == [problem]
+        found = queued(controller)
+        assert found["a", 0][0] in (2, 4, 6)
+        assert found["a", 1][0] in (1, 5, 6)
+        assert found["a", 2] == (6, 1, 2)
+
+
+async def test_46_3_a_move_whose_new_replica_is_on_a_broker_that_is_lost_meanwhile_is_made_good(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, brokers=(1, 2, 3, 4, 5))
+    async with office(zk_connect) as controller:
+        assert await controller.alter({("a", 1): (4, 5)}) == {("a", 1): None}
+        await zk.delete(paths.broker(5))
+        carer = Carer(controller)
+        await carer.brokers_seen()
+        await carer.turns()
+        assert controller.partition("a", 1).target in {(4, 1), (4, 2), (4, 3)}
+        move = controller.partition("a", 1).move
+        assert move is not None
+        assert (move.route, move.reason, move.original) == (HEAL, "heal broker 5", (1, 2))
+        assert await failed(zk) == []
 
 
 async def test_46_7_a_broker_that_comes_back_while_its_repair_is_planned_is_not_healed(

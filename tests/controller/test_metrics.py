@@ -22,8 +22,9 @@ from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 
 STANDING = Standing(
-    "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1), Repairs(1, 7, 6, held_back=True)
-)
+    "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1),
+    Repairs(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
+)  # fmt: skip
 
 Found = dict[tuple[str, tuple[str, ...]], float]
 
@@ -79,7 +80,9 @@ def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
         ("moves_in_flight", 3),
         ("moves_bytes_left", 900),
         ("moves_stalled", 1),
-        ("brokers_failed", 1),
+        ("brokers_failed", 3),
+        ("brokers_alerted", 2),
+        ("repairs_impossible", 8),
         ("repairs_waiting", 7),
         ("repairs_in_flight", 6),
         ("healing_held_back", 1),

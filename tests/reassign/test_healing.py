@@ -28,6 +28,7 @@ LOST = HealingStatus(
     (FailedBroker(3, 1_767_225_600_000, 1_767_225_690_000, 7), FailedBroker(4, 1_767_225_601_000, None, 1)),
     waiting=5,
     moving=2,
+    problems=("2 partitions stay as they are: replication factor 5 is larger than the 4 brokers",),
 )
 MOVE = RepairMove(TopicPartition("t", 0), (3, 1), (1, 2))
 
@@ -103,6 +104,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, healed at 2026-01-01 00:01:30 UTC",
         "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica",
         "Held back: healing is paused.",
+        "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
         "Repairs: 2 moves under way, 5 waiting.",
     ]
     [document] = map(json.loads, said(capsys, Client(LOST), "--json"))
@@ -110,6 +112,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "intervalMs": 90_000,
         "paused": True,
         "heldBack": "healing is paused",
+        "problems": ["2 partitions stay as they are: replication factor 5 is larger than the 4 brokers"],
         "waitingMoves": 5,
         "activeMoves": 2,
         "failedBrokers": [
