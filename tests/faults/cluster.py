@@ -3,13 +3,16 @@
 import json
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
+    DescribeLogDirsRequest,
     DescribeReassignmentEventsRequest,
     DescribeReassignmentsRequest,
+    IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
     MetadataRequest,
 )
@@ -126,6 +129,19 @@ class Cluster:
     ) -> dict[Name, int]:
         return await alter(self.address(server), targets, throttle=throttle)
 
+    async def configure(self, server: str, configs: Mapping[str, str | None]) -> None:
+        """Set (None: delete) dynamic configs of the whole cluster."""
+        resource = IncrementalAlterConfigsRequest.AlterConfigsResource
+        changes = [
+            resource.AlterableConfig(name=name, config_operation=int(value is None), value=value)
+            for name, value in configs.items()
+        ]
+        request = IncrementalAlterConfigsRequest(
+            resources=[resource(resource_type=4, resource_name="", configs=changes)], validate_only=False
+        )
+        answer = await ask(self.address(server), request, 0)
+        assert [one.error_code for one in answer.responses] == [0], answer
+
     async def is_controller(self, server: str) -> bool:
         return bool((await listed(self.address(server))).error_code == 0)
 
@@ -178,6 +194,34 @@ class Cluster:
         found = set()
         for topic in await self.zk.children(paths.REASSIGNMENTS):
             found |= {(topic, int(index)) for index in await self.zk.children(paths.reassignment_topic(topic))}
+        return found
+
+    async def replicas(self) -> dict[Name, list[int]]:
+        """Of every partition."""
+        return {
+            (topic, int(index)): found
+            for topic in await self.zk.children(paths.TOPICS)
+            for index, found in (await self.topic(topic))["partitions"].items()
+        }
+
+    async def failed(self) -> dict[int, int]:
+        """Brokers with a durable failure (KIP-46), and when it was first noticed, ms."""
+        found = {}
+        for name in await self.zk.children(paths.FAILED_BROKERS):
+            with suppress(NoNode):
+                found[int(name)] = json.loads((await self.zk.get(paths.failed_broker(int(name))))[0])["timestamp"]
+        return found
+
+    async def held(self) -> dict[tuple[int, Name], int]:
+        """Bytes of each replica on each live broker, as the brokers say."""
+        found = {}
+        for broker in await self.live():
+            data, _ = await self.zk.get(paths.broker(broker))
+            address = address_of(json.loads(data)["endpoints"][0].partition("//")[2])
+            answer = await ask(address, DescribeLogDirsRequest(version=4, topics=None), 4)
+            for directory in answer.results:
+                for topic in directory.topics:
+                    found |= {(broker, (topic.name, p.partition_index)): p.partition_size for p in topic.partitions}
         return found
 
     async def throttles(self) -> dict[str, dict[str, str]]:

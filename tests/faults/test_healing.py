@@ -1,14 +1,16 @@
 """Brokers are lost for good, or for a while: what they held is moved elsewhere, or is not (KIP-46)."""
 
 import asyncio
+from collections.abc import Mapping
+
+import pytest
 
 from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
     HealBrokerRequest,
-    IncrementalAlterConfigsRequest,
 )
 from kafka_reassign_rpc.zookeeper import paths
-from tests.faults.cluster import Cluster, Name, Replicas, ask
+from tests.faults.cluster import Cluster, Name, Replicas, ask, metadata
 from tests.waiting import eventually
 
 PARTITIONS = 60
@@ -16,6 +18,8 @@ TOPIC = f"t:{PARTITIONS}:3:20000"
 HUGE = f"t:{PARTITIONS}:3:2000000000"
 LARGE = tuple(f"t{number}:1000:3:2000" for number in range(6))
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
+SIZES = "/simulated_fleet"
+"""Where the fleet keeps how many bytes each partition of a topic has."""
 SOON = ("--failure-interval-ms", "1000")
 
 
@@ -24,65 +28,68 @@ async def six_brokers(
     *settings: str,
     topics: tuple[str, ...] = (TOPIC,),
     bandwidth: int = 50_000_000,
-    brokers_apart: str = "3",
+    brokers_apart: tuple[str, ...] = ("3",),
 ) -> None:
-    """Brokers 1 to 6 on three racks; those of `brokers_apart` in a process of their own, to be killed."""
-    others = ",".join(str(broker) for broker in range(1, 7) if str(broker) not in brokers_apart.split(","))
-    await asyncio.gather(cluster.server("a", *settings), cluster.fleet(brokers_apart, bandwidth=bandwidth, racks=RACKS))
+    """Brokers 1 to 6 on three racks; `brokers_apart` in processes of their own, to be killed."""
+    apart = ",".join(brokers_apart).split(",")
+    others = ",".join(str(broker) for broker in range(1, 7) if str(broker) not in apart)
+    fleets = [cluster.fleet(brokers, bandwidth=bandwidth, racks=RACKS) for brokers in brokers_apart]
+    await asyncio.gather(cluster.server("a", *settings), *fleets)
     await cluster.fleet(others, *topics, bandwidth=bandwidth, racks=RACKS)
     assert await holds(cluster, 3) > 10
 
 
-async def replicas(cluster: Cluster) -> dict[Name, Replicas]:
-    topics = await cluster.zk.children(paths.TOPICS)
-    return {
-        (topic, int(index)): found
-        for topic in topics
-        for index, found in (await cluster.topic(topic))["partitions"].items()
-    }
-
-
 async def holds(cluster: Cluster, broker: int) -> int:
-    return sum(broker in found for found in (await replicas(cluster)).values())
+    return sum(broker in found for found in (await cluster.replicas()).values())
 
 
-async def said(cluster: Cluster) -> list[str]:
-    """Events about healing that the server has recorded."""
-    return [event["event"] for event in await cluster.events("a") if event["event"].startswith("heal.")]
+async def said(cluster: Cluster, server: str = "a") -> list[str]:
+    """Events about healing that a server has recorded."""
+    return [event["event"] for event in await cluster.events(server) if event["event"].startswith("heal.")]
 
 
-async def failed(cluster: Cluster) -> set[int]:
-    return {int(name) for name in await cluster.zk.children(paths.FAILED_BROKERS)}
-
-
-async def is_whole(cluster: Cluster, *lost: int) -> bool:
-    """Every partition is back at its replication factor on live brokers, on every rack, and nothing is left behind."""
-    standing = await replicas(cluster)
+async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
+    """Every partition is back at its replication factor on live brokers, on every rack that is there, each of its
+    replicas has all bytes, and nothing is left behind."""
+    standing = await cluster.replicas()
     live = await cluster.live()
     assert not live & set(lost)
     for name, found in standing.items():
         assert len(set(found)) == 3, (name, found)
         assert set(found) <= live, (name, found)
-        assert {RACKS[broker] for broker in found} == {"a", "b", "c"}, (name, found)
+        assert {RACKS[broker] for broker in found} == set(racks), (name, found)
     assert await cluster.rested_at(standing)
-    assert await failed(cluster) == set()
+    assert await cluster.failed() == {}
     assert await cluster.throttles() == {}
+    assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
+    held = await cluster.held()
+    sizes = {topic: int((await cluster.zk.get(f"{SIZES}/{topic}"))[0]) for topic in {topic for topic, _ in standing}}
+    short = [
+        (broker, name) for name, found in standing.items() for broker in found if held[broker, name] < sizes[name[0]]
+    ]
+    assert not short, "nothing that was there is lost"
     return True
+
+
+def only_lost_replicas_moved(before: Mapping[Name, Replicas], after: Mapping[Name, Replicas], *lost: int) -> bool:
+    """Least data moved: who is left stands where it stood."""
+    return all(
+        len(found) == len(after[name])
+        and all(new == old or old in lost for old, new in zip(found, after[name], strict=True))
+        for name, found in before.items()
+    )
 
 
 async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_elsewhere_after_the_interval(
     cluster: Cluster,
 ) -> None:
     await six_brokers(cluster, *SOON, "--self-healing-throttle", "50000000", topics=LARGE)
-    before = await replicas(cluster)
+    before = await cluster.replicas()
     assert await holds(cluster, 3) > 2990
     await cluster.fleets["3"].kill()
     await eventually(lambda: _is(holds(cluster, 3), 0), within=120)
     await eventually(lambda: is_whole(cluster, 3), within=60)
-    after = await replicas(cluster)
-    for name, found in before.items():
-        kept = [broker for broker in found if broker != 3]
-        assert [broker for broker in after[name] if broker in kept] == kept, "least data moved: only that replica"
+    assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
 
     async def done() -> bool:
         return (await said(cluster))[-1] == "heal.done"
@@ -93,37 +100,82 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
 
 async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operator_wants_it(cluster: Cluster) -> None:
     await six_brokers(cluster, "--failure-interval-ms", "600000", "--failure-alert-interval-ms", "600000")
-    before = await replicas(cluster)
+    before = await cluster.replicas()
     live = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
     assert (live.error_code, live.error_message) == (42, "Broker 3 is registered: there is nothing to heal.")
+    noticed = []
     for _ in range(2):
         await cluster.fleets["3"].kill()
-        await eventually(lambda: _is(failed(cluster), {3}))
+        noticed.append((await eventually(cluster.failed))[3])
         await cluster.fleet("3", racks=RACKS)
-        await eventually(lambda: _is(failed(cluster), set()))
+        await eventually(lambda: _is(cluster.failed(), {}))
+    assert noticed[0] < noticed[1], "the second time counts from its own beginning"
     await cluster.rests_at(before)
     assert await said(cluster) == ["heal.noticed", "heal.over"] * 2, "it always says so"
 
     await cluster.fleets["3"].kill()
-    await eventually(lambda: _is(failed(cluster), {3}))
+    await eventually(cluster.failed)
     shown = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=True), 0)
-    assert await replicas(cluster) == before
+    assert await cluster.replicas() == before
     assert {one.partition_index for topic in shown.topics for one in topic.partitions} == {
         index for (_, index), found in before.items() if 3 in found
     }
     done = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
     assert done.topics == shown.topics
     await eventually(lambda: is_whole(cluster, 3), within=60)
+    after = await cluster.replicas()
+    assert only_lost_replicas_moved(before, after, 3)
+    await cluster.fleet("3", racks=RACKS)
+    await eventually(lambda: _knows(cluster, 3))
+    await cluster.rests_at(after)
+    assert await holds(cluster, 3) == 0, "what is healed stays where it is when the broker is back"
 
 
-async def test_46_4_a_controller_killed_in_the_middle_of_a_repair_is_made_good(cluster: Cluster) -> None:
-    await six_brokers(cluster, *SOON, "--self-healing-throttle", "150000", "--self-healing-max-moves", "5")
-    await cluster.server("b", *SOON, "--self-healing-max-moves", "500", broker_id=1001)
+@pytest.mark.timeout(240)
+async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(cluster: Cluster) -> None:
+    """One after the other: each takes up what the one before has left, and dies at the next step."""
+    settings = ("--failure-interval-ms", "3000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")
+    await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",))
+    await asyncio.gather(*[cluster.server(f"standby {n}", *settings, broker_id=1000 + n) for n in range(1, 6)])
+    before = await cluster.replicas()
+    lost = await holds(cluster, 3)
+    controller = "a"
+
+    async def elected() -> str | None:
+        return next(iter([name for name in cluster.servers if await cluster.is_controller(name)]), None)
+
+    async def is_alerted() -> bool:
+        return "heal.alert" in await said(cluster, controller)
+
+    async def is_queued() -> bool:
+        return await cluster.zk.exists(paths.REASSIGN_QUEUE) is not None
+
+    async def is_half_done() -> bool:
+        return 0 < await holds(cluster, 3) <= lost / 2
+
+    await cluster.fleets["3"].kill()
+    noticed = await eventually(cluster.failed)
+    for reached in (cluster.failed, is_alerted, is_queued, is_half_done, lambda: is_whole(cluster, 3)):
+        await eventually(reached, within=90)
+        await cluster.servers.pop(controller).kill()
+        controller = await eventually(elected)
+        if reached in (cluster.failed, is_alerted):
+            assert await cluster.failed() == noticed, "the time of first notice outlives who has noticed it"
+    await eventually(lambda: is_whole(cluster, 3))
+    assert only_lost_replicas_moved(before, await cluster.replicas(), 3), "nothing was repaired twice"
+    assert await said(cluster, controller) == [], "what is done is done"
+
+
+async def test_46_3_brokers_lost_one_while_the_other_is_healed_are_both_made_good(cluster: Cluster) -> None:
+    """The second takes replicas along that the first one's repair has just put there."""
+    settings = (*SOON, "--self-healing-throttle", "1000000")
+    await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",), brokers_apart=("3", "5"))
+    before = await cluster.replicas()
     await cluster.fleets["3"].kill()
     await eventually(cluster.records)
-    await cluster.servers["a"].kill()
-    await cluster.controlled_by("b")
-    await eventually(lambda: is_whole(cluster, 3), within=90)
+    await cluster.fleets["5"].kill()
+    await eventually(lambda: is_whole(cluster, 3, 5), within=90)
+    assert only_lost_replicas_moved(before, await cluster.replicas(), 3, 5)
 
 
 async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_and_the_rest_if_so_wanted(
@@ -134,21 +186,43 @@ async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_a
         cluster, *SOON, "--self-healing-throttle", "100", "--self-healing-max-moves", "3",
         "--self-healing-cancel-on-return", "true", topics=(HUGE,),
     )  # fmt: skip
-    before = await replicas(cluster)
+    before = await cluster.replicas()
     await cluster.fleets["3"].kill()
     started = await eventually(cluster.records)
     assert 0 < len(started) <= 3, "a chunk at a time"
     await cluster.fleet("3", racks=RACKS)
     await cluster.rests_at(before)
     assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
-    assert await failed(cluster) == set()
+    assert await cluster.failed() == {}
     assert await cluster.throttles() == {}
     assert "heal.dropped" in await said(cluster)
 
 
-async def test_46_6_two_lost_brokers_a_whole_rack_are_too_much_and_an_operator_sees_why(cluster: Cluster) -> None:
-    await six_brokers(cluster, *SOON, "--self-healing-max-failed-percentage", "20", brokers_apart="3,6")
-    before = await replicas(cluster)
+async def test_46_7_a_broker_that_comes_back_when_half_of_it_is_healed_keeps_the_other_half(cluster: Cluster) -> None:
+    settings = (*SOON, "--self-healing-throttle", "1000000", "--self-healing-max-moves", "3")
+    await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:400000",))
+    before = await cluster.replicas()
+    lost = await holds(cluster, 3)
+    await cluster.fleets["3"].kill()
+
+    async def has_begun() -> bool:
+        return await holds(cluster, 3) < lost
+
+    await eventually(has_begun, within=60)
+    await cluster.fleet("3", racks=RACKS)
+    await eventually(lambda: is_whole(cluster), within=60)
+    assert 0 < await holds(cluster, 3) < lost
+    assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
+    assert "heal.dropped" in await said(cluster)
+
+
+async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and_then_what_can_be_is_healed(
+    cluster: Cluster,
+) -> None:
+    """Of two topics one has more replicas than there are brokers left."""
+    settings = (*SOON, "--self-healing-max-failed-percentage", "20")
+    await six_brokers(cluster, *settings, topics=(TOPIC, "wide:2:5:20000"), brokers_apart=("3,6",))
+    before = await cluster.replicas()
     await cluster.fleets["3,6"].kill()
 
     async def held_back() -> bool:
@@ -157,33 +231,36 @@ async def test_46_6_two_lost_brokers_a_whole_rack_are_too_much_and_an_operator_s
         return answer.held_back == ("2 of 6 brokers are gone, more than self.healing.max.failed.percentage=20: 3, 6")
 
     await eventually(held_back)
-    assert await replicas(cluster) == before
+    assert await cluster.replicas() == before
     refused = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
     assert refused.error_code == 44, refused.error_message
 
-    await configure(cluster, "self.healing.max.failed.percentage", "40")
-    await eventually(lambda: spread_over_two_racks(cluster), within=60)
+    await cluster.configure("a", {"self.healing.max.failed.percentage": "40"})
+
+    async def healed_as_far_as_it_goes() -> bool:
+        standing = {name: found for name, found in (await cluster.replicas()).items() if name[0] == "t"}
+        for name, found in standing.items():
+            assert len(set(found)) == 3, (name, found)
+            assert set(found) <= {1, 2, 4, 5}, (name, found)
+            assert {RACKS[broker] for broker in found} == {"a", "b"}, (name, found)
+        return await cluster.rested_at(standing)
+
+    await eventually(healed_as_far_as_it_goes, within=60)
+    shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
+    assert list(shown.problems) == [
+        "2 partitions stay as they are: replication factor 5 is larger than the 4 brokers that can hold a replica"
+    ]
+    assert "heal.impossible" in await said(cluster)
+    assert (await cluster.failed()).keys() == {3, 6}, "it is not over"
+    await cluster.fleet("3,6", racks=RACKS)
+    await eventually(lambda: _is(cluster.failed(), {}))
+    await cluster.rests_at({name: found for name, found in before.items() if name[0] == "wide"})
+    shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
+    assert (list(shown.problems), list(shown.failed_brokers)) == ([], [])
 
 
-async def spread_over_two_racks(cluster: Cluster) -> bool:
-    standing = await replicas(cluster)
-    for name, found in standing.items():
-        assert len(set(found)) == 3, (name, found)
-        assert set(found) <= {1, 2, 4, 5}, (name, found)
-        assert {RACKS[broker] for broker in found} == {"a", "b"}, (name, found)
-    assert await cluster.rested_at(standing)
-    return await failed(cluster) == set()
-
-
-async def configure(cluster: Cluster, name: str, value: str) -> None:
-    """Set a dynamic config of the whole cluster."""
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-    config = resource.AlterableConfig(name=name, config_operation=0, value=value)
-    request = IncrementalAlterConfigsRequest(
-        resources=[resource(resource_type=4, resource_name="", configs=[config])], validate_only=False
-    )
-    answer = await ask(cluster.address("a"), request, 0)
-    assert [one.error_code for one in answer.responses] == [0]
+async def _knows(cluster: Cluster, broker: int) -> bool:
+    return broker in {one.node_id for one in (await metadata(cluster.address("a"))).brokers}
 
 
 async def _is(found: object, wanted: object) -> bool:

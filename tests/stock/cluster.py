@@ -99,19 +99,19 @@ class StockCluster:
         overrides: Mapping[str, str] | None = None,
         per_broker: Mapping[int, Mapping[str, str]] | None = None,
     ) -> None:
-        per_broker = per_broker or {}
         self.zookeeper = zookeeper
-        self.brokers = {
-            node_id: StockBroker(
-                node_id, zookeeper, directory / str(node_id), {**(overrides or {}), **per_broker.get(node_id, {})}
-            )
-            for node_id in ids
-        }
+        self._directory = directory
+        self._overrides = overrides or {}
+        self.brokers = {node_id: self.broker(node_id, (per_broker or {}).get(node_id, {})) for node_id in ids}
 
     @property
     def bootstrap(self) -> str:
         """Addresses of the brokers that run."""
         return ",".join(broker.address for broker in self.brokers.values() if broker.is_running)
+
+    def broker(self, node_id: int, overrides: Mapping[str, str]) -> StockBroker:
+        """One of this cluster; whoever starts it adds it to `brokers`, and it ends with them."""
+        return StockBroker(node_id, self.zookeeper, self._directory / str(node_id), {**self._overrides, **overrides})
 
     async def start(self) -> None:
         """Start all at once; the first that registers becomes the controller."""

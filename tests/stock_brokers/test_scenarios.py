@@ -1,4 +1,4 @@
-"""The scenarios of KIP-455 and KIP-236 on stock brokers 3.9.1 with real data, our server being their controller."""
+"""Scenarios of KIP-455, KIP-236 and KIP-46 on stock brokers 3.9.1 with real data, our server being their controller."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -17,7 +17,7 @@ from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 
-from .world import BROKERS, PARTITION_BYTES, World, controller
+from .world import BROKERS, PARTITION_BYTES, RACKS, World, controller
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
 
@@ -33,7 +33,8 @@ async def world(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[World
             await outside.ensure_path("/stock")
         connect = f"{zookeeper.address}/stock"
         zk = await stack.enter_async_context(ZooKeeper(connect))
-        stock = StockCluster(connect, directory, BROKERS)
+        racks = {broker: {"broker.rack": RACKS[broker]} for broker in BROKERS}
+        stock = StockCluster(connect, directory, BROKERS, per_broker=racks)
         stack.push_async_callback(stock.kill)
         group = await stack.enter_async_context(processes(directory))
         await stock.start()
@@ -188,3 +189,34 @@ async def test_455_9_a_stock_broker_takes_over_and_we_take_over_from_it(world: W
         await world.release("kept")
         await world.rest_at({("ended", 0): (3, 2), ("kept", 0): (3, 1)})
     assert await world.moving() == set()
+
+
+async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(world: World) -> None:
+    """The fourth, which has come for that: it leads, it follows, it shares its rack with another one."""
+    lost = await world.join(4)
+    await world.let_go()
+    await world.create("healed", {0: (4, 1, 2), 1: (1, 2, 4), 2: (2, 3, 4), 3: (4, 3, 1)})
+    before = await world.cluster.throttles()
+    await world.cluster.configure(world.server, {"failure.interval.ms": "3000", "self.healing.throttle": "1000000"})
+    async with world.load("healed", 4) as load:
+        await eventually(lambda: load.acked)
+        await lost.kill()
+        await world.zk.delete(paths.broker(4))  # what ZooKeeper does once its session has run out
+        await eventually(lambda: world.has_failed(4))
+        # Broker 3 is the only other one in its rack; where that has a replica already, another rack has none yet.
+        await world.rest_at({("healed", i): to for i, to in enumerate([(3, 1, 2), (1, 2, 3), (2, 3, 1), (2, 3, 1)])})
+        assert await world.cluster.failed() == {}
+        assert await world.cluster.throttles() == before
+        acked = load.acked
+        await eventually(lambda: load.acked > acked + 20)
+
+    async def is_told() -> bool:
+        told = ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
+        events = [one["event"] for one in await world.cluster.events(world.server)]
+        return [event for event in events if event.startswith("heal.")][-len(told) :] == told
+
+    await eventually(is_told)
+    await lost.start()
+    await eventually(lambda: world.lives(4))
+    assert (await world.cluster.failed(), await world.moving()) == ({}, set())
+    assert not any(4 in found for found in (await world.cluster.replicas()).values())

@@ -15,12 +15,13 @@ from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.controller.cluster import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
-from tests.stock.cluster import StockCluster
+from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import eventually
 
 from .load import Load
 
 BROKERS = (1, 2, 3)
+RACKS = {1: "a", 2: "b", 3: "c", 4: "c"}
 PARTITION_BYTES = 500_000
 """Of each partition before it moves: many fetches of the brokers' `replica.fetch.max.bytes`."""
 
@@ -56,11 +57,22 @@ class World:
 
         await eventually(is_known, within=60)
 
+    async def join(self, broker: int) -> StockBroker:
+        """One more broker, which scenarios before this know nothing of."""
+        joining = self.stock.brokers[broker] = self.stock.broker(broker, {"broker.rack": RACKS[broker]})
+        await joining.start()
+        return joining
+
     async def hold(self) -> None:
         """A rate of next to nothing on every broker, for what topics name as throttled."""
         for broker in BROKERS:
             await self._configure((BROKER, str(broker)), {FOLLOWER_RATE: "1"}, broker)
             await self._learned(f"brokers/{broker}", FOLLOWER_RATE, broker)
+
+    async def let_go(self) -> None:
+        """No such rate from then on: nothing is held any more."""
+        for broker in BROKERS:
+            await self._configure((BROKER, str(broker)), {FOLLOWER_RATE: None}, broker)
 
     async def create(self, topic: str, assignment: Mapping[int, Replicas], *, held: bool = False) -> None:
         """A topic with data; `held`: new replicas get no further than their first fetches until it is released."""
@@ -150,6 +162,16 @@ class World:
 
     async def stock_controls(self) -> bool:
         return await controller(self.zk) in BROKERS
+
+    # A lost broker
+
+    async def has_failed(self, broker: int) -> bool:
+        return broker in await self.cluster.failed()
+
+    async def lives(self, broker: int) -> bool:
+        """Whether our server knows that it does."""
+        shown = await metadata(self.cluster.address(self.server))
+        return broker in {one.node_id for one in shown.brokers}
 
     # The batch in ZooKeeper
 
