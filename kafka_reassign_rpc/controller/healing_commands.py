@@ -29,7 +29,7 @@ class Memory:
     """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
 
     missed      since when it has missed each lost broker, ms
-    tried       repairs that had to leave replicas where they are: when, ms, and with which brokers there
+    tried       repairs that had to leave replicas where they are: when to try again, ms, and with which brokers there
     repairs     reasons of the repairs that wait or move
     alerted     brokers that it has raised an alert about
     held_back   the reason that it has reported last why nothing is healed
@@ -94,8 +94,11 @@ class Look(Command[Found]):
                 yield
         lost = losses.replicas
         self._missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
-        self._anew = {
-            broker for broker, (_, live) in memory.tried.items() if broker not in lost or live != cluster.brokers.keys()
+        live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
+        self._tried = {
+            broker: (at if found == live else min(at, soon), live)
+            for broker, (at, found) in memory.tried.items()
+            if broker in lost
         }
         watch = Watch(
             failed=cluster.failed,
@@ -104,9 +107,7 @@ class Look(Command[Found]):
             missed=self._missed,
             now_ms=self._now_ms,
             ordered=self._ordered,
-            not_before={
-                broker: at + healing.RETRY_MS for broker, (at, _) in memory.tried.items() if broker not in self._anew
-            },
+            not_before={broker: at for broker, (at, _) in self._tried.items()},
         )
         diagnosis = diagnose(watch, settings)
         for broker, since in diagnosis.record.items():
@@ -121,7 +122,7 @@ class Look(Command[Found]):
         memory = self._memory
         memory.missed, memory.problems = self._missed, self._problems
         memory.alerted, memory.held_back = frozenset(self._diagnosis.alerts), self._diagnosis.held_back
-        memory.tried = {broker: tried for broker, tried in memory.tried.items() if broker not in self._anew}
+        memory.tried = self._tried
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         if not memory.tried:
             memory.impossible, memory.left = [], 0
@@ -239,7 +240,7 @@ class Scheduled(Command[None]):
         memory, repaired = self._memory, self._repaired
         for broker, left in repaired.left.items():
             if left:
-                memory.tried[broker] = (repaired.at_ms, repaired.live)
+                memory.tried[broker] = (repaired.at_ms + healing.RETRY_MS, repaired.live)
         memory.repairs |= repaired.repairs
         memory.impossible, memory.left = self._impossible, repaired.reasons.total()
         super().durable()

@@ -10,7 +10,7 @@ survives whoever noticed it. What happens to it:
                                                its replicas are moved to other brokers: the repair is queued, and
                                                the failure is forgotten, since the repair is durable itself. Where
                                                some replicas have nowhere to go the failure stands, and the rest is
-                                               tried again when brokers come or go, or after a while
+                                               tried again soon after brokers come or go, or after a while
     until it comes back, whenever that is      the failure is forgotten; what of its repair has not started is dropped
 
 Nothing is moved, and a reason is shown, while
@@ -77,6 +77,11 @@ class Healing(msgspec.Struct, frozen=True):
     @property
     def alert_after_ms(self) -> int:
         return self.interval_ms // 2 if self.alert_interval_ms < 0 else self.alert_interval_ms
+
+    @property
+    def grace_ms(self) -> int:
+        """For how long brokers are given time to come back where others are coming back, too."""
+        return max(0, min(GRACE_MS, self.interval_ms))
 
 
 class Repairs(NamedTuple):
@@ -273,8 +278,7 @@ def _times(watch: Watch, settings: Healing, broker: int, since: int) -> tuple[in
     if settings.interval_ms < 0:
         return None, ordered
     missed = watch.missed.get(broker, watch.now_ms)
-    grace = missed + min(GRACE_MS, settings.interval_ms)
-    due = max(since + settings.interval_ms, grace, watch.not_before.get(broker, 0))
+    due = max(since + settings.interval_ms, missed + settings.grace_ms, watch.not_before.get(broker, 0))
     return since + settings.alert_after_ms, due if ordered is None else ordered
 
 
