@@ -78,6 +78,15 @@ async def metadata(address: Address, *topics: str) -> Any:
     return await ask(address, request, 8)
 
 
+def only_lost_replicas_moved(before: Mapping[Name, Replicas], after: Mapping[Name, Replicas], *lost: int) -> bool:
+    """Least data moved: who is left stands where it stood."""
+    return all(
+        len(found) == len(after[name])
+        and all(new == old or old in lost for old, new in zip(found, after[name], strict=True))
+        for name, found in before.items()
+    )
+
+
 class Cluster:
     """ZooKeeper is the test's; servers and fleets are processes started here.
 

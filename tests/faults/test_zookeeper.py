@@ -1,12 +1,19 @@
 """ZooKeeper itself is killed and comes back, under a cluster in the middle of moves."""
 
 import asyncio
+import time
 from pathlib import Path
 
+import pytest
+
+from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
+from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.faults.cluster import Cluster, Name, Replicas, metadata
+from tests.faults.cluster import Cluster, Name, Replicas, ask, metadata, only_lost_replicas_moved
 from tests.processes import children_of, exists, processes
 from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
 
 SLOW = 300_000
 INTERVAL_S = 1.5
@@ -49,6 +56,63 @@ async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle
             for process in (*cluster.servers.values(), *cluster.fleets.values()):
                 assert process.alive
                 assert "Traceback" not in process.log
+
+
+@pytest.mark.timeout(120)
+async def test_46_6_of_brokers_that_all_lose_their_sessions_only_one_that_does_not_come_back_is_healed(
+    zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, zk_connect: str, tmp_path: Path
+) -> None:
+    """ZooKeeper is out of everybody's reach for longer than the interval, as the failures say that were noticed when
+    it began: a controller that comes back before the brokers do gives them time."""
+    interval = ("--failure-interval-ms", "10000")
+    chroot = zk_connect.removeprefix(zookeeper.address)
+    async with Proxy(zookeeper.address) as proxy, Proxy(zookeeper.address) as late, processes(tmp_path) as group:
+        cluster = Cluster(group, zk, proxy.address + chroot, tmp_path)
+        last = Cluster(group, zk, late.address + chroot, tmp_path)
+        await asyncio.gather(cluster.server("a", *interval), cluster.fleet("5"), last.fleet("4"))
+        await cluster.fleet("1,2,3", "t:20:2:2000")
+        await cluster.server("b", *interval, broker_id=1001)
+        before = await cluster.replicas()
+
+        proxy.silence()
+        late.silence()
+        await cluster.fleets["5"].kill()
+        await eventually(lambda: nobody_has_a_session(cluster))
+        long_ago = b'{"version":1,"timestamp":%d}' % (time.time_ns() // 1_000_000 - 60_000)
+        for broker in range(1, 6):
+            await zk.create(paths.failed_broker(broker), long_ago)
+        proxy.heal()
+        await eventually(lambda: missed(cluster, 4, 5))
+        await eventually(lambda: are_given_time(cluster, 4, 5))
+        late.heal()
+        await eventually(lambda: missed(cluster, 5))
+        await eventually(lambda: nothing_is_on_5(cluster), within=60)
+        after = await cluster.replicas()
+        await cluster.rests_at(after)
+        assert await cluster.failed() == {}
+        assert only_lost_replicas_moved(before, after, 5)
+        events = [event for server in cluster.servers for event in await cluster.events(server)]
+        assert [event["broker"] for event in events if event["event"] == "heal.scheduled"] == [5]
+
+
+async def nobody_has_a_session(cluster: Cluster) -> bool:
+    return not await cluster.live() and await cluster.zk.exists(paths.CONTROLLER) is None
+
+
+async def are_given_time(cluster: Cluster, *brokers: int) -> bool:
+    """Whether the controller knows of them, and what it says of them is that they are not healed yet."""
+    (server,) = await controllers(cluster)
+    shown = await ask(cluster.address(server), DescribeSelfHealingRequest(), 0)
+    now = time.time_ns() // 1_000_000
+    return {one.broker_id for one in shown.failed_brokers if one.heal_at > now} == set(brokers)
+
+
+async def missed(cluster: Cluster, *brokers: int) -> bool:
+    return (await cluster.failed()).keys() == set(brokers) == {1, 2, 3, 4, 5} - await cluster.live()
+
+
+async def nothing_is_on_5(cluster: Cluster) -> bool:
+    return not any(5 in found for found in (await cluster.replicas()).values())
 
 
 async def controllers(cluster: Cluster) -> list[str]:
