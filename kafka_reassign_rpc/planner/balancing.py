@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.hashing import WHOLE, mix
-from kafka_reassign_rpc.planner.model import MEASURES, Load, Partition, Weights
+from kafka_reassign_rpc.planner.model import MEASURES, Kind, Load, Partition, Weights
 from kafka_reassign_rpc.planner.touches import GAIN_UNIT, Touch, replica_load, touches
 from kafka_reassign_rpc.planner.view import BUCKETS, CLASSES, Balance, View
 
@@ -85,13 +85,18 @@ def chance_of(key: int, view: View) -> int:
 def _candidates(
     partition: Partition, view: View, balance: Balance, sources: list[int], size: int, key: int
 ) -> Iterator[tuple[int, int, Load, tuple[int, ...]]]:
-    """From which broker to which, what it takes along, and the replicas then."""
+    """From which broker to which, what it takes along, and the replicas then.
+
+    A new broker that leads too much gives leaderships back; its replicas stay.
+    """
     old = partition.replicas
     if old[0] in sources:
         for place in range(1, len(old)):
-            if old[place] in partition.isr and old[place] in view.rooms:
+            if old[place] in partition.isr and (old[0] in view.rooms or old[place] in view.rooms):
                 yield old[0], old[place], Load(leaders=1, fetch=partition.fetch), _swapped(old, place)
     for turn, source in enumerate(sources):
+        if view.kind is Kind.EXPAND and source in view.rooms:
+            continue
         place = old.index(source)
         load = replica_load(partition, size, leads=place == 0)
         others = (*old[:place], *old[place + 1 :])

@@ -18,6 +18,7 @@ from functools import partial
 from kafka_reassign_rpc.planner import leveling
 from kafka_reassign_rpc.planner.balancing import cost, distance, measured
 from kafka_reassign_rpc.planner.model import (
+    LED,
     MEASURES,
     UNKNOWN,
     Broker,
@@ -50,6 +51,8 @@ class Coordinator:
         self._brokers = {broker.id: broker for broker in brokers}
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
         self._balances = goal.kind in (Kind.EXPAND, Kind.REBALANCE)
+        self._to_give = LED if goal.kind is Kind.EXPAND else MEASURES
+        """Of what a broker that has too much gives: new brokers keep replicas, they may lead less."""
         self._round = 0
         self._idle = 0
         self._over = False
@@ -258,13 +261,11 @@ class Coordinator:
 
     def _is_balanced(self) -> bool:
         low, high = 1 - self.options.tolerance, 1 + self.options.tolerance
-        if self.goal.kind is Kind.EXPAND:
-            high = math.inf
         return all(
-            not weight or distance(share, low, high) == 0
+            not weight or distance(share, low, high if name in self._to_give else math.inf) == 0
             for broker in self._watched()
-            for weight, share in zip(
-                measured(self._weights), self.targets.standing(broker, self.loads[broker]), strict=True
+            for name, weight, share in zip(
+                MEASURES, measured(self._weights), self.targets.standing(broker, self.loads[broker]), strict=True
             )
         )
 
@@ -313,15 +314,14 @@ class Coordinator:
         eager = 3.0 * 2**self._idle
         rates = {}
         for broker, shares in standing.items():
-            if self.goal.kind is Kind.EXPAND and broker in self.goal.brokers:
-                continue
+            is_new = self.goal.kind is Kind.EXPAND and broker in self.goal.brokers
             pushed = 0.0
-            if self.goal.kind is not Kind.EXPAND:
+            if is_new or self.goal.kind is not Kind.EXPAND:
                 pushed = max(
-                    max(0.0, share - high) / share if weight and share else 0.0
-                    for weight, share in zip(weights, shares, strict=True)
+                    max(0.0, share - high) / share if weight and share and name in self._to_give else 0.0
+                    for name, weight, share in zip(MEASURES, weights, shares, strict=True)
                 )
-            wanted = max(pulled, pushed)
+            wanted = pushed if is_new else max(pulled, pushed)
             held = self.loads[broker].replicas
             if wanted > 0 and held:
                 rates[broker] = min(1.0, max(eager * wanted, 200 / held))
@@ -341,7 +341,7 @@ class Coordinator:
                 partial(self._cost_of, broker),
                 self._room(broker) if side == IN else _UNBOUNDED,
             )
-            if self.goal.kind is Kind.EXPAND and side == OUT:
+            if self.goal.kind is Kind.EXPAND and side == OUT and broker not in self.goal.brokers:
                 thresholds[broker, side] = (0, thresholds[broker, side][1])
         if self.options.max_bytes >= 0:
             left = self.options.max_bytes - self._copied

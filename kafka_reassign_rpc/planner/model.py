@@ -132,6 +132,8 @@ class Load(NamedTuple):
 
 
 MEASURES = Load._fields
+LED = ("leaders", "fetch")
+"""What comes with the preferred leadership."""
 
 
 class Move(NamedTuple):
