@@ -12,8 +12,8 @@ import msgspec
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_reassign_rpc.pipeline import plans, snapshot, tables
-from kafka_reassign_rpc.pipeline.chunks import NAMED, Found, Rounds, chunks_of, look
+from kafka_reassign_rpc.pipeline import plans, reading, snapshot, tables
+from kafka_reassign_rpc.pipeline.chunks import Rounds
 from kafka_reassign_rpc.pipeline.errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans import (
     BatchFigures,
@@ -23,6 +23,7 @@ from kafka_reassign_rpc.pipeline.plans import (
     PlanWriter,
     RackFigures,
 )
+from kafka_reassign_rpc.pipeline.reading import NAMED, Found
 from kafka_reassign_rpc.pipeline.snapshot import Meta
 from kafka_reassign_rpc.pipeline.verify import verify
 from kafka_reassign_rpc.planner.batching import Caps, batches
@@ -72,15 +73,16 @@ def run(spark: SparkSession, job: Job, say: Say = lambda _: None) -> plans.Summa
     """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
     meta = check(job)
     brokers = _brokers(job.snapshot)
-    min_isrs, default = _min_isrs(job.snapshot)
+    live = frozenset(broker.id for broker in brokers.values() if broker.live)
+    given = reading.Given(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot.frame(spark, job.snapshot, "partitions")
     rows = tables.check(snapshot.place(job.snapshot, "partitions"), snapshot.PARTITIONS)
     tasks = max(spark.sparkContext.defaultParallelism, -(-rows // _ROWS_OF_A_TASK))
     say(f"reading {rows} partitions")
-    chunks = chunks_of(table, min_isrs, default, tasks)
-    found = look(chunks, frozenset(brokers))
+    chunks = reading.read(table, given, tasks)
+    found = reading.look(chunks)
     notes = _checked(found, brokers, job)
-    rounds = Rounds(spark.sparkContext, chunks)
+    rounds = Rounds(chunks)
     with PlanWriter(job.out) as writer:
         try:
             coordinator = Coordinator(brokers.values(), job.goal, job.options)

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from kafka_reassign_rpc.planner.coordinator import Coordinator
-from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, LeftOut, Move, Options, Partition, Plan, Topic
+from kafka_reassign_rpc.planner.model import Broker, Goal, LeftOut, Move, Options, Partition, Plan, Topic
+from kafka_reassign_rpc.planner.placing import may_move
 from kafka_reassign_rpc.planner.rounds import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
 from kafka_reassign_rpc.planner.touches import Proposal
 
@@ -34,9 +35,8 @@ class Planning:
         """Raises PlanError."""
         self._snapshot = snapshot
         self._coordinator = Coordinator(snapshot.brokers, goal, options or Options())
-        live = {broker.id for broker in snapshot.brokers if broker.live}
         self._goal = goal
-        self._live = live
+        self._live = frozenset(broker.id for broker in snapshot.brokers if broker.live)
 
     def steps(self) -> Iterator[None]:
         """Plan; yields every few hundred partitions. Raises PlanError."""
@@ -83,19 +83,12 @@ class Planning:
             kept: list[Partition] = []
             for turn, partition in enumerate(topic.partitions):
                 survey.add(partition)
-                if self._may_move(partition):
+                if may_move(partition, self._goal, self._live):
                     kept.append(msgspec.structs.replace(partition))
                 if not turn % _SLICE:
                     yield
             if kept:
                 chunk.append(Topic(topic.name, kept))
-
-    def _may_move(self, partition: Partition) -> bool:
-        if self._goal.kind is Kind.HEAL:
-            return not self._live.issuperset(partition.replicas)
-        if self._goal.kind is Kind.DRAIN:
-            return not set(self._goal.brokers).isdisjoint(partition.replicas)
-        return self._goal.kind is not Kind.SET_FACTOR or len(partition.replicas) != self._goal.factor
 
 
 def plan(snapshot: Snapshot, goal: Goal, options: Options | None = None) -> Plan:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.planner.hashing import mix
-from kafka_reassign_rpc.planner.model import Kind, Partition
+from kafka_reassign_rpc.planner.model import Goal, Kind, Partition
 from kafka_reassign_rpc.planner.view import View
 
 Placed = tuple[tuple[int, ...], int, str, str]
@@ -19,6 +19,15 @@ def place(partition: Partition, view: View, key: int) -> Placed | str | None:
     if view.kind is Kind.SET_FACTOR:
         return _resized(partition, view, key)
     return _replaced(partition, view, key)
+
+
+def may_move(partition: Partition, goal: Goal, live: frozenset[int]) -> bool:
+    """The goal may want it changed: no round has to look at any other partition."""
+    if goal.kind is Kind.HEAL:
+        return not live.issuperset(partition.replicas)
+    if goal.kind is Kind.DRAIN:
+        return not set(goal.brokers).isdisjoint(partition.replicas)
+    return goal.kind is not Kind.SET_FACTOR or len(partition.replicas) != goal.factor
 
 
 def is_forced(partition: Partition, view: View) -> bool:

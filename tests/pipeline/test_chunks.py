@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.chunks import Packed, Rounds, pack
+from kafka_reassign_rpc.pipeline.chunks import Rounds, pack
 from kafka_reassign_rpc.planner.coordinator import Coordinator
 from kafka_reassign_rpc.planner.model import Goal, Kind, Move, Options
 from kafka_reassign_rpc.planner.rounds import Survey
@@ -20,14 +20,14 @@ def test_dp_6_no_round_does_again_what_those_before_it_have_done(spark: SparkSes
         for partition in topic.partitions:
             survey.add(partition)
 
-    def counted(packed: Packed) -> Packed:
+    def counted(chunk: bytes) -> tuple[bytes, None]:
         read.add(1)
-        return packed
+        return chunk, None
 
     coordinator = Coordinator(cluster.brokers, Goal(Kind.HEAL), Options())
     coordinator.begin(survey)
-    chunks = context.parallelize([(pack([topic]), pack([])) for topic in topics], 2).map(counted)
-    rounds, done = Rounds(context, chunks), 0
+    chunks = context.parallelize([pack([topic]) for topic in topics], 2).map(counted)
+    rounds, done = Rounds(chunks.persist()), 0
     while (view := coordinator.view()) is not None:
         demand = rounds.propose(view)
         coordinator.settle(rounds.accept(coordinator.decide(demand)))
