@@ -10,12 +10,11 @@ from typing import Any
 
 from kafka_reassign_rpc.api.common import ALL_CLUSTER_OPERATIONS
 from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, MismatchedEndpointType
 from kafka_reassign_rpc.protocol.messages import DescribeClusterResponse
 
 BROKER_ENDPOINTS = 1
 CONTROLLER_ENDPOINTS = 2
-MISMATCHED_ENDPOINT_TYPE = 114
 UNSUPPORTED_ENDPOINT_TYPE = 115
 
 _Broker = DescribeClusterResponse.DescribeClusterBroker
@@ -26,7 +25,7 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     asked = request.endpoint_type if version >= 1 else BROKER_ENDPOINTS
     if asked == CONTROLLER_ENDPOINTS:
         text = "The request was sent to an endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
-        return _failed(version, MISMATCHED_ENDPOINT_TYPE, text)
+        return _failed(version, MismatchedEndpointType.code, text)
     if asked != BROKER_ENDPOINTS:
         return _failed(version, UNSUPPORTED_ENDPOINT_TYPE, f"Unsupported endpoint type {asked}")
     return DescribeClusterResponse(

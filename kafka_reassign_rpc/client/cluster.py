@@ -35,7 +35,9 @@ async def describe_cluster(link: Link) -> list[Node]:
 
     def build(version: int) -> Any:
         fenced = {} if version < 2 else {"include_fenced_brokers": False}
-        return DescribeClusterRequest(include_cluster_authorized_operations=False, **fenced)
+        return DescribeClusterRequest(
+            include_cluster_authorized_operations=False, endpoint_type=link.endpoint_type, **fenced
+        )
 
     try:
         answer = await link.ask_any(build, DescribeClusterRequest)

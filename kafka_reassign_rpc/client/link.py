@@ -15,6 +15,7 @@ from typing import Any
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 
+from kafka_reassign_rpc.client.connecting import Controllers
 from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.outgoing import Frame, Outgoing
 from kafka_reassign_rpc.core.errors import KafkaError
@@ -41,10 +42,17 @@ class Link:
 
     def __init__(self, admin: KafkaAdminClient) -> None:
         self._manager: Any = admin._manager
+        self._controllers = admin._client if isinstance(admin._client, Controllers) else None
+        """Where only KRaft controllers are known, it is the active one that is asked for everything, as Java does."""
         self._net: Any = admin._net
         self._timeout_ms: int = admin.config["request_timeout_ms"]
         self._versions: dict[int, tuple[Any, dict[int, tuple[int, int]]]] = {}
         self._controller: int | None = None
+
+    @property
+    def endpoint_type(self) -> int:
+        """What DescribeCluster is to tell of: 1 for brokers, 2 for controllers."""
+        return 1 if self._controllers is None else 2
 
     async def ask_any(self, build: Build, cls: Any, *, changes: bool = False) -> Any:
         """Ask whichever node is least busy. `changes`: the request has an effect, so it is not repeated if lost."""
@@ -57,6 +65,8 @@ class Link:
 
     async def ask_node(self, node: int, build: Build, cls: Any, *, changes: bool = False) -> Any:
         """Ask one node. Raises Unreachable where there is no such node."""
+        if self._controllers is not None:
+            return await self._patiently(self._any, build, cls, changes=changes)
         if self._manager.cluster.broker_metadata(node) is None:
             await self._refresh()
         if self._manager.cluster.broker_metadata(node) is None:
@@ -128,6 +138,11 @@ class Link:
         return time.monotonic() + self._timeout_ms / 1000
 
     async def _any(self) -> int:
+        if self._controllers is not None:
+            return await self._find_controller()
+        return await self._least_busy()
+
+    async def _least_busy(self) -> int:
         node: int | None = self._manager.least_loaded_node()
         if node is None:
             raise kafka_errors.NodeNotReadyError("no node can be reached")
@@ -144,7 +159,10 @@ class Link:
 
     async def _refresh(self) -> None:
         """Learn the nodes and the controller anew, from one that can be reached."""
-        node = await self._any()
+        node = await self._least_busy()
+        if self._controllers is not None:
+            await self._controllers.learn(node)
+            return
         versions = await self._versions_of(node)
         version = _choose(MetadataRequest, versions, _METADATA_MAX)
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False)

@@ -35,7 +35,8 @@ class ReassignmentClient:
     `configs` are those of kafka.admin.KafkaAdminClient (`bootstrap_servers`, `security_protocol`, …). It may be used
     from several threads. Against stock Kafka everything works that stock Kafka can do; what needs our server says so
     (UnsupportedHere) and sends nothing. Partitions are given as any (topic, partition) tuples, kafka.TopicPartition
-    included.
+    included. `bootstrap_controllers` instead of `bootstrap_servers` names KRaft controllers (Kafka 3.7 or later), which
+    list and cancel moves, and change configs.
 
     Raises from every call: Unreachable, Unauthenticated, and the errors of `core.errors` that servers answer with.
     """

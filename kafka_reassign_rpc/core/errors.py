@@ -68,6 +68,7 @@ InvalidRequest = _error(
     " incompatible broker. See the broker logs for more details.",
 )
 PolicyViolation = _error("PolicyViolation", 44, "Request parameters do not satisfy the configured policy.")
+MismatchedEndpointType = _error("MismatchedEndpointType", 114, "The request was sent to an endpoint of the wrong type.")
 KafkaStorageError = _error(
     "KafkaStorageError", 56, "Disk error when trying to access log file on the disk.", retriable=True
 )

@@ -95,8 +95,12 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option("follow", "With --events: go on with what happens from then on, also after a failover.", ours=True),
     Option("completion", "Print a script that completes the options of this command.", "bash|zsh", ours=True),
+    Option("bootstrap-server", "the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"),
     Option(
-        "bootstrap-server", "REQUIRED: the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"
+        "bootstrap-controller",
+        "The controller to use for reassignment. By default, the tool will get the quorum controller. This option "
+        "supports the actions --cancel and --list.",
+        "bootstrap controller to connect to",
     ),
     Option(
         "command-config",

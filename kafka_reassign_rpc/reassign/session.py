@@ -28,9 +28,12 @@ class Session:
         self.output = output
         path = given.value("command-config")
         properties = load(path) if path else {}
-        bootstrap = given.value("bootstrap-server") or ""
+        controllers = given.value("bootstrap-controller")
+        bootstrap = given.value("bootstrap-server") or controllers or ""
         check_addresses(bootstrap.split(","))
         self._configs = client_configs(bootstrap, properties, lambda text: _say(f"WARN {text}"))
+        if controllers is not None:
+            self._configs["bootstrap_controllers"] = self._configs.pop("bootstrap_servers")
         self._client: ReassignmentClient | None = None
 
     @property

@@ -69,13 +69,17 @@ def action(given: Given) -> str:
         asked.pop()
     if len(asked) != 1:
         raise UsageError(f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}")
-    if not given.has("bootstrap-server"):
-        raise UsageError("Please specify --bootstrap-server")
+    connections = [name for name in ("bootstrap-server", "bootstrap-controller") if given.has(name)]
+    if len(connections) > 1:
+        raise UsageError("Please don't specify both --bootstrap-server and --bootstrap-controller")
+    if not connections:
+        raise UsageError("Please specify either --bootstrap-server or --bootstrap-controller")
     [found] = asked
     for name in _REQUIRED.get(found, ()):
         if not given.has(name):
             raise UsageError(f'Missing required argument "[{name}]"')
-    allowed = {found, *_REQUIRED.get(found, ()), *_PERMITTED[found], *_CONNECTION}
+    of_controllers = ("bootstrap-controller",) if found in ("cancel", "list") else ()
+    allowed = {found, *_REQUIRED.get(found, ()), *_PERMITTED[found], *_CONNECTION, *of_controllers}
     for name in given.values:
         if name not in allowed:
             raise UsageError(f'Option "[{name}]" can\'t be used with action "[{found}]"')

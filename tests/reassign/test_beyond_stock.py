@@ -159,6 +159,7 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
     verified = await command.json("--verify", "--reassignment-json-file", plan)
     state = {"state": "in progress", "replicas": [3, 4, 1, 2], "target": [3, 4]}
     assert verified == {"partitions": [{**entry, **state}], "log_dirs": [], "reassignments_in_flight": 1}
+    assert (await command.json("--execute-queue", "--reassignment-json-file", plan))["queued"] == [entry]
     cancelled = await command.json("--cancel", "--reassignment-json-file", plan)
     throttles = {"brokers": [1, 2, 3, 4, 5, 1000], "topics": ["documents"]}
     assert cancelled == {"cancelled": [entry], "throttles_cleared": throttles}

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
@@ -38,6 +39,8 @@ pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytes
 class Stock:
     bootstrap: str
     has_guard: bool
+    controller: str | None = None
+    """The address of a KRaft controller."""
 
     async def create(self, topic: str) -> None:
         await asyncio.to_thread(self._create, topic)
@@ -48,6 +51,16 @@ class Stock:
             admin.create_topics({topic: {"assignments": {0: [1]}}}, wait_for_metadata=True)
         finally:
             admin.close()
+
+    async def fill(self, topic: str) -> None:
+        """With data in small batches: a throttle of 1 B/s then lets little more than the first of them through."""
+        await asyncio.to_thread(self._fill, topic)
+
+    def _fill(self, topic: str) -> None:
+        producer = Producer({"bootstrap.servers": self.bootstrap, "batch.size": 8_192, "linger.ms": 0, "log_level": 0})
+        for _ in range(100):
+            producer.produce(topic, bytes(5_000), partition=0)
+        assert not producer.flush(60)
 
     async def run(self, *args: str) -> Output:
         return await kafka_reassign("--bootstrap-server", self.bootstrap, *args)
@@ -66,7 +79,7 @@ async def stock(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPat
         nodes = kraft_cluster(directory)
         try:
             await asyncio.gather(*(node.start() for node in nodes))
-            yield Stock(f"127.0.0.1:{nodes[0].port}", has_guard=True)
+            yield Stock(f"127.0.0.1:{nodes[0].port}", has_guard=True, controller=nodes[0].controller)
         finally:
             await asyncio.gather(*(node.kill() for node in nodes))
         return
@@ -92,6 +105,50 @@ async def test_236_12_moves_are_made_and_verified(stock: Stock, files: Files) ->
     assert cancelled.lines[0] == "None of the specified partition reassignments are active."
     generated = await stock.run("--generate", "--topics-to-move-json-file", files.topics("moved"), "--broker-list", "1")
     assert '"replicas":[1]' in generated.lines[-1]
+
+
+async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobody_else_says_to_be_one(
+    stock: Stock, files: Files
+) -> None:
+    """--bootstrap-controller, as in the tool of 4.1."""
+    to_broker = await kafka_reassign("--list", "--bootstrap-controller", stock.bootstrap)
+    assert (to_broker.code, to_broker.lines) == (
+        1,
+        [
+            "Error: org.apache.kafka.common.errors.MismatchedEndpointTypeException: The request was sent to an "
+            "endpoint of type BROKER, but we wanted an endpoint of type CONTROLLER"
+        ],
+    )
+    if stock.controller is None:
+        return
+    of_controller = ("--bootstrap-controller", stock.controller)
+    throttled = ("--execute", "--additional", "--throttle", "1", "--reassignment-json-file")
+    plans = []
+    for topic in ("his", "other"):
+        await stock.create(topic)
+        await stock.fill(topic)
+        plans.append(files.plan(topic, (0, [2])))
+        assert (await stock.run(*throttled, plans[-1])).code == 0
+    listed = await kafka_reassign("--list", *of_controller)
+    assert listed.lines == [
+        "Current partition reassignments:",
+        "his-0: replicas: 2,1. adding: 2. removing: 1.",
+        "other-0: replicas: 2,1. adding: 2. removing: 1.",
+    ]
+    cancelled = await kafka_reassign("--cancel", "--reassignment-json-file", plans[0], *of_controller)
+    assert cancelled.lines == [
+        "Successfully cancelled partition reassignment for: his-0",
+        "None of the specified partition moves are active.Keeping broker-level throttles on brokers 1,2: other "
+        "reassignments need them",
+        "Clearing topic-level throttles on topic his",
+    ]
+    cancelled = await kafka_reassign("--cancel", *of_controller)
+    assert cancelled.lines == [
+        "Successfully cancelled partition reassignment for: other-0",
+        "Clearing broker-level throttles on brokers 1,2",
+        "Clearing topic-level throttles on topic other",
+    ]
+    assert (await kafka_reassign("--list", *of_controller)).lines == ["No partition reassignments found."]
 
 
 async def test_240_5_identities_need_our_server_and_the_command_says_so(stock: Stock) -> None:

@@ -214,9 +214,14 @@ async def command_lines(p: Player) -> None:
         ("generate", "--topics-to-move-json-file", plan, "--broker-list", "1", "--reassignment-json-file", plan),
     ):
         await p.bare(f"{action} {options}", "--bootstrap-server", "localhost:1", f"--{action}", *options)
-    if p.version.startswith("3"):  # 4.1 takes --bootstrap-controller, too, and says so
-        await p.bare("no server", "--list")
+    if p.version.startswith("3"):
         await p.bare("server without a value", "--list", "--bootstrap-server")
+    else:  # 3.9 has no --bootstrap-controller, so it does not name it
+        await p.bare("no server", "--list")
+        await p.bare("both", "--list", "--bootstrap-server", "localhost:1", "--bootstrap-controller", "localhost:2")
+        await p.bare(
+            "of controllers", "--bootstrap-controller", "localhost:1", "--verify", "--reassignment-json-file", plan
+        )
     await p.call("words that are no options", "--list", "indeed", "--list=5", "-")
 
 

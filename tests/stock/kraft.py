@@ -17,13 +17,14 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 class KRaftNode(LoggedProcess):
-    """One node; `properties` are its server.properties but for its directories."""
+    """One node; `properties` are its server.properties but for its directories. `controller`: where that listens."""
 
     def __init__(self, node_id: int, port: int, directory: Path, properties: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         super().__init__(directory / "node.log")
         self.id = node_id
         self.port = port
+        self.controller = properties["controller.quorum.voters"].partition("@")[2]
         self._java = [*JVM, f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", classpath(VERSION)]
         self._config = directory / "server.properties"
         properties = {"log.dirs": str(directory / "data"), **properties}
