@@ -11,7 +11,7 @@ from kafka_reassign_rpc.planner.model import MEASURES, UNKNOWN, Broker, Goal, Ki
 class Targets(msgspec.Struct, frozen=True):
     """By broker and measure (see MEASURES): its share of what there is, 0.0 where there is nothing.
 
-    Bytes are shared by capacity where all capacities are known, everything else equally.
+    Bytes are shared by what brokers can hold where that is known of all, everything else equally.
     """
 
     targets: dict[int, tuple[float, ...]]
@@ -59,9 +59,10 @@ class Targets(msgspec.Struct, frozen=True):
 
 
 def _capacity(broker: Broker, loads: Mapping[int, Load]) -> int:
-    if broker.capacity != UNKNOWN:
-        return broker.capacity
-    return broker.free + loads[broker.id].bytes if broker.free != UNKNOWN else 0
+    """What it can hold of what is shared out: other data on its disks counts as if the disks were smaller."""
+    if broker.free != UNKNOWN:
+        return broker.free + loads[broker.id].bytes
+    return broker.capacity if broker.capacity != UNKNOWN else 0
 
 
 def lower_bound(

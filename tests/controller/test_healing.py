@@ -1,6 +1,7 @@
 """Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
 
 import json
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
@@ -8,11 +9,11 @@ import pytest
 
 from kafka_reassign_rpc.controller import commands, queue_plan, store
 from kafka_reassign_rpc.controller.healing import LOOK_EVERY_S, Healer
-from kafka_reassign_rpc.controller.progress import Sample
+from kafka_reassign_rpc.controller.progress import Disk, Sample
 from kafka_reassign_rpc.controller.reading import read_cluster
 from kafka_reassign_rpc.core.errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.healing import GRACE_MS, RETRY_MS, Healing, Repairs
-from kafka_reassign_rpc.core.model import HEAL
+from kafka_reassign_rpc.core.model import HEAL, TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from tests.controller.rig import Name, Replicas, Rig, office, put_topic, queue_json, records, register
@@ -30,6 +31,7 @@ class Carer:
         self.rig = rig
         self.now = now
         self.samples = 0
+        self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample)
 
@@ -37,7 +39,7 @@ class Carer:
         self.samples += 1
         if self.meanwhile is not None:
             await self.meanwhile()
-        return Sample({}, {})
+        return self.sample
 
     async def turn(self, *, passes: int = 0) -> float | None:
         self.now += passes
@@ -329,6 +331,41 @@ async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_wit
         await carer.turn()
         await carer.turn(passes=MINUTE)
         assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("c", 0), ("b", 0), ("a", 0)]
+
+
+async def where_repairs_go(zk: ZooKeeper, zk_connect: str, sample: Sample) -> tuple[Counter[int], Counter[int]]:
+    """Replicas that each broker gets of 3's, and those of them that are to lead: of 120, all beside broker 1."""
+    await put(zk, {("a", index): ((3, 1), (1, 3))[index % 2] for index in range(120)})
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        carer.sample = sample
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        found = queued(controller).values()
+    return Counter(replica for target in found for replica in target if replica != 1), Counter(to for to, _ in found)
+
+
+async def test_46_3_replicas_and_leadership_are_spread_evenly_where_no_size_is_known(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    replicas, leaders = await where_repairs_go(zk, zk_connect, Sample({}, {}))
+    assert replicas.total() == 120
+    assert leaders.total() - leaders[1] == 60
+    for broker in (2, 4, 5):
+        assert 34 <= replicas[broker] <= 46, replicas
+        assert 16 <= leaders[broker] <= 24, leaders
+
+
+async def test_46_3_who_has_most_free_bytes_gets_most_however_large_its_disks_are(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """All disks are of one size; what else lies on them nobody can move."""
+    free = {1: 50_000, 2: 90_000, 4: 20_000, 5: 3_000}
+    sizes = {TopicPartition("a", index): 100 for index in range(120)}
+    sample = Sample(sizes, {broker: Disk(100_000, room) for broker, room in free.items()})
+    replicas, _ = await where_repairs_go(zk, zk_connect, sample)
+    assert replicas.total() == 120
+    assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
 
 
 async def every_broker_lives(carer: Carer) -> None:
