@@ -1,34 +1,34 @@
 """Self-healing (KIP-46), for one term of office: looks at who is gone, and queues repairs.
 
     a broker goes or comes, a config changes, a time has come
-        -> `Look`: failures are noted and forgotten; which brokers are to be healed
-        -> the planner, in slices: where their replicas go
-        -> the queue, like any other moves, with the route "heal": durable, and taken up chunk by chunk
-        -> `Scheduled`: the failures are forgotten
+        -> `Look`: failures are noted and forgotten; which brokers are to be healed, now or soon
+        -> soon: brokers are asked what lies on them, and the planner says, in slices, where the replicas go
+        -> now: `QueueRepairs` holds the plan to what stands by then. Its moves join the queue, like any others, with
+           the route "heal": durable, and taken up chunk by chunk. The failures are forgotten
 
-A controller that dies anywhere on the way leaves failures that its successor heals: what is queued or moving by then
-is not lost any more, so nothing is repaired twice. A broker that comes back takes what has not started out of the
+What was not planned for before its time (an operator wants it at once, brokers have come or gone since) is planned
+then. A controller that dies anywhere on the way leaves failures that its successor heals: what is queued or moving by
+then is not lost any more, so nothing is repaired twice. A broker that comes back takes what has not started out of the
 queue.
 """
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 
-from kafka_reassign_rpc.api.node import AlterReassignments, FailedBroker, HealingStatus, Repair, RepairMove, TargetItem
+from kafka_reassign_rpc.api.node import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.controller.command import SLICE
-from kafka_reassign_rpc.controller.commands import AlterReassignmentsCommand
-from kafka_reassign_rpc.controller.healing_commands import Found, Look, Memory, Repaired, Scheduled
+from kafka_reassign_rpc.controller.healing_commands import Found, Look, Memory, Prepared, QueueRepairs
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.progress import Disk, Sample
 from kafka_reassign_rpc.core import healing, model
+from kafka_reassign_rpc.core.dropping import min_insync_replicas
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, PolicyViolation
-from kafka_reassign_rpc.core.healing import NO_REPAIRS, Healing, Repairs
+from kafka_reassign_rpc.core.healing import NO_REPAIRS, PREPARE_MS, Healing, Repairs
 from kafka_reassign_rpc.core.history import CONTROLLER
-from kafka_reassign_rpc.core.model import HEAL, Cluster, TopicPartition
+from kafka_reassign_rpc.core.model import Cluster, TopicPartition
 from kafka_reassign_rpc.planner.local import Planning, Snapshot
 from kafka_reassign_rpc.planner.model import UNKNOWN, Broker, Goal, Kind, Partition, Plan, PlanError, Topic
 
@@ -36,8 +36,6 @@ log = logging.getLogger(__name__)
 
 LOOK_EVERY_S = 10.0
 """How often to look while somebody is gone: what an operator does by hand ends a failure too."""
-
-MIN_ISR = "min.insync.replicas"
 
 
 class Healer:
@@ -60,6 +58,7 @@ class Healer:
         self._now_ms = now_ms
         self._sample = sample
         self._memory = Memory()
+        self._prepared: Prepared | None = None
         self._news = asyncio.Event()
         self._repairs = asyncio.Lock()
         self.last_seen = NO_REPAIRS
@@ -94,6 +93,9 @@ class Healer:
         found = await self._look()
         if found.diagnosis.heal:
             await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
+        coming = found.diagnosis.prepare
+        if coming and self._prepared_for(coming) is None:
+            self._prepared = await self._prepare(coming)
         return self._pause(found)
 
     async def status(self) -> HealingStatus:
@@ -128,7 +130,10 @@ class Healer:
         if found.diagnosis.held_back is not None and not dry_run:
             raise PolicyViolation(f"Nothing is healed: {found.diagnosis.held_back}.")
         try:
-            plan = await (self._plan((broker,)) if dry_run else self._heal((broker,), found.settings, by))
+            if dry_run:
+                plan = (await self._prepare((broker,))).plan
+            else:
+                plan = await self._heal((broker,), found.settings, by)
         except PlanError as error:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
         return _shown(plan)
@@ -152,82 +157,41 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: Sequence[int], settings: Healing, by: str) -> Plan:
+    async def _heal(self, brokers: tuple[int, ...], settings: Healing, by: str) -> Plan:
         """Queue the repair of these brokers. One at a time: what the other has queued is not lost any more."""
         async with self._repairs:
-            live, began = frozenset(self._loop.cluster.brokers), self._now_ms()
-            plan = await self._plan(brokers)
-            gone = [broker for broker in brokers if broker not in self._loop.cluster.brokers]
-            wanted: Wanted = {}
-            await Pace().through(_wanted(self._loop.cluster, plan, gone, wanted))
-            moves, left = Counter(dict.fromkeys(gone, 0)), Counter[int]()
-            reasons: Counter[str] = Counter()
-            repairs = set()
-            for (_, reason), topics in wanted.items():
-                request = AlterReassignments(
-                    topics=[(topic, [item for item, _ in found]) for topic, found in topics.items()],
-                    queue=True,
-                    route=HEAL,
-                    reason=reason,
-                    throttle=settings.throttle,
-                )
-                lost = {
-                    (topic, item[0]): brokers_lost for topic, found in topics.items() for item, brokers_lost in found
-                }
-                for topic, index, error in await self._loop.submit(AlterReassignmentsCommand(request, by)):
-                    if error is None:
-                        moves.update(lost[topic, index])
-                        repairs.add(reason)
-                    else:
-                        left.update(lost[topic, index])
-                        reasons[f"{error.name}: {error}"] += 1
-            for one in plan.left_out:
-                left.update(broker for broker in one.replicas if broker in gone)
-                reasons[one.reason] += 1
-            repaired = Repaired(moves, left, reasons, frozenset(repairs), live, began)
-            await self._loop.submit(Scheduled(repaired, self._memory, by))
-            return plan
+            prepared = self._prepared_for(brokers) or await self._prepare(brokers)
+            self._prepared = None
+            await self._loop.submit(QueueRepairs(prepared, settings.throttle, self._memory, self._now_ms(), by))
+            return prepared.plan
 
-    async def _plan(self, brokers: Sequence[int]) -> Plan:
+    def _prepared_for(self, brokers: tuple[int, ...]) -> Prepared | None:
+        """What has been planned for these brokers, while it is new and the same brokers are there."""
+        found = self._prepared
+        if found is None or (found.brokers, found.live) != (brokers, self._loop.cluster.brokers):
+            return None
+        return found if 0 <= self._now_ms() - found.at_ms <= 2 * PREPARE_MS else None
+
+    async def _prepare(self, brokers: tuple[int, ...]) -> Prepared:
+        at_ms, live = self._now_ms(), self._loop.cluster.brokers
         sample = await self._sample()
         cluster = self._loop.cluster
         topics: list[Topic] = []
         await Pace().through(_topics(cluster, sample, topics))
         lost = [Broker(broker, live=False) for broker in {*cluster.failed, *brokers} - cluster.brokers.keys()]
-        live = [
+        there = [
             Broker(broker.id, broker.rack, capacity=disk.capacity, free=disk.free)
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
-        planning = Planning(Snapshot(live + lost, topics), Goal(Kind.HEAL, tuple(brokers)))
+        planning = Planning(Snapshot(there + lost, topics), Goal(Kind.HEAL, brokers))
         await Pace().through(planning.steps())
-        return planning.plan
-
-
-Wanted = dict[tuple[int, str], dict[str, list[tuple[TargetItem, Sequence[int]]]]]
-"""What is to join the queue, by priority and reason, in this order; by topic; with the brokers that were lost."""
-
-
-def _wanted(cluster: Cluster, plan: Plan, gone: Sequence[int], wanted: Wanted) -> Iterator[None]:
-    """Fill `wanted`, yielding every `SLICE` moves. Partitions that have got other replicas since, or whose brokers
-    are back, are left to the next look."""
-    for count, move in enumerate(plan.moves, 1):
-        partition = cluster.get(move.topic, move.partition)
-        lost = [broker for broker in move.origin if broker in gone]
-        if partition is not None and lost and _stands(cluster, move.topic, move.partition, partition) == move.origin:
-            item = (move.partition, move.target, partition.replicas)
-            wanted.setdefault((move.priority, _reason(lost)), {}).setdefault(move.topic, []).append((item, lost))
-        if count % SLICE == 0:
-            yield
+        return Prepared(planning.plan, brokers, live, at_ms)
 
 
 def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
     place = cluster.queue.place((topic, index))
     return healing.wanted(cluster, partition, None if place is None else place.move)
-
-
-def _reason(brokers: Sequence[int]) -> str:
-    return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
 
 
 def _topics(cluster: Cluster, sample: Sample, found: list[Topic]) -> Iterator[None]:
@@ -237,8 +201,7 @@ def _topics(cluster: Cluster, sample: Sample, found: list[Topic]) -> Iterator[No
     for topic in list(cluster.topics.values()):
         if topic.deleting:
             continue
-        text = cluster.topic_config(topic.name, MIN_ISR, "1")
-        min_isr = int(text) if text.isascii() and text.isdigit() else 1
+        min_isr = min_insync_replicas(cluster, topic.name)
         partitions = []
         for index in sorted(topic.partitions):
             partition = cluster.get(topic.name, index)

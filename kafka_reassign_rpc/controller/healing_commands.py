@@ -4,7 +4,7 @@ Which broker is healed, and when, stands in `core.healing`; where its replicas g
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -12,14 +12,19 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands import every_partition, in_slices
-from kafka_reassign_rpc.core import healing, waiting
+from kafka_reassign_rpc.core import healing, legacy, waiting
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import Change
+from kafka_reassign_rpc.core.dropping import min_insync_replicas
+from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.healing import Diagnosis, Healing, Losses, Watch, diagnose
 from kafka_reassign_rpc.core.history import Event
-from kafka_reassign_rpc.core.model import HEAL
+from kafka_reassign_rpc.core.model import HEAL, Broker
 from kafka_reassign_rpc.core.queue import Waiting
+from kafka_reassign_rpc.planner.model import Move, Plan
+from kafka_reassign_rpc.planner.placing import priority_of
+from kafka_reassign_rpc.planner.turns import Turns
 
 REASONS = 5
 """Why partitions cannot be repaired: as many reasons are reported at a time."""
@@ -195,55 +200,109 @@ def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
     return f"it is still gone, with {replicas} replicas{when}"
 
 
-class Repaired(NamedTuple):
-    """What has become of an attempt to repair brokers.
+class Prepared(NamedTuple):
+    """What is to be done about lost brokers: `plan` for `brokers`, made when those of `live` were there, at `at_ms`."""
 
-    moves    how many moves joined the queue, by broker
-    left     how many replicas stay where they are, by broker
-    reasons  why those do, with the number of partitions
-    repairs  the reasons under which moves joined the queue
-    live     the brokers that there were
-    at_ms    when
-    """
-
-    moves: Mapping[int, int]
-    left: Mapping[int, int]
-    reasons: Counter[str]
-    repairs: frozenset[str]
-    live: frozenset[int]
+    plan: Plan
+    brokers: tuple[int, ...]
+    live: Mapping[int, Broker]
     at_ms: int
 
 
-class Scheduled(Command[None]):
-    """The repairs of these brokers are durable: their failures are forgotten, but where replicas are left."""
+class QueueRepairs(Command[None]):
+    """A plan's moves join the queue, and the failures are forgotten, but where replicas are left.
 
-    def __init__(self, repaired: Repaired, memory: Memory, by: str) -> None:
+    A partition that has got other replicas since it was planned for, or whose brokers are back, is left to the next
+    look. What cannot be written to comes first (see `priority_of`), as things stand now; then brokers take turns.
+    """
+
+    def __init__(self, prepared: Prepared, throttle: int, memory: Memory, now_ms: int, by: str) -> None:
         super().__init__()
         self.by = by
-        self._repaired = repaired
+        self._prepared = prepared
+        self._throttle = throttle
+        self._now_ms = now_ms
         self._memory = memory
-        self._impossible = list(_impossible(repaired.reasons))
 
     def decide(self, work: Round) -> Iterator[None]:
-        for broker, count in self._repaired.moves.items():
-            if broker in work.view.cluster.failed and not self._repaired.left.get(broker):
+        gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
+        self._moves, self._left = dict.fromkeys(sorted(gone), 0), Counter[int]()
+        self._reasons, self._repairs = Counter[str](), set[str]()
+        turns = Turns()
+        yield from self._in_turns(work, gone, turns)
+        for looked, move in enumerate(turns.moves(), 1):
+            self._queue(work, move, [broker for broker in move.origin if broker in gone])
+            if looked % SLICE == 0:
+                yield
+        for looked, one in enumerate(self._prepared.plan.left_out, 1):
+            self._leave([broker for broker in one.replicas if broker in gone], one.reason)
+            if looked % SLICE == 0:
+                yield
+        self._say(work)
+        self.answer(None)
+
+    def _in_turns(self, work: Round, gone: frozenset[int], turns: Turns) -> Iterator[None]:
+        """Give `turns` the moves of partitions that stand as they were planned for."""
+        cluster = work.view.cluster
+        topic, min_isr = None, 1
+        for looked, move in enumerate(self._prepared.plan.moves, 1):
+            name = (move.topic, move.partition)
+            partition = work.view.get(*name)
+            if partition is not None and not gone.isdisjoint(move.origin):
+                queued = waiting.find(work.view, name)
+                joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
+                if joined or healing.wanted(cluster, partition, queued) == move.origin:
+                    if move.topic != topic:
+                        topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
+                    turns.add(move, priority_of(partition.isr, min_isr, cluster.brokers))
+            if looked % SLICE == 0:
+                yield
+
+    def _queue(self, work: Round, move: Move, lost: Sequence[int]) -> None:
+        name = (move.topic, move.partition)
+        partition = work.view.get(*name)
+        assert partition is not None
+        error: KafkaError | None = None
+        if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
+            error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
+        reason = _reason(lost)
+        if error is None:
+            error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._throttle))
+        if error is not None:
+            self._leave(lost, f"{error.name}: {error}")
+            return
+        legacy.overruled(work.view, name, None)
+        self._repairs.add(reason)
+        for broker in lost:
+            self._moves[broker] += 1
+
+    def _leave(self, brokers: Iterable[int], reason: str) -> None:
+        self._left.update(brokers)
+        self._reasons[reason] += 1
+
+    def _say(self, work: Round) -> None:
+        self._impossible = list(_impossible(self._reasons))
+        for broker, count in self._moves.items():
+            if broker in work.view.cluster.failed and not self._left[broker]:
                 work.view.failed[broker] = None
             if count:
                 work.view.report(Event("heal.scheduled", broker=broker, reason=f"{count} moves joined the queue"))
         for problem in self._impossible:
             if problem not in self._memory.impossible:
                 work.view.report(Event("heal.impossible", reason=problem))
-        self.answer(None)
-        yield
 
     def durable(self) -> None:
-        memory, repaired = self._memory, self._repaired
-        for broker, left in repaired.left.items():
+        memory, live = self._memory, frozenset(self._prepared.live)
+        for broker, left in self._left.items():
             if left:
-                memory.tried[broker] = (repaired.at_ms + healing.RETRY_MS, repaired.live)
-        memory.repairs |= repaired.repairs
-        memory.impossible, memory.left = self._impossible, repaired.reasons.total()
+                memory.tried[broker] = (self._now_ms + healing.RETRY_MS, live)
+        memory.repairs |= self._repairs
+        memory.impossible, memory.left = self._impossible, self._reasons.total()
         super().durable()
+
+
+def _reason(brokers: Sequence[int]) -> str:
+    return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
 
 
 def _impossible(reasons: Counter[str]) -> Iterator[str]:

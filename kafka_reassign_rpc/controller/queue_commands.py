@@ -1,7 +1,6 @@
 """Commands about KIP-236's queue; what is decided about what waits in it stands in `core.waiting`.
 
-Who submits moves from within the controller does so by `AlterReassignmentsCommand`, with `queue` and a route of their
-own, and takes back what has not started by `DropWaiting`.
+Who submits moves from within the controller takes back what has not started by `DropWaiting`.
 """
 
 from collections.abc import Callable, Iterator, Sequence

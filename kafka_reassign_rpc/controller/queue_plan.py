@@ -75,6 +75,7 @@ def put_durable(cluster: Cluster, view: View, written: Mapping[str, Stat]) -> It
         known = queue.parts.get(path)
         created = stat.czxid if known is None else known.created
         yield from queue.put(replace(part, version=stat.version, changed=stat.mzxid, created=created))
+        yield  # many parts are too short to come to one of their own
 
 
 def _left(part: Part, leaving: Mapping[str, Mapping[Name, None]]) -> Mapping[Name, Waiting]:

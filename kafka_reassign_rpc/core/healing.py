@@ -24,6 +24,7 @@ An operator's order ("heal this one now") passes the interval by, and nothing el
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -45,6 +46,10 @@ CANCEL_ON_RETURN = "self.healing.cancel.on.return"
 
 GRACE_MS = 30_000
 """How long a controller has to miss a broker itself before it heals it, however long ago the failure was recorded."""
+
+PREPARE_MS = 30_000
+"""How long before a broker's time comes its repair is planned: by then all is measured and thought out. Never before
+half the interval is over."""
 
 RETRY_MS = 300_000
 """How long until what could not be repaired is tried again though no broker has come or gone."""
@@ -198,10 +203,13 @@ class Losses:
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
+        self._live = frozenset(cluster.brokers)
         self.replicas: dict[int, int] = {}
 
     def count(self, partition: Partition, queued: Waiting | None = None) -> None:
         """`queued`: what waits for this partition."""
+        if queued is None and self._live.issuperset(partition.replicas):
+            return
         for replica in wanted(self._cluster, partition, queued):
             if replica not in self._cluster.brokers:
                 self.replicas[replica] = self.replicas.get(replica, 0) + 1
@@ -235,6 +243,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     forget      failures that are over: the broker is back, or holds nothing any more
     alerts      brokers that have been gone for longer than the alert interval
     heal        brokers whose replicas are to be moved now
+    prepare     brokers whose time comes next, and soon: their repair may be planned
     heal_at     when each lost broker's time comes (or came), ms; None: never
     held_back   why brokers whose time has come are not healed; None: nothing holds them back
     due_ms      when to look again though nothing happens; None: never
@@ -244,6 +253,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     forget: frozenset[int]
     alerts: tuple[int, ...]
     heal: tuple[int, ...]
+    prepare: tuple[int, ...]
     heal_at: Mapping[int, int | None]
     held_back: str | None
     due_ms: int | None
@@ -258,16 +268,21 @@ def diagnose(watch: Watch, settings: Healing) -> Diagnosis:
     failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
     times = {broker: _times(watch, settings, broker, min(since, watch.now_ms)) for broker, since in failed.items()}
     due = sorted(broker for broker, (_, heal) in times.items() if heal is not None and heal <= watch.now_ms)
-    held_back = _brake(watch, settings) if due else None
+    coming = min((heal for _, heal in times.values() if heal is not None and heal > watch.now_ms), default=None)
+    prepare_at = None if coming is None else coming - min(PREPARE_MS, settings.interval_ms // 2)
+    soon = prepare_at is not None and prepare_at <= watch.now_ms
+    brake = _brake(watch, settings) if due or soon else None
+    held_back = brake if due else None
     return Diagnosis(
         record=record,
         forget=forget,
         alerts=tuple(sorted(b for b, (alert, _) in times.items() if alert is not None and alert <= watch.now_ms)),
         heal=() if held_back else tuple(due),
+        prepare=tuple(sorted(b for b, (_, heal) in times.items() if heal == coming)) if soon and not brake else (),
         heal_at={broker: heal for broker, (_, heal) in times.items()},
         held_back=held_back,
         due_ms=min(
-            (at for both in times.values() for at in both if at is not None and at > watch.now_ms), default=None
+            (at for at in (*chain(*times.values()), prepare_at) if at is not None and at > watch.now_ms), default=None
         ),
     )
 

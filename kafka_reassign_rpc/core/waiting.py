@@ -31,10 +31,10 @@ from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.history import WAITING, WITHDRAWN, Event
-from kafka_reassign_rpc.core.model import QUEUE, REQUEST, Cluster, Partition
+from kafka_reassign_rpc.core.model import HEAL, QUEUE, REQUEST, Cluster, Partition
 from kafka_reassign_rpc.core.queue import Place, Queue, Waiting
 from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, start
-from kafka_reassign_rpc.core.scheduling import CLUSTER, Schedule
+from kafka_reassign_rpc.core.scheduling import CLUSTER, REPAIRS, Schedule
 
 LATER = -3
 """Stands for a broker where a move waits for the end of another move of its partition."""
@@ -79,6 +79,8 @@ def take_up(view: View, name: Name, move: Waiting, rules: Rules, schedule: Sched
     ignored = crosses(partition, move.route)
     if ignored is not None:
         return Outcome(leaves=True, report=ignored)
+    if move.route == HEAL and not partition.is_moving and not schedule.has_room(REPAIRS):
+        return Outcome(leaves=False, held_by=REPAIRS)  # thousands of a repair wait: most are not worth more than this
     cancelled: list[Change] = []
     if partition.is_moving and move.route == QUEUE:
         error, cancelled = alter(view, *name, None, allow_replication_factor_change=True)

@@ -63,9 +63,11 @@ def shares(demand: Load, brokers: Sequence[int], loads: Mapping[int, Load], targ
 
 def below(steps: Steps, broker: int, load: Load, targets: Targets, height: float, room: int) -> int:
     """The bucket below which what comes in stays under the level and fits."""
+    filled, prices = targets.worth(broker, load), targets.prices(broker)
     for bucket, step, _ in steps:
-        load, room = load.plus(step), room - step.bytes
-        if room < 0 or targets.worth(broker, load) > height + _SMALL:
+        room -= step.bytes
+        filled += sum([price * value for price, value in zip(prices, step, strict=True)])
+        if room < 0 or filled > height + _SMALL:
             return bucket
     return ALL
 

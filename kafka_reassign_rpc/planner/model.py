@@ -1,6 +1,7 @@
 """What the planner is told and what it says: plain values, the same inside a controller and inside a Spark task."""
 
 from enum import StrEnum
+from operator import add, sub
 from typing import NamedTuple
 
 import msgspec
@@ -125,10 +126,10 @@ class Load(NamedTuple):
     fetch: int = 0
 
     def plus(self, other: "Load") -> "Load":
-        return Load(*[a + b for a, b in zip(self, other, strict=True)])
+        return Load._make(map(add, self, other))
 
     def minus(self, other: "Load") -> "Load":
-        return Load(*[a - b for a, b in zip(self, other, strict=True)])
+        return Load._make(map(sub, self, other))
 
 
 MEASURES = Load._fields

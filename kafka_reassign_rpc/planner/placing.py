@@ -1,6 +1,6 @@
 """Proposals that a goal forces: replicas that must leave a broker, and a replication factor that must change."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterable, Sequence
 
 from kafka_reassign_rpc.planner.hashing import mix
 from kafka_reassign_rpc.planner.model import Goal, Kind, Partition
@@ -34,20 +34,20 @@ def is_forced(partition: Partition, view: View) -> bool:
     """The goal wants this partition changed."""
     if view.kind is Kind.SET_FACTOR:
         return len(partition.replicas) != view.factor
-    return any(broker in view.leaving for broker in partition.replicas)
+    return not view.leaving.isdisjoint(partition.replicas)
 
 
-def priority_of(partition: Partition, live: frozenset[int]) -> int:
+def priority_of(isr: Iterable[int], min_isr: int, live: Container[int]) -> int:
     """0 below min.insync.replicas, 1 one replica left, 2 the rest."""
-    alive = sum(broker in live for broker in partition.isr)
-    if alive < partition.min_isr:
+    alive = sum([broker in live for broker in isr])
+    if alive < min_isr:
         return 0
     return 1 if alive == 1 else 2
 
 
 def _replaced(partition: Partition, view: View, key: int) -> Placed | str:
     old = partition.replicas
-    if view.kind is Kind.HEAL and not any(broker in view.live for broker in partition.isr):
+    if view.kind is Kind.HEAL and view.live.isdisjoint(partition.isr):
         return "no live replica is in sync: there is nothing to copy from"
     kept = [broker for broker in old if broker not in view.leaving]
     gone = [broker for broker in old if broker in view.leaving]
@@ -64,7 +64,7 @@ def _replaced(partition: Partition, view: View, key: int) -> Placed | str:
         return refused
     names = named(gone)
     if view.kind is Kind.HEAL:
-        return placed, priority_of(partition, view.live), f"{names} lost", "live-brokers"
+        return placed, priority_of(partition.isr, partition.min_isr, view.live), f"{names} lost", "live-brokers"
     return placed, 2, f"{names} to be drained", "drain"
 
 

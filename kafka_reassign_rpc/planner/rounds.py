@@ -76,7 +76,8 @@ class Demand:
             self.sums[key] = list(load)
             return
         for turn, value in enumerate(load):
-            found[turn] += value
+            if value:
+                found[turn] += value
 
     def merge(self, other: "Demand") -> "Demand":
         for key, load in other.sums.items():
@@ -117,6 +118,8 @@ def propose(chunk: list[Topic], view: View) -> Iterator[Proposal | None]:
         yield None
         held = _held(topic) if view.balance is not None and view.weights.topic else {}
         for place_, partition in enumerate(topic.partitions):
+            if view.balance is None and partition.origin:
+                continue  # what a goal forces is done with once it is accepted
             made = _proposed((at, place_), topic.name, partition, view, held)
             if made is not None:
                 yield made

@@ -40,14 +40,17 @@ class Targets(msgspec.Struct, frozen=True):
     def inverse(self, broker: int) -> tuple[float, ...]:
         """1 / target; 0.0 where there is nothing to share."""
         targets = self.targets.get(broker, (0.0,) * len(MEASURES))
-        return tuple(1 / target if target else 0.0 for target in targets)
+        return tuple([1 / target if target else 0.0 for target in targets])
+
+    def prices(self, broker: int) -> tuple[float, ...]:
+        """What each unit of a load counts for in `worth`."""
+        weights = measured(self.weights)
+        total = sum(weights) or 1.0
+        return tuple([weight * part / total for weight, part in zip(weights, self.inverse(broker), strict=True)])
 
     def worth(self, broker: int, load: Load) -> float:
         """A load in one number: the weighted mean of its shares of the broker's targets."""
-        weights = measured(self.weights)
-        inverse = self.inverse(broker)
-        total = sum(weights) or 1.0
-        return sum(w * value * part for w, value, part in zip(weights, load, inverse, strict=True)) / total
+        return sum([price * value for price, value in zip(self.prices(broker), load, strict=True)])
 
     def imbalance(self, loads: Mapping[int, Load]) -> dict[str, float]:
         """By measure: how far the worst broker is from its target, as a share of it."""

@@ -7,7 +7,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import healing
-from kafka_reassign_rpc.core.healing import GRACE_MS, Diagnosis, Healing, Losses, Watch, diagnose, settings_of
+from kafka_reassign_rpc.core.healing import (
+    GRACE_MS,
+    PREPARE_MS,
+    Diagnosis,
+    Healing,
+    Losses,
+    Watch,
+    diagnose,
+    settings_of,
+)
 from kafka_reassign_rpc.core.model import HEAL, Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.core.queue import Waiting
 
@@ -59,6 +68,19 @@ def test_46_2_there_is_an_alert_before_anything_moves() -> None:
     assert diagnose(gone(3, now=HALF_AN_HOUR // 2 - 1), ON).alerts == ()
     assert diagnose(gone(3, now=HALF_AN_HOUR // 2), ON).alerts == (3,)
     assert diagnose(gone(3, now=60_000), replace(ON, alert_interval_ms=60_000)).alerts == (3,)
+
+
+def test_46_3_a_repair_may_be_planned_a_little_before_its_time_for_those_who_come_first() -> None:
+    watch = gone(3, 4, now=HALF_AN_HOUR - PREPARE_MS)
+    assert diagnose(watch, ON).prepare == (3, 4)
+    assert diagnose(replace(watch, failed={3: 0, 4: 1}), ON).prepare == (3,)
+    assert diagnose(replace(watch, failed={3: 0, 4: 1}, now_ms=HALF_AN_HOUR), ON).prepare == (4,)
+    assert diagnose(watch, replace(ON, max_brokers=1)).prepare == ()
+    before = diagnose(replace(watch, now_ms=watch.now_ms - 1), ON)
+    assert (before.prepare, before.due_ms) == ((), watch.now_ms), "it is looked at then"
+    short = replace(ON, interval_ms=PREPARE_MS)
+    assert diagnose(gone(3, now=PREPARE_MS // 2 - 1), short).prepare == ()
+    assert diagnose(gone(3, now=PREPARE_MS // 2), short).prepare == (3,), "half an interval before it"
 
 
 def test_46_4_a_new_controller_gives_brokers_time_to_come_back_however_old_the_failure_is() -> None:
