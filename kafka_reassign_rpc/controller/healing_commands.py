@@ -308,7 +308,11 @@ def _reason(brokers: Sequence[int]) -> str:
 def _impossible(reasons: Counter[str]) -> Iterator[str]:
     """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
     for reason, count in reasons.most_common(REASONS):
-        yield f"{count} partitions stay as they are: {reason}"
+        yield f"{_stay(count)}: {reason}"
     rest = reasons.total() - sum(count for _, count in reasons.most_common(REASONS))
     if rest:
-        yield f"{rest} more partitions stay as they are"
+        yield f"{_stay(rest)} for other reasons"
+
+
+def _stay(count: int) -> str:
+    return "1 partition stays as it is" if count == 1 else f"{count} partitions stay as they are"

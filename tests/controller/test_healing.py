@@ -134,8 +134,8 @@ async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_br
             "heal.noticed", "heal.alert", "heal.scheduled", "heal.impossible", "heal.impossible",
         ]  # fmt: skip
         assert {reason for event, reason in said if event == "heal.impossible"} == {
-            "1 partitions stay as they are: replication factor 3 is larger than the 2 brokers that can hold a replica",
-            "1 partitions stay as they are: no live replica is in sync: there is nothing to copy from",
+            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica",
+            "1 partition stays as it is: no live replica is in sync: there is nothing to copy from",
         }
         assert await failed(zk) == ["3"], "it is not over"
         await controller.settle()
@@ -167,7 +167,7 @@ async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_
         status = await carer.healer.status()
         assert [(one.id, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
         assert status.problems == [
-            "1 partitions stay as they are: replication factor 3 is larger than the 2 brokers that can hold a replica"
+            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica"
         ]
         assert carer.healer.last_seen == Repairs(failed=1, alerted=1, waiting=1, impossible=1)
         await controller.look_at_queue()

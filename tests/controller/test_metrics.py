@@ -9,8 +9,9 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_reassign_rpc.controller.metrics import Metrics, Standing, readiness
 from kafka_reassign_rpc.controller.process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller.progress import Sampling
+from kafka_reassign_rpc.core import healing
 from kafka_reassign_rpc.core.guard import MAX_PER_CLUSTER
-from kafka_reassign_rpc.core.healing import INTERVAL, Repairs
+from kafka_reassign_rpc.core.healing import Repairs
 from kafka_reassign_rpc.core.history import Event
 from kafka_reassign_rpc.core.progress import Totals
 from kafka_reassign_rpc.server.stats import ServerStats
@@ -178,14 +179,33 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await eventually(lambda: shows(address, moves_in_flight=0))
     assert await waits(address, "rpc", 0)
 
-    await world.configure("brokers", "<default>", {INTERVAL: "3600000"})
+    await configure_healing(world, INTERVAL="3600000")
     await world.kill_broker(2)
-    await eventually(lambda: shows(address, brokers_failed=1, repairs_waiting=0, healing_held_back=0))
+    await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=0, healing_held_back=0))
+    await configure_healing(world, ALERT_INTERVAL="0", INTERVAL="3600000")
+    await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=1, healing_held_back=0))
+    await configure_healing(world, INTERVAL="0", PAUSED="true")
+    await eventually(lambda: shows(address, brokers_failed=1, healing_held_back=1))
+    await configure_healing(world, INTERVAL="0", CHUNK="1")
+    await eventually(lambda: shows(address, brokers_failed=0, repairs_in_flight=1, repairs_waiting=1))
+    await world.start_broker(2)
+    await eventually(lambda: shows(address, repairs_in_flight=1, repairs_waiting=0, healing_held_back=0))
+    await world.release("held")
+    await eventually(lambda: shows(address, repairs_in_flight=0))
+    found = await scraped(address)
+    for step in ("noticed", "alert", "held-back", "scheduled", "dropped", "done"):
+        assert found["events_total", (f"heal.{step}",)] == 1, step
 
     async def paused() -> bool:
         return await counted(address, "loop_pause_seconds_count") > 0
 
     await eventually(paused)
+
+
+async def configure_healing(world: Cluster, **values: str) -> None:
+    """By the names that they have in core.healing; what is held stays held."""
+    configs = {str(getattr(healing, name)): value for name, value in values.items()}
+    await world.configure("brokers", "<default>", {RATE: "1", **configs})
 
 
 async def waits(address: str, route: str, moves: int) -> bool:

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,10 +166,28 @@ async def heal(server: str, *arguments: str) -> Printed:
     return output
 
 
-@pytest.mark.timeout(120)
-async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(zk_connect: str) -> None:
-    async with cluster(zk_connect, brokers=(1, 2, 3)) as world:
+async def heal_json(server: str, *arguments: str) -> Any:
+    """The document that it prints where it succeeds."""
+    output = await heal(server, *arguments, "--json")
+    assert output.code == 0, output.out
+    [line] = output.lines
+    return json.loads(line)
+
+
+async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
+    refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("kafka-reassign heal: argument --now: invalid int value: 'three'\nusage: ")
+
+
+@pytest.mark.timeout(180)
+async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    """What is paused stays paused under the next controller."""
+    async with cluster(zk_connect, brokers=(1, 2, 3), event_log=tmp_path) as world:
         await world.create_topic("t", {0: (3, 1), 1: (1, 2)})
+        await world.create_topic("u", {0: (3, 1, 2)})
         healthy = await heal(world.bootstrap, "--now", "3")
         assert (healthy.code, healthy.lines) == (
             1,
@@ -181,19 +200,38 @@ async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_ord
 
         async def is_noticed() -> bool:
             lines = (await heal(world.bootstrap)).lines
-            return lines[1].startswith("Broker 3: gone since 20") and lines[1].endswith(", 1 replica")
+            return lines[1].startswith("Broker 3: gone since 20") and lines[1].endswith(", 2 replicas")
 
         await eventually(is_noticed)
-        assert (await heal(world.bootstrap, "--pause")).code == 0
+        assert await heal_json(world.bootstrap, "--pause") == {"paused": True}
+        await world.stop_server()
+        await world.start_server(1001)
+        lines = (await heal(world.bootstrap, "--status")).lines
+        assert lines[:2] == ["Healing is off (failure.interval.ms=-1).", "Healing is paused."]
         held_back = await heal(world.bootstrap, "--now", "3")
-        assert held_back.code == 1
-        assert "Nothing is healed: " in held_back.out
+        assert (held_back.code, held_back.lines) == (
+            1,
+            [
+                "Error: org.apache.kafka.common.errors.PolicyViolationException: Nothing is healed: healing is paused "
+                "(self.healing.paused=true)."
+            ],
+        )
         assert (await heal(world.bootstrap, "--resume")).lines == ["Healing goes on."]
-        planned = await heal(world.bootstrap, "--dry-run", "--json")
-        [repair] = json.loads(planned.out)["repairs"]
-        assert [(one["partition"], one["replicas"]) for one in repair["moves"]] == [(0, [3, 1])]
+        stays = "replication factor 3 is larger than the 2 brokers that can hold a replica"
+        planned = (await heal(world.bootstrap, "--dry-run")).lines
+        assert re.fullmatch(r"Broker 3: 1 move(, 0 B to copy)?", planned[0])
+        assert planned[1:] == ["  t-0: [3, 1] -> [2, 1]", f"  u-0 stays as it is: {stays}"]
         assert not await world.moving()
-        ordered = await heal(world.bootstrap, "--now", "3")
-        assert ordered.code == 0
-        assert re.fullmatch(r"Broker 3: 1 move(, 0 B to copy)? joined the queue\.\n", ordered.out)
-        await eventually(lambda: world.has(("t", 0, repair["moves"][0]["target"])))
+        ordered = await heal_json(world.bootstrap, "--now", "3")
+        move = {"topic": "t", "partition": 0, "replicas": [3, 1], "target": [2, 1]}
+        left = {"topic": "u", "partition": 0, "reason": stays}
+        assert ordered["dryRun"] is False
+        assert [(one["broker"], one["moves"], one["leftOut"]) for one in ordered["repairs"]] == [(3, [move], [left])]
+        await eventually(lambda: world.has(("t", 0, (2, 1))))
+        shown = await heal_json(world.bootstrap, "--status")
+        assert (shown["intervalMs"], shown["paused"], shown["heldBack"]) == (None, False, None)
+        assert [(one["broker"], one["healAt"], one["replicas"]) for one in shown["failedBrokers"]] == [(3, None, 1)]
+        assert shown["problems"] == [f"1 partition stays as it is: {stays}"]
+        told = await kafka_reassign("--bootstrap-server", world.bootstrap, "--events")
+        assert "heal.scheduled" in told.out
+        assert "heal.impossible" in told.out
