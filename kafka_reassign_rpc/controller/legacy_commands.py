@@ -8,6 +8,7 @@ until others have left.
 from collections.abc import Collection, Iterator
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.queue_reading import Problem
 from kafka_reassign_rpc.controller.reading import AdminZnodes
 from kafka_reassign_rpc.controller.store import MAX_STEP_BYTES
 from kafka_reassign_rpc.core import guard, legacy, waiting
@@ -171,18 +172,18 @@ class AdminZnodesSeen(Command[None]):
         super().__init__()
         self._read: AdminZnodes | None = read
         self._batch_read = batch_read
-        self._problems: list[str] = []
+        self._problems: list[Problem] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         if self._read is not None:  # once: what is read after a lost commit is newer
             self._problems = self._put(work, self._read)
             self._read = None
         for problem in self._problems:
-            work.view.report(Event("entry.refused", who=BY_BATCH, reason=problem))
+            work.view.report(Event("entry.refused", who=BY_BATCH, reason=problem.text))
         yield from settle(work)
         self.answer(None)
 
-    def _put(self, work: Round, read: AdminZnodes) -> list[str]:
+    def _put(self, work: Round, read: AdminZnodes) -> list[Problem]:
         """What is wrong with the batch, where it is news."""
         cluster = work.view.cluster
         cluster.guarded = read.guarded

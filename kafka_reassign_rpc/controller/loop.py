@@ -22,7 +22,6 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller.command import Command, Round
-from kafka_reassign_rpc.controller.legacy_commands import BY_BATCH
 from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import COMMIT, ROUND, Record, Took
 from kafka_reassign_rpc.controller.store import Deposed, OutOfDate, Store, TopicTooLarge
@@ -154,7 +153,8 @@ class Loop:
 
     def _report(self, view: View, applied: replay.Applied) -> None:
         """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
-        problems = [Event("entry.refused", who=BY_BATCH, reason=problem) for problem in self._store.problems()]
+        found = self._store.problems()
+        problems = [Event("entry.refused", who=f"znode {problem.root}", reason=problem.text) for problem in found]
         said, self._said = [*self._said, *problems, *view.said], []
         news = list(self._news_of.of(self.cluster))
         if said or news:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from kafka_reassign_rpc.controller.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.legacy_commands import settle
-from kafka_reassign_rpc.controller.queue_reading import RootSeen
+from kafka_reassign_rpc.controller.queue_reading import Problem, RootSeen
 from kafka_reassign_rpc.core import waiting
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.history import CONTROLLER, Event
@@ -32,14 +32,14 @@ class QueueSeen(Command[None]):
     def __init__(self, roots: Sequence[RootSeen]) -> None:
         super().__init__()
         self._roots: Sequence[RootSeen] = roots
-        self._problems: list[tuple[str, str]] = []
+        self._problems: list[Problem] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         roots, self._roots = self._roots, ()  # once: what is read after a lost commit is newer
         for seen in roots:
             yield from self._put(work, seen)
-        for root, problem in self._problems:
-            work.view.report(Event("entry.refused", who=f"znode {root}", reason=problem))
+        for problem in self._problems:
+            work.view.report(Event("entry.refused", who=f"znode {problem.root}", reason=problem.text))
         yield from settle(work)
         self.answer(None)
 
@@ -62,7 +62,7 @@ class QueueSeen(Command[None]):
             queue.occupied.add(seen.root)
         else:
             queue.occupied.discard(seen.root)
-        self._problems += [(seen.root, problem) for problem in seen.problems]
+        self._problems += seen.problems
 
 
 class DropWaiting(Command[int]):

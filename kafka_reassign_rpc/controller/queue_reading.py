@@ -15,6 +15,19 @@ from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 from kafka_reassign_rpc.zookeeper.znodes import BadZnode
 
 
+class Problem(NamedTuple):
+    """What is wrong with a znode.
+
+    root     whose it is: the batch, or a queue, a part of which it may be
+    changed  its mzxid; -1 where it is what others have put under it
+    """
+
+    root: str
+    path: str
+    changed: int
+    text: str
+
+
 class RootSeen(NamedTuple):
     """A queue's own znode. `part` is None where there is none; `problems`: what is wrong with it.
 
@@ -26,20 +39,20 @@ class RootSeen(NamedTuple):
     part: Part | None = None
     children: Sequence[str] = ()
     occupied: bool = False
-    problems: Sequence[str] = ()
+    problems: Sequence[Problem] = ()
 
 
 class ReadQueue(NamedTuple):
     """All queues in one, and what is wrong with them."""
 
     queue: Queue
-    problems: list[str]
+    problems: list[Problem]
 
 
 async def read_queue(zk: ZooKeeper) -> ReadQueue:
     """Everything, in the order in which it was submitted."""
     queue = Queue()
-    problems: list[str] = []
+    problems: list[Problem] = []
     parts: list[Part] = []
     pace = Pace()
     for root in paths.QUEUES:
@@ -71,14 +84,17 @@ async def read_root(zk: ZooKeeper, root: str) -> RootSeen:
     children = [path for path in (f"{root}/{name}" for name in names) if paths.queue_part_number(path) >= 0]
     occupied = len(children) < len(names)
     if occupied:
-        problems.append(f"{root} cannot be deleted when all has left it: it has children of others")
+        text = f"{root} cannot be deleted when all has left it: it has children of others"
+        problems.append(Problem(root, root, -1, text))
     return RootSeen(root, part, children, occupied, problems)
 
 
-def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[str]]:
+def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[Problem]]:
     known = Part(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
     try:
         entries, problems = decode_queue(data, path)
     except BadZnode as error:
-        return replace(known, unreadable=True), [f"{error}; nothing of it is done, and it is left as it is"]
-    return replace(known, entries=entries, flawed=bool(problems)), [f"{path}: {problem}" for problem in problems]
+        text = f"{error}; nothing of it is done, and it is left as it is"
+        return replace(known, unreadable=True), [Problem(root, path, stat.mzxid, text)]
+    told = [Problem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+    return replace(known, entries=entries, flawed=bool(problems)), told

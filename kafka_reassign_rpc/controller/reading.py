@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.pace import Pace
-from kafka_reassign_rpc.controller.queue_reading import read_queue
+from kafka_reassign_rpc.controller.queue_reading import Problem, read_queue
 from kafka_reassign_rpc.core import replay
 from kafka_reassign_rpc.core.batch import Batch, CancelAll
 from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Move, Partition, Topic, TopicPartition
@@ -46,7 +46,7 @@ class Loaded(NamedTuple):
     orphans: list[TopicPartition]
     parents: set[str]
     since: int
-    problems: list[str]
+    problems: list[Problem]
 
 
 async def read_cluster(zk: ZooKeeper) -> Loaded:
@@ -99,7 +99,7 @@ class AdminZnodes(NamedTuple):
     guarded: bool
     cancel_all: CancelAll | None
     batch: Batch | None
-    problems: list[str]
+    problems: list[Problem]
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
@@ -115,7 +115,7 @@ async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) 
     )
 
 
-async def _read_batch(zk: ZooKeeper) -> tuple[Batch | None, list[str]]:
+async def _read_batch(zk: ZooKeeper) -> tuple[Batch | None, list[Problem]]:
     path = paths.REASSIGN_PARTITIONS
     try:
         data, stat = await zk.get(path)
@@ -125,11 +125,12 @@ async def _read_batch(zk: ZooKeeper) -> tuple[Batch | None, list[str]]:
     try:
         entries, problems = decode_reassignments(data, path)
     except BadZnode as error:
-        return replace(known, unreadable=True), [f"{error}; nothing of it is done, and it is left as it is"]
-    problems = [f"{path}: {problem}" for problem in problems]
+        text = f"{error}; nothing of it is done, and it is left as it is"
+        return replace(known, unreadable=True), [Problem(path, path, stat.mzxid, text)]
+    told = [Problem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
     if known.occupied:
-        problems.append(f"{path} cannot be deleted when it is done: it has children")
-    return replace(known, entries=entries, flawed=bool(problems)), problems
+        told.append(Problem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
+    return replace(known, entries=entries, flawed=bool(told)), told
 
 
 async def read_failures(zk: ZooKeeper) -> dict[int, int]:

@@ -10,8 +10,10 @@ from typing import TypeVar
 from kafka_reassign_rpc.controller import plan, queue_plan
 from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.pace import Pace
+from kafka_reassign_rpc.controller.queue_reading import Problem
 from kafka_reassign_rpc.controller.reading import Loaded, read_cluster
 from kafka_reassign_rpc.core import legacy, replay, requests
+from kafka_reassign_rpc.core.batch import Batch
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.model import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
@@ -55,23 +57,26 @@ class Store:
         self._leadership = leadership
         self._fence = Check(paths.CONTROLLER_EPOCH, leadership.epoch_version)
         self._parents: set[str] = set()
-        self._problems: list[str] = []
+        self._problems: list[Problem] = []
 
     async def load(self) -> Loaded:
         """The whole cluster. Raises Deposed, OutOfDate."""
+        return await self._load(Cluster())
+
+    async def _load(self, known: Cluster) -> Loaded:
         found = await self.reading(read_cluster(self._zk))
         self._parents = set(found.parents)
-        self._problems += found.problems
+        self._problems += [problem for problem in found.problems if _is_news(problem, known)]
         return found
 
-    def problems(self) -> list[str]:
-        """What was wrong with the batch as it was last read with the whole cluster; once."""
+    def problems(self) -> list[Problem]:
+        """What was wrong with the batch and the queue as they were read with the whole cluster; once."""
         problems, self._problems = self._problems, []
         return problems
 
     async def reload(self, cluster: Cluster) -> list[Topic]:
         """Make `cluster` what ZooKeeper holds now. Returns the topics that are gone. Raises Deposed, OutOfDate."""
-        fresh = (await self.load()).cluster
+        fresh = (await self._load(cluster)).cluster
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
@@ -216,6 +221,17 @@ class Store:
             if sum(size_of(step.op, self._zk.chroot) for step in every) <= MAX_MULTI_BYTES:
                 return [[every]] if every else []
         return [phase for phase in phases if phase]
+
+
+def _is_news(problem: Problem, known: Cluster) -> bool:
+    """Whether it is not what was wrong when this was read before."""
+    if problem.root == paths.REASSIGN_PARTITIONS:
+        batch = known.batch or Batch()
+        changed, occupied = batch.changed, batch.occupied
+    else:
+        part = known.queue.parts.get(problem.path)
+        changed, occupied = -1 if part is None else part.changed, problem.root in known.queue.occupied
+    return not occupied if problem.changed < 0 else problem.changed > changed
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:

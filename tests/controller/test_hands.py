@@ -221,3 +221,30 @@ async def test_236_8_records_that_are_changed_deleted_or_made_anew_under_the_con
             await eventually(lambda: world.has(*((*name, replicas) for name, replicas in ORIGIN.items())))
         assert await records(world.zk) == set(), end
     no_defect(caplog)
+
+
+async def test_236_5_what_is_wrong_is_told_once_by_each_controller_however_often_it_reads_the_cluster(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    lists = (paths.REASSIGN_PARTITIONS, *paths.QUEUES)
+
+    async def told(times: int) -> bool:
+        whose = [event["who"] for event in await world.events() if event["event"] == "entry.refused"]
+        assert Counter(whose) == {f"znode {path}": times for path in lists}
+        return True
+
+    for path in lists:
+        await world.zk.create(path, b"{")
+    await eventually(lambda: told(1))
+    for target in ((3, 4), None):
+        data, _ = await world.zk.get(paths.partition_state("held", 0))
+        await world.zk.set(paths.partition_state("held", 0), data)
+        assert await world.alter({NAMES[0]: target}) == {NAMES[0]: (0, None)}
+    assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2
+    assert await told(1)
+    await world.stop_server()
+    await world.start_server()
+    await eventually(lambda: told(2))
+    for path in lists:
+        await world.zk.delete(path)
