@@ -121,14 +121,14 @@ SETTINGS = (
     Setting(MAX_BYTES_IN_FLIGHT, whole(-1), -1, "bytes that moves in flight have to copy in all (-1: any number)"),
     Setting(
         healing.INTERVAL,
-        whole(-1),
+        whole(-1, healing.MAX_INTERVAL_MS),
         _HEALING.interval_ms,
         "how long a broker has to be gone before its replicas are moved elsewhere; -1: never. For this one and those"
         " below the cluster's dynamic config stands above the setting",
     ),
     Setting(
         healing.ALERT_INTERVAL,
-        whole(-1),
+        whole(-1, healing.MAX_INTERVAL_MS),
         _HEALING.alert_interval_ms,
         "how long it has to be gone before an alert is logged; -1: half the interval",
     ),

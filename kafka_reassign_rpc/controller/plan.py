@@ -219,8 +219,11 @@ def _batch_last(cluster: Cluster, view: View, contents: legacy.Contents | None) 
 def _failures(view: View) -> Iterator[Step]:
     """Last: a failure is forgotten when its repair is durable."""
     for broker, since in view.failed.items():
-        path = paths.failed_broker(broker)
-        yield Step(Delete(path, -1) if since is None else Create(path, znodes.encode_failure(since)))
+        path, data = paths.failed_broker(broker), b"" if since is None else znodes.encode_failure(since)
+        if broker in view.cluster.occupied_failures:
+            yield Step(SetData(path, data, -1))
+        else:
+            yield Step(Create(path, data) if data else Delete(path, -1))
 
 
 def _batch_znode(batch: Batch, entries: Mapping[Name, Entry], version: int) -> Step:

@@ -69,7 +69,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
         name for name in await _children(zk, paths.REASSIGNMENT_REQUESTS) if paths.sequence_number(name) is not None
     )
     cluster.queue, problems = await read_queue(zk)
-    cluster.failed = await read_failures(zk)
+    cluster.failed, cluster.occupied_failures = await read_failures(zk)
     pace = Pace()
     for topic in topics.values():
         replay.put_topic(
@@ -133,8 +133,9 @@ async def _read_batch(zk: ZooKeeper) -> tuple[Batch | None, list[Problem]]:
     return replace(known, entries=entries, flawed=bool(told)), told
 
 
-async def read_failures(zk: ZooKeeper) -> dict[int, int]:
-    """Brokers whose failure is noted, and when it was first noticed, ms since the epoch.
+async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
+    """Brokers whose failure is noted, and when it was first noticed, ms since the epoch; and of what brokers the znode
+    cannot be deleted.
 
     Where that cannot be understood, the znode's own creation time tells it too.
     """
@@ -146,17 +147,21 @@ async def read_failures(zk: ZooKeeper) -> dict[int, int]:
             log.error("left out: %s: not a broker's id", path)
         else:
             places.append((broker, path))
-    failed = {}
+    failed, occupied = {}, set()
     for (broker, path), read in zip(places, await zk.multi_get([path for _, path in places]), strict=True):
         if read is None:
             continue
         data, stat = read
+        if stat.num_children:
+            occupied.add(broker)
+            if not data:
+                continue
         try:
             failed[broker] = znodes.decode_failure(data, path)
         except BadZnode as error:
             log.warning("taken for the time of its creation: %s", error)
             failed[broker] = stat.ctime
-    return failed
+    return failed, frozenset(occupied)
 
 
 async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:

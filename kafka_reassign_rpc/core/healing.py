@@ -51,6 +51,9 @@ PREPARE_MS = 30_000
 """How long before a broker's time comes its repair is planned: by then all is measured and thought out. Never before
 half the interval is over."""
 
+MAX_INTERVAL_MS = 10**14
+"""Three thousand years: the time at which a broker is healed can be told."""
+
 RETRY_MS = 300_000
 """How long until what could not be repaired is tried again though no broker has come or gone."""
 
@@ -110,8 +113,8 @@ class Repairs(NamedTuple):
 NO_REPAIRS = Repairs()
 
 _NUMBERS = {
-    INTERVAL: ("interval_ms", -1, 2**63 - 1),
-    ALERT_INTERVAL: ("alert_interval_ms", -1, 2**63 - 1),
+    INTERVAL: ("interval_ms", -1, MAX_INTERVAL_MS),
+    ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
     MAX_BROKERS: ("max_brokers", 0, 2**31 - 1),
     MAX_PERCENTAGE: ("max_percentage", 0, 100),
     THROTTLE: ("throttle", -1, 2**63 - 1),

@@ -174,6 +174,8 @@ class Cluster(msgspec.Struct):
     """Dynamic configs by broker id as text; `<default>` holds the cluster-wide ones."""
     failed: dict[int, int] = {}
     """Brokers that are gone while they hold replicas: when that was first noticed, ms since the epoch (KIP-46)."""
+    occupied_failures: frozenset[int] = frozenset()
+    """Those under whose znodes somebody has put others: one that is over is emptied, since it cannot be deleted."""
     guarded: bool = False
     """`/admin/reassign_cancel` exists: see `core.guard`."""
     batch: Batch | None = None

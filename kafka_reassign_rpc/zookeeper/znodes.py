@@ -246,8 +246,12 @@ def encode_move(move: Move) -> bytes:
 # ----------------------------------------------------------------------------------------------------- brokers
 
 
+LAST_MS = 10**14
+"""The year 5138: no time that is meant lies after it."""
+
+
 class _Failure(msgspec.Struct):
-    timestamp: int
+    timestamp: Annotated[int, msgspec.Meta(ge=0, le=LAST_MS)]
 
 
 _failure = msgspec.json.Decoder(_Failure, strict=False)

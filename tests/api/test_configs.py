@@ -427,6 +427,15 @@ async def test_sv_2_a_change_that_is_not_allowed_changes_nothing(ops: list[Op], 
     assert node.configs.entities == {}
 
 
+@pytest.mark.parametrize("value", ["soon", "-2", "1.5", str(2**62)])
+async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
+    node = ModelNode()
+    [result] = (await ask(node, change((BROKER, "", [Op("failure.interval.ms", OpType.SET, value)])), 1)).responses
+    assert result.error_code == 42
+    assert f"Invalid value {value} for configuration failure.interval.ms: " in result.error_message
+    assert node.configs.entities == {}
+
+
 async def test_sv_2_validate_only_judges_and_changes_nothing() -> None:
     node = ModelNode(topic("t"), knows=False)
     good = change((TOPIC, "t", [Op("retention.ms", OpType.SET, "1")]), only=True)

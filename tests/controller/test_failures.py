@@ -1,10 +1,13 @@
 """Brokers that are gone while they hold replicas, as `/admin/failed_brokers` remembers them (KIP-46)."""
 
+import asyncio
 import json
 
 import pytest
 
+from kafka_reassign_rpc.controller import commands
 from kafka_reassign_rpc.controller.healing_commands import Look, Memory
+from kafka_reassign_rpc.controller.reading import read_cluster
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.healing import Diagnosis, Healing
 from kafka_reassign_rpc.zookeeper import paths
@@ -71,12 +74,15 @@ async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: s
     await put_topic(zk, "t", {0: (1, 3)})
     await zk.create(f"{paths.FAILED_BROKERS}/3", b"not JSON")
     await zk.create(f"{paths.FAILED_BROKERS}/seven", b"{}")
+    await zk.create(f"{paths.FAILED_BROKERS}/4", b'{"version":1,"timestamp":9223372036854775807}')
     await zk.create(f"{paths.FAILED_BROKERS}/99", b'{"version":1,"timestamp":"5"}')
     created = (await zk.get(f"{paths.FAILED_BROKERS}/3"))[1].ctime
     async with office(zk_connect) as controller:
-        assert controller.cluster.failed == {3: created, 99: 5}, "its creation tells the time as well"
+        failed = controller.cluster.failed
+        assert (failed[3], failed[99]) == (created, 5), "its creation tells the time as well"
+        assert 0 <= failed[4] - created < 60_000, "nobody means that time"
         await look(controller, created + 1000)
-        assert sorted(await zk.children(paths.FAILED_BROKERS)) == ["3", "seven"], "99 holds nothing"
+        assert sorted(await zk.children(paths.FAILED_BROKERS)) == ["3", "seven"], "4 and 99 hold nothing"
 
 
 @pytest.mark.parametrize("lives", [0, 1])
@@ -95,3 +101,24 @@ async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good
     async with office(zk_connect) as successor:
         await look(successor, 2000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000 if lives else 2000}}
+
+
+async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_the_same(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        await zk.create(f"{paths.FAILED_BROKERS}/3/by-hand", b"")
+        await register(zk, 3)
+        await controller.loop.submit(commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None))
+        async with asyncio.timeout(10):
+            assert (await look(controller, 2000)).heal_at == {}
+        assert controller.cluster.failed == {}
+    async with office(zk_connect) as successor:
+        assert successor.cluster.failed == {}
+        await zk.delete(paths.broker(3))
+        await successor.loop.submit(commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None))
+        await look(successor, 3000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}

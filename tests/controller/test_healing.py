@@ -528,7 +528,7 @@ async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_cou
         assert [found for found in carer.said() if found[0] == "heal.misconfigured"] == [
             (
                 "heal.misconfigured",
-                f"failure.interval.ms='soon' is left out: a whole number from -1 to {2**63 - 1} is expected",
+                f"failure.interval.ms='soon' is left out: a whole number from -1 to {10**14} is expected",
             )
         ]
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]

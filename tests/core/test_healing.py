@@ -230,7 +230,7 @@ def test_46_3_what_had_to_be_left_is_tried_again_later_but_at_an_operators_word_
 
 
 def test_46_nonsense_is_nonsense_in_any_script() -> None:
-    for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(2**63)):
+    for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(10**14 + 1), str(2**63)):
         cluster = Cluster(broker_configs={"<default>": {healing.INTERVAL: text}})
         found, problems = settings_of(cluster, ON)
         assert (found, len(problems)) == (ON, 1), text
