@@ -12,6 +12,8 @@ from typing import Literal
 
 import msgspec
 
+from kafka_reassign_rpc.core.links import EXPECTED, Throttle
+
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
 _INTEGERS = {"SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63}
@@ -47,6 +49,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     """Names of Kafka versions; a shorter spelling (`3.0`) is allowed."""
     non_empty: bool = False
     throttled_replicas: bool = False
+    rate_or_share: bool = False
     synonym: str | None = None
     """The broker config that a topic falls back to."""
     synonyms: tuple[str, ...] = ()
@@ -178,6 +181,11 @@ def _check(definition: ConfigDefinition, value: Value) -> None:
         text = str(value)
         if text not in definition.versions and not any(v.startswith(f"{text}-") for v in definition.versions):
             raise _invalid(definition, text, f"Version {text} is not a valid version")
+    elif definition.rate_or_share:
+        try:
+            Throttle.parse(value)
+        except ValueError:
+            raise _invalid(definition, value, f"Expected {EXPECTED}") from None
     elif definition.non_empty and not value:
         raise _invalid(definition, "", "String must be non-empty")
 

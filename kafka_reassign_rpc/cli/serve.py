@@ -26,6 +26,7 @@ from kafka_reassign_rpc.core.guard import (
     Limits as MoveLimits,
 )
 from kafka_reassign_rpc.core.healing import Healing
+from kafka_reassign_rpc.core.links import ASSUMED, Throttle
 from kafka_reassign_rpc.core.model import Endpoint
 from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
 from kafka_reassign_rpc.server.limits import Limits
@@ -139,7 +140,13 @@ SETTINGS = (
         _HEALING.max_percentage,
         "with a greater share of the brokers gone than this, nothing is healed",
     ),
-    Setting(healing.THROTTLE, whole(-1), _HEALING.throttle, "bytes/s of each broker that repairs may take; -1: all"),
+    Setting(
+        healing.THROTTLE,
+        Throttle.parse,
+        _HEALING.throttle,
+        "bytes/s of each broker that repairs may take (-1: all), or a share (50%) of the highest rate at which a broker"
+        f" was seen to receive moves that nothing throttled; as long as none was, of {ASSUMED} B/s",
+    ),
     Setting(healing.CHUNK, whole(1), _HEALING.chunk, "moves of repairs under way at a time"),
     Setting(
         healing.CANCEL_ON_RETURN,

@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.dropping import min_insync_replicas
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.healing import NO_REPAIRS, PREPARE_MS, Healing, Repairs
 from kafka_reassign_rpc.core.history import CONTROLLER
+from kafka_reassign_rpc.core.links import Links
 from kafka_reassign_rpc.core.model import Cluster, TopicPartition
 from kafka_reassign_rpc.planner.local import Planning, Snapshot
 from kafka_reassign_rpc.planner.model import UNKNOWN, Broker, Goal, Kind, Partition, Plan, PlanError, Topic
@@ -44,6 +45,7 @@ class Healer:
     last_seen     how repairs stand as of the last look
     started_with  how this server was told to heal; the cluster's dynamic configs stand above it
     sample        asks brokers what lies on them
+    links         what brokers' links were seen to do
     """
 
     def __init__(
@@ -52,11 +54,13 @@ class Healer:
         started_with: Healing,
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
+        links: Links,
     ) -> None:
         self._loop = loop
         self._started_with = started_with
         self._now_ms = now_ms
         self._sample = sample
+        self._links = links
         self._memory = Memory()
         self._prepared: Prepared | None = None
         self._news = asyncio.Event()
@@ -162,7 +166,8 @@ class Healer:
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
-            await self._loop.submit(QueueRepairs(prepared, settings.throttle, self._memory, self._now_ms(), by))
+            fastest, now_ms = self._links.fastest, self._now_ms()
+            await self._loop.submit(QueueRepairs(prepared, settings.throttle, fastest, self._memory, now_ms, by))
             return prepared.plan
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> Prepared | None:

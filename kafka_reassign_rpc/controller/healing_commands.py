@@ -20,6 +20,7 @@ from kafka_reassign_rpc.core.dropping import min_insync_replicas
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.healing import Diagnosis, Healing, Losses, Watch, diagnose
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.links import Throttle
 from kafka_reassign_rpc.core.model import HEAL, Broker
 from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.planner.model import Move, Plan
@@ -214,13 +215,18 @@ class QueueRepairs(Command[None]):
 
     A partition that has got other replicas since it was planned for, or whose brokers are back, is left to the next
     look. What cannot be written to comes first (see `priority_of`), as things stand now; then brokers take turns.
+
+    fastest   what a link was seen to do, bytes/s: see `core.links`
     """
 
-    def __init__(self, prepared: Prepared, throttle: int, memory: Memory, now_ms: int, by: str) -> None:
+    def __init__(
+        self, prepared: Prepared, throttle: Throttle, fastest: int, memory: Memory, now_ms: int, by: str
+    ) -> None:
         super().__init__()
         self.by = by
         self._prepared = prepared
-        self._throttle = throttle
+        self._rate = throttle.of(fastest)
+        self._explained = throttle.explained(fastest)
         self._now_ms = now_ms
         self._memory = memory
 
@@ -267,7 +273,7 @@ class QueueRepairs(Command[None]):
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
         reason = _reason(lost)
         if error is None:
-            error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._throttle))
+            error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._rate))
         if error is not None:
             self._leave(lost, f"{error.name}: {error}")
             return
@@ -286,7 +292,8 @@ class QueueRepairs(Command[None]):
             if broker in work.view.cluster.failed and not self._left[broker]:
                 work.view.failed[broker] = None
             if count:
-                work.view.report(Event("heal.scheduled", broker=broker, reason=f"{count} moves joined the queue"))
+                what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
+                work.view.report(Event("heal.scheduled", broker=broker, reason=what))
         for problem in self._impossible:
             if problem not in self._memory.impossible:
                 work.view.report(Event("heal.impossible", reason=problem))

@@ -178,7 +178,8 @@ class Term:
         rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
         self._loop = Loop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
         self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
-        self._healer = Healer(self._loop, self._rules.healing, self._now_ms, self._sampler.everything)
+        sampler = self._sampler
+        self._healer = Healer(self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.links)
         self._requests = Requests(self._zk, self._loop, self.record)
 
     def _tell(self, applied: Applied) -> Iterator[None]:

@@ -29,6 +29,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.links import EXPECTED, Throttle
 from kafka_reassign_rpc.core.model import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.queue import Waiting
 
@@ -68,7 +69,7 @@ class Healing(msgspec.Struct, frozen=True):
     alert_interval_ms   how long until an alert; -1: half the interval
     max_brokers         brake: with more brokers gone than this nothing is moved
     max_percentage      brake: with a greater share of the brokers gone than this nothing is moved
-    throttle            bytes/s of each broker that takes part; -1: none
+    throttle            of each broker that takes part
     chunk               moves of repairs in flight at a time
     cancel_on_return    cancel what is under way of a repair when its broker comes back
     """
@@ -77,7 +78,7 @@ class Healing(msgspec.Struct, frozen=True):
     alert_interval_ms: int = OFF
     max_brokers: int = 10
     max_percentage: int = 40
-    throttle: int = -1
+    throttle: Throttle = Throttle()
     chunk: int = 500
     cancel_on_return: bool = False
     paused: bool = False
@@ -117,7 +118,6 @@ _NUMBERS = {
     ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
     MAX_BROKERS: ("max_brokers", 0, 2**31 - 1),
     MAX_PERCENTAGE: ("max_percentage", 0, 100),
-    THROTTLE: ("throttle", -1, 2**63 - 1),
     CHUNK: ("chunk", 1, 2**31 - 1),
 }
 _FLAGS = {PAUSED: "paused", CANCEL_ON_RETURN: "cancel_on_return"}
@@ -128,7 +128,7 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
 
     A value that makes no sense counts for nothing: healing goes by what stood before it, and somebody is told.
     """
-    found: dict[str, int | bool] = {}
+    found: dict[str, int | bool | Throttle] = {}
     problems = []
     for name, text in cluster.broker_configs.get(DEFAULT, {}).items():
         value = text.strip().lower()
@@ -138,6 +138,11 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
                 found[field] = int(value)
             else:
                 problems.append(f"{name}={text!r} is left out: a whole number from {low} to {high} is expected")
+        elif name == THROTTLE:
+            try:
+                found["throttle"] = Throttle.parse(value)
+            except ValueError:
+                problems.append(f"{name}={text!r} is left out: {EXPECTED} is expected")
         elif name in _FLAGS:
             if value in ("true", "false"):
                 found[_FLAGS[name]] = value == "true"

@@ -22,6 +22,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.errors import KafkaStorageError
 from kafka_reassign_rpc.core.history import Event
+from kafka_reassign_rpc.core.links import Links
 from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttles import NO_THROTTLE, TopicThrottles
 
@@ -102,6 +103,9 @@ class _Samples:
         self._times: list[float] = []
         self._bytes: list[int] = []
 
+    def __bool__(self) -> bool:
+        return bool(self._times)
+
     def add(self, sample: _Sample) -> None:
         """All have as many adding replicas."""
         self._times.append(sample.at)
@@ -142,12 +146,14 @@ class Tracker:
     """Follows the moves in flight. `figures` may be read at any time.
 
     stall_s     how long a move may get nowhere
+    links       what brokers' links were seen to do
     """
 
     def __init__(self, stall_s: float) -> None:
         self._stall_s = stall_s
         self._followed: dict[str, dict[int, _Followed]] = {}
         self.totals = NO_TOTALS
+        self.links = Links()
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
         """Of the move that is in flight there; None before it was looked at."""
@@ -205,6 +211,7 @@ class Tracker:
                 yield
         self._followed = seen
         self.totals = Totals(count, left, stalled)
+        self.links.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _look(
         self,
@@ -220,6 +227,8 @@ class Tracker:
         total = _held(answers.get(partition.leader), name)
         copied = tuple([_held(answers.get(broker), name) for broker in partition.adding])
         sample = _Sample(now, before.total if total < 0 else total, copied)
+        if followed.samples:
+            self.links.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and -1 not in copied else None

@@ -162,6 +162,12 @@ def test_sv_2_what_kafka_takes_is_taken(configs: dict[str, str]) -> None:
             "Set(listener.name.x.ssl.keystore.location)",
         ),
         ({RATE: "-1"}, True, f"Invalid value -1 for configuration {RATE}: Value must be at least 0"),
+        (
+            {"self.healing.throttle": "0%"},
+            False,
+            "Invalid value 0% for configuration self.healing.throttle: Expected a whole number of bytes per second (-1:"
+            " no limit) or a share of a broker's link from 1% to 100%",
+        ),
     ],
 )
 def test_sv_2_a_bad_broker_config_is_refused(configs: dict[str, str], text: str, *, per_broker: bool) -> None:
@@ -171,7 +177,7 @@ def test_sv_2_a_bad_broker_config_is_refused(configs: dict[str, str], text: str,
 
 
 def test_sv_2_throttles_and_configs_of_plug_ins_may_be_set() -> None:
-    configs = {RATE: "1000", "my.plugin.size": "x", "log.retention.ms": "5"}
+    configs = {RATE: "1000", "my.plugin.size": "x", "log.retention.ms": "5", "self.healing.throttle": "50%"}
     validate_broker_configs(configs, per_broker=False)
     validate_broker_configs({**configs, "listener.name.x.ssl.keystore.location": "x"}, per_broker=True)
 

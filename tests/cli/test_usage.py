@@ -90,6 +90,7 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("serve", "--event-log-file-bytes", "100"), "--event-log-file-bytes: expected a whole number from 65536"),
         (("serve", "--event-log-files", "1"), "--event-log-files: expected a whole number from 2"),
         (("serve", "--loop", "infinite"), "--loop: expected one of auto, uvloop, asyncio"),
+        (("serve", "--self-healing-throttle", "half"), "--self-healing-throttle: expected a whole number of bytes per"),
         (("serve", "--config", "/nowhere.toml"), "--config: cannot read /nowhere.toml"),
         (("fleet",), "--zookeeper-connect"),
         (("fleet", *ANY), "--broker-ids"),

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.progress import Disk, Sample
 from kafka_reassign_rpc.controller.reading import read_cluster
 from kafka_reassign_rpc.core.errors import InvalidRequest, NotController, PolicyViolation
 from kafka_reassign_rpc.core.healing import GRACE_MS, PREPARE_MS, RETRY_MS, Healing, Repairs
+from kafka_reassign_rpc.core.links import Links, Throttle
 from kafka_reassign_rpc.core.model import HEAL, TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
@@ -33,7 +34,8 @@ class Carer:
         self.samples = 0
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
-        self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample)
+        self.links = Links()
+        self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample, self.links)
 
     async def _sample(self) -> Sample:
         self.samples += 1
@@ -257,6 +259,28 @@ async def test_46_3_a_repair_is_planned_before_its_time_and_held_to_what_stands_
         assert (carer.samples, queued(controller).keys()) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
         assert standing(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
         assert await failed(zk) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "rate", "link"),
+    [
+        (0, 31_250_000, "no broker's link was seen, 125000000 B/s are assumed"),
+        (8_000_000, 2_000_000, "a broker was seen to receive 8000000 B/s"),
+    ],
+)
+async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_what_a_link_was_seen_to_do(
+    zk: ZooKeeper, zk_connect: str, seen: int, rate: int, link: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(interval_ms=MINUTE, throttle=Throttle(percent=25)))
+        carer.links.fastest = seen
+        await carer.turns()
+        assert carer.said()[-1] == (
+            "heal.scheduled", f"3 moves joined the queue, at {rate} B/s for each broker, 25%: {link}",
+        )  # fmt: skip
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [move.throttle for move in moves if move] == [rate] * 3
 
 
 @pytest.mark.parametrize("how", ["a broker comes", "it is too old"])

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.healing import (
     diagnose,
     settings_of,
 )
+from kafka_reassign_rpc.core.links import Throttle
 from kafka_reassign_rpc.core.model import HEAL, Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.core.queue import Waiting
 
@@ -227,6 +228,12 @@ def test_46_3_what_had_to_be_left_is_tried_again_later_but_at_an_operators_word_
     assert diagnose(replace(watch, now_ms=HALF_AN_HOUR + 5), ON).heal == (3,)
     ordered = diagnose(replace(watch, ordered=frozenset({3})), ON)
     assert (ordered.heal, ordered.alerts) == ((3,), (3,)), "an order does not take an alert back"
+
+
+def test_46_5_the_throttle_is_a_number_of_bytes_or_a_share_also_as_a_dynamic_config() -> None:
+    for text, throttle in (("70", Throttle(70)), (" 40% ", Throttle(percent=40)), ("-1", Throttle())):
+        cluster = Cluster(broker_configs={"<default>": {healing.THROTTLE: text}})
+        assert settings_of(cluster, replace(ON, throttle=Throttle(5))) == (replace(ON, throttle=throttle), [])
 
 
 def test_46_nonsense_is_nonsense_in_any_script() -> None:

@@ -80,7 +80,7 @@ async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
 async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_elsewhere_after_the_interval(
     cluster: Cluster,
 ) -> None:
-    await six_brokers(cluster, *SOON, "--self-healing-throttle", "50000000", topics=LARGE)
+    await six_brokers(cluster, *SOON, "--self-healing-throttle", "40%", topics=LARGE)
     before = await cluster.replicas()
     assert await holds(cluster, 3) > 2990
     await cluster.fleets["3"].kill()
@@ -93,6 +93,11 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
 
     await eventually(done)
     assert await said(cluster) == ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
+    (scheduled,) = [event for event in await cluster.events("a") if event["event"] == "heal.scheduled"]
+    share = "at 50000000 B/s for each broker, 40%: no broker's link was seen, 125000000 B/s are assumed"
+    assert scheduled["reason"].endswith(f" moves joined the queue, {share}")
+    rates = {event["bytes"] for event in await cluster.events("a") if event["event"] == "throttle.set"}
+    assert rates == {50_000_000}
 
 
 async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operator_wants_it(cluster: Cluster) -> None:
