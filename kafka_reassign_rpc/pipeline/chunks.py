@@ -64,7 +64,7 @@ class Rounds:
         self._kept: RDD[Any] = chunks
         self._chunks = chunks.map(lambda read: (read[0], nothing))
         self._context = chunks.context
-        self._thresholds: Thresholds = {}
+        self._thresholds = Thresholds()
 
     def propose(self, view: View) -> Demand:
         """Carry out what the last thresholds accepted, then let every chunk propose."""

@@ -53,17 +53,17 @@ def wish(partition: Partition, view: View, key: int, held: Mapping[int, int]) ->
     """The best change for a partition; `held`: replicas of its topic by broker. None: it has none, or not now."""
     balance = view.balance
     assert balance is not None
-    sources = [broker for broker in partition.replicas if broker in balance.rates]
-    if not sources or partition.moving or not all(broker in view.live for broker in partition.replicas):
-        return None
     chance = mix(key, view.round * 7919 + view.seed) / WHOLE
-    sources = [broker for broker in sources if chance < balance.rates[broker]]
-    if not sources:
+    sources = [broker for broker in partition.replicas if chance < balance.rates.get(broker, 0.0)]
+    if not sources or partition.moving or not view.live.issuperset(partition.replicas):
         return None
     size, weights = view.size(partition), measured(view.weights)
     best: tuple[float, float, tuple[int, ...], int, int] | None = None
+    taken, relief = None, 0.0
     for source, chosen, load, target in _candidates(partition, view, balance, sources, size, key):
-        gain = -_change(source, -1, load, balance, weights) - _change(chosen, 1, load, balance, weights)
+        if load is not taken:
+            taken, relief = load, -_change(source, -1, load, balance, weights)
+        gain = relief - _change(chosen, 1, load, balance, weights)
         if load.replicas:
             gain -= _crowding(held, source, chosen, balance, view.weights.topic)
         value = gain / (load.bytes + _FREE)

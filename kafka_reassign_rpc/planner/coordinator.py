@@ -30,7 +30,7 @@ from kafka_reassign_rpc.planner.model import (
     Summary,
     Weights,
 )
-from kafka_reassign_rpc.planner.rounds import EVERYTHING, Change, Demand, Survey
+from kafka_reassign_rpc.planner.rounds import EVERYTHING, Change, Demand, Survey, Thresholds
 from kafka_reassign_rpc.planner.targets import Targets, lower_bound
 from kafka_reassign_rpc.planner.touches import IN, OUT
 from kafka_reassign_rpc.planner.view import ALL, Balance, Table, View
@@ -39,6 +39,8 @@ FORCED_ROUNDS = 24
 _STRICT_ROUNDS = 6
 """Forced moves keep to every broker's level for so long; what is left then goes where there is room."""
 _PATIENCE = 4
+_MATCHED = 0.2
+"""A rebalance copies only what is needed on both sides, as long as so large a part of what is proposed is."""
 _UNBOUNDED = 2**62
 
 
@@ -53,6 +55,8 @@ class Coordinator:
         self._balances = goal.kind in (Kind.EXPAND, Kind.REBALANCE)
         self._to_give = LED if goal.kind is Kind.EXPAND else MEASURES
         """Of what a broker that has too much gives: new brokers keep replicas, they may lead less."""
+        self._both = goal.kind is Kind.REBALANCE
+        self._proposals = 0
         self._round = 0
         self._idle = 0
         self._over = False
@@ -201,13 +205,14 @@ class Coordinator:
             weight * max(0.0, 1 - share) for weight, share in zip(measured(self._weights), standing, strict=True)
         )
 
-    def decide(self, demand: Demand) -> dict[tuple[int, int], tuple[int, int]]:
-        """Which buckets are accepted, by broker and side: see `rounds.is_accepted`."""
+    def decide(self, demand: Demand) -> Thresholds:
+        """Which buckets are accepted: see `rounds.is_accepted`."""
         self._round += 1
+        self._proposals = demand.proposals
         if not demand.proposals:
             self._idle += 1
             self._over = not self._balances or self._idle >= _PATIENCE
-            return {}
+            return Thresholds()
         ordered: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
         for (broker, side, bucket), load in sorted(demand.sums.items()):
             ordered.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
@@ -229,7 +234,7 @@ class Coordinator:
                         self._room(broker),
                     )
                     thresholds[broker, IN] = (reached, reached)
-        return thresholds
+        return Thresholds(thresholds)
 
     def _room(self, broker: int) -> int:
         return self._free.get(broker, _UNBOUNDED) - self._arrived.get(broker, 0)
@@ -244,8 +249,10 @@ class Coordinator:
         if not self._balances:
             return
         cost = self._cost()
+        matched = self._both and change.accepted >= _MATCHED * self._proposals
         progress = change.accepted and cost < self._last_cost * 0.995
-        self._idle = 0 if progress else self._idle + 1
+        self._idle = 0 if progress or matched != self._both else self._idle + 1
+        self._both = matched
         self._over = self._idle >= _PATIENCE
         self._last_cost = min(cost, self._last_cost)
 
@@ -327,9 +334,7 @@ class Coordinator:
                 rates[broker] = min(1.0, max(eager * wanted, 200 / held))
         return rates
 
-    def _decide_balance(
-        self, ordered: dict[tuple[int, int], list[tuple[int, Load, int]]]
-    ) -> dict[tuple[int, int], tuple[int, int]]:
+    def _decide_balance(self, ordered: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
         thresholds = {}
         for (broker, side), steps in ordered.items():
             if (broker, side) == EVERYTHING:
@@ -343,11 +348,10 @@ class Coordinator:
             )
             if self.goal.kind is Kind.EXPAND and side == OUT and broker not in self.goal.brokers:
                 thresholds[broker, side] = (0, thresholds[broker, side][1])
+        everything = ALL
         if self.options.max_bytes >= 0:
-            left = self.options.max_bytes - self._copied
-            reached = leveling.within(ordered[EVERYTHING], left)
-            thresholds[EVERYTHING] = (reached, reached)
-        return thresholds
+            everything = leveling.within(ordered[EVERYTHING], self.options.max_bytes - self._copied)
+        return Thresholds(thresholds, everything, self._both)
 
     # -- in the end ------------------------------------------------------------------------------------------------
 

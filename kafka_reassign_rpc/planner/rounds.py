@@ -5,6 +5,7 @@ what is accepted on sums over all chunks: so a plan is the same however the topi
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from kafka_reassign_rpc.planner.balancing import chance_of, wish
 from kafka_reassign_rpc.planner.hashing import key_of
@@ -13,12 +14,23 @@ from kafka_reassign_rpc.planner.placing import is_forced, place
 from kafka_reassign_rpc.planner.touches import IN, Loads, Proposal, touches
 from kafka_reassign_rpc.planner.view import ALL, BUCKETS, View
 
-Thresholds = Mapping[tuple[int, int], tuple[int, int]]
-"""By broker and side: the buckets below which it needs a change, and below which it allows one."""
+
+class Thresholds(NamedTuple):
+    """What a round accepts.
+
+    brokers       by broker and side: the buckets below which it needs a change, and below which it allows one
+    everything    the bucket below which what is copied in all keeps to the limit on the whole plan
+    both          what copies a replica has to be needed on both sides: where it goes from, and where it goes
+    """
+
+    brokers: Mapping[tuple[int, int], tuple[int, int]] = {}
+    everything: int = ALL
+    both: bool = False
+
 
 NONE = (0, 0)
 EVERYTHING = (-1, IN)
-"""Stands for a broker: what is copied in all, for a limit on the whole plan."""
+"""Stands for a broker in a demand: what is copied in all."""
 
 
 class Survey:
@@ -139,7 +151,7 @@ def _proposed(
     position: tuple[int, int], topic: str, partition: Partition, view: View, held: Mapping[int, int]
 ) -> Proposal | None:
     if view.balance is not None:
-        if not any(broker in view.balance.rates for broker in partition.replicas):
+        if view.balance.rates.keys().isdisjoint(partition.replicas):
             return None
         found = wish(partition, view, key_of(topic, partition.index), held)
         if found is None:
@@ -158,17 +170,18 @@ def _proposed(
 
 
 def is_accepted(proposal: Proposal, thresholds: Thresholds) -> bool:
-    """Every broker it touches allows it, and one needs it."""
+    """Every broker it touches allows it, and one needs it, or one on each side."""
     bucket = proposal.bucket
-    if bucket >= thresholds.get(EVERYTHING, (ALL, ALL))[1]:
+    if bucket >= thresholds.everything:
         return False
-    needed = False
+    needed, copies = [False, False], False
     for touch in proposal.touches:
-        need, allow = thresholds.get((touch.broker, touch.side), NONE)
+        need, allow = thresholds.brokers.get((touch.broker, touch.side), NONE)
         if bucket >= allow:
             return False
-        needed = needed or bucket < need
-    return needed
+        needed[touch.side] |= bucket < need
+        copies |= touch.load.replicas > 0
+    return all(needed) if copies and thresholds.both else any(needed)
 
 
 def carry_out(chunk: list[Topic], accepted: Iterable[Proposal]) -> None:

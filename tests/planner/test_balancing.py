@@ -1,8 +1,11 @@
 """What is evened out, and where a plan leaves off."""
 
+import msgspec
+import pytest
+
 from kafka_reassign_rpc.planner.local import Snapshot, plan
-from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options
-from tests.planner.clusters import random_cluster
+from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic
+from tests.planner.clusters import MIB, random_cluster
 
 NEW = (12, 13)
 
@@ -20,3 +23,24 @@ def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
         assert set(move.target) - set(move.origin), "no move but for a new broker"
         assert set(move.target) - set(move.origin) <= set(NEW)
     assert made.summary.bytes <= 1.2 * made.summary.lower_bound
+
+
+@pytest.mark.parametrize("seed", [2, 3])
+def test_dp_2_a_rebalance_copies_little_more_than_it_must(seed: int) -> None:
+    stood = random_cluster(30, 5, 10_000, seed=seed)
+    fuller = [shifted(one) for one in stood.topics]
+    made = plan(Snapshot(stood.brokers, fuller), Goal(Kind.REBALANCE)).summary
+    assert made.imbalance_before["bytes"] > 0.4
+    assert max(made.imbalance_after.values()) <= 0.1
+    assert made.bytes <= 1.35 * made.lower_bound
+
+
+def shifted(one: Topic) -> Topic:
+    """A third of what is on the first five brokers is on the last five instead, in the same racks; nothing is huge."""
+    parts = []
+    for held in one.partitions:
+        replicas = tuple(b + 25 if b < 5 and held.index % 3 == 0 else b for b in held.replicas)
+        spread = replicas if len(set(replicas)) == len(replicas) else held.replicas
+        size = min(held.bytes, 64 * MIB)
+        parts.append(msgspec.structs.replace(held, replicas=spread, isr=spread, leader=spread[0], bytes=size))
+    return Topic(one.name, parts)
