@@ -5,6 +5,7 @@ over leaves nothing behind, and a test run can say so.
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -12,8 +13,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Any
 
+from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
@@ -61,11 +63,33 @@ def session(
         context = None
         try:
             context = _context(chosen, gateway)
-            yield SparkSession(context)
+            with told():
+                yield SparkSession(context)
         finally:
             if context is not None:
                 SparkSession(context).stop()
             _end(gateway)
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """What goes wrong inside a job as one line: a data page that cannot be read, an executor without memory.
+
+    Raises JobFailed.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise JobFailed(f"Spark gave up: {_cause(str(error))}") from None
+
+
+def _cause(text: str) -> str:
+    """The innermost cause that a stack trace names, with the file if it is about one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
+    files = re.findall(r"file:\S*?\.parquet", text)
+    cause = causes[-1] if causes else " ".join(lines[:2])
+    return cause if not files or files[0] in cause else f"{files[0]}: {cause}"
 
 
 def _launch(chosen: Mapping[str, str], log: IO[bytes]) -> Any:
