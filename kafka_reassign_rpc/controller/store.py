@@ -7,6 +7,8 @@ bound to the session that won it. So a controller that was replaced without noti
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
+from msgspec.structs import replace
+
 from kafka_reassign_rpc.controller import plan, queue_plan
 from kafka_reassign_rpc.controller.election import Leadership
 from kafka_reassign_rpc.controller.pace import Pace
@@ -82,6 +84,10 @@ class Store:
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
         lost = {topic.name for topic in gone}
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
+        # What was told of what waits has been told; and of the batch more is known than its znode says.
+        fresh.queue.told = cluster.queue.told
+        if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
+            fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
         for field in cluster.__struct_fields__:
             setattr(cluster, field, getattr(fresh, field))
         return gone

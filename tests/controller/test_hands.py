@@ -248,3 +248,41 @@ async def test_236_5_what_is_wrong_is_told_once_by_each_controller_however_often
     await eventually(lambda: told(2))
     for path in lists:
         await world.zk.delete(path)
+
+
+async def test_236_13_what_waits_is_told_once_however_often_the_controller_reads_the_cluster(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """For the guard, and then for a broker that is dead."""
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
+    assert set((await world.alter(dict.fromkeys(NAMES, (3, 4)))).values()) == {(0, None)}
+    await world.kill_broker(5)
+    await world.zk.create(paths.REASSIGN_CANCEL, b"")
+    await eventually(lambda: world.closed(("free", 0)))
+    await world.submit({("free", 0): (4, 5)})
+    await world.zk.create(paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
+
+    async def told() -> Counter[tuple[str, str]]:
+        """By whose znode, and for what."""
+        found = [event for event in await world.events() if event["event"] == "entry.waiting"]
+        return Counter((event["who"], "broker" if "not alive" in event["reason"] else "guard") for event in found)
+
+    by_batch, by_queue = (f"znode {path}" for path in (paths.REASSIGN_PARTITIONS, paths.REASSIGN_QUEUE))
+    for what in ("guard", "broker"):
+        wanted = {(by_batch, "guard"): 1, (by_queue, "guard"): 1}
+        if what == "broker":
+            await world.zk.delete(paths.REASSIGN_CANCEL)
+            wanted |= {(by_batch, "broker"): 1, (by_queue, "broker"): 1}
+
+        async def all_are_told(wanted: dict[tuple[str, str], int] = wanted) -> bool:
+            assert await told() == wanted
+            return True
+
+        await eventually(all_are_told)
+        name = NAMES[what == "broker"]
+        state = paths.partition_state(*name)
+        await world.zk.set(state, (await world.zk.get(state))[0])
+        assert await world.alter({name: None}) == {name: (0, None)}
+        assert await all_are_told()
+    assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2
