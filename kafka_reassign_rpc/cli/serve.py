@@ -131,7 +131,7 @@ SETTINGS = (
         healing.ALERT_INTERVAL,
         whole(-1, healing.MAX_INTERVAL_MS),
         _HEALING.alert_interval_ms,
-        "how long it has to be gone before an alert is logged; -1: half the interval",
+        "how long it has to be gone before an alert is logged, at most the interval; -1: half the interval",
     ),
     Setting(healing.MAX_BROKERS, whole(0), _HEALING.max_brokers, "with more brokers gone than this, nothing is healed"),
     Setting(

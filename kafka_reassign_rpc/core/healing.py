@@ -66,7 +66,7 @@ class Healing(msgspec.Struct, frozen=True):
     """How the cluster heals itself.
 
     interval_ms         how long a broker has to be gone; -1: healing is off
-    alert_interval_ms   how long until an alert; -1: half the interval
+    alert_interval_ms   how long until an alert, also where healing is off; -1: half the interval
     max_brokers         brake: with more brokers gone than this nothing is moved
     max_percentage      brake: with a greater share of the brokers gone than this nothing is moved
     throttle            of each broker that takes part
@@ -84,8 +84,11 @@ class Healing(msgspec.Struct, frozen=True):
     paused: bool = False
 
     @property
-    def alert_after_ms(self) -> int:
-        return self.interval_ms // 2 if self.alert_interval_ms < 0 else self.alert_interval_ms
+    def alert_after_ms(self) -> int | None:
+        """None: never. Nothing is healed without an alert before."""
+        if self.interval_ms < 0:
+            return None if self.alert_interval_ms < 0 else self.alert_interval_ms
+        return self.interval_ms // 2 if self.alert_interval_ms < 0 else min(self.alert_interval_ms, self.interval_ms)
 
     @property
     def grace_ms(self) -> int:
@@ -149,6 +152,11 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
             else:
                 problems.append(f"{name}={text!r} is left out: true or false is expected")
     return msgspec.structs.replace(started_with, **found), problems
+
+
+def is_paused(cluster: Cluster) -> bool:
+    """Whether an operator has paused healing."""
+    return cluster.broker_configs.get(DEFAULT, {}).get(PAUSED, "").strip().lower() == "true"
 
 
 def rack_problems(cluster: Cluster, settings: Healing) -> list[str]:
@@ -297,12 +305,13 @@ def diagnose(watch: Watch, settings: Healing) -> Diagnosis:
 
 def _times(watch: Watch, settings: Healing, broker: int, since: int) -> tuple[int | None, int | None]:
     """When there is an alert about a failure, and when it is healed; None: never."""
+    alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
     if settings.interval_ms < 0:
-        return None, ordered
+        return alert, ordered
     missed = watch.missed.get(broker, watch.now_ms)
     due = max(since + settings.interval_ms, missed + settings.grace_ms, watch.not_before.get(broker, 0))
-    return since + settings.alert_after_ms, due if ordered is None else ordered
+    return alert, due if ordered is None else ordered
 
 
 def _brake(watch: Watch, settings: Healing) -> str | None:

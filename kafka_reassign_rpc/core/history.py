@@ -25,7 +25,7 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import guard
+from kafka_reassign_rpc.core import guard, healing
 from kafka_reassign_rpc.core.assignment import cancel
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
@@ -230,14 +230,15 @@ class Refusals:
 
 class News:
     """What has changed since the last look about what is read, not decided: which brokers live, whether the guard
-    is closed."""
+    is closed, whether healing is paused."""
 
     def __init__(self) -> None:
         self._brokers: Mapping[int, Broker] | None = None
         self._closed: str | None = None
+        self._paused = False
 
     def of(self, cluster: Cluster) -> Iterator[Event]:
-        """The first look at a cluster finds no broker lost or back, but says so where the guard is closed."""
+        """The first look at a cluster finds no broker lost or back, but says what is closed or paused."""
         if cluster.brokers is not self._brokers:
             if self._brokers is not None:
                 yield from _brokers(self._brokers, cluster.brokers)
@@ -247,6 +248,9 @@ class News:
         if reason != self._closed:
             self._closed = reason
             yield Event("guard.opened") if reason is None else Event("guard.closed", reason=reason)
+        if healing.is_paused(cluster) != self._paused:
+            self._paused = not self._paused
+            yield Event("heal.paused", reason=f"{healing.PAUSED}=true") if self._paused else Event("heal.resumed")
 
 
 def _brokers(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:

@@ -69,6 +69,15 @@ def test_46_2_there_is_an_alert_before_anything_moves() -> None:
     assert diagnose(gone(3, now=HALF_AN_HOUR // 2 - 1), ON).alerts == ()
     assert diagnose(gone(3, now=HALF_AN_HOUR // 2), ON).alerts == (3,)
     assert diagnose(gone(3, now=60_000), replace(ON, alert_interval_ms=60_000)).alerts == (3,)
+    late = diagnose(gone(3, now=HALF_AN_HOUR), replace(ON, alert_interval_ms=2 * HALF_AN_HOUR))
+    assert (late.alerts, late.heal) == ((3,), (3,)), "however late the alert was to be"
+
+
+def test_46_2_an_alert_of_its_own_interval_is_raised_also_where_healing_is_off() -> None:
+    alerting = Healing(alert_interval_ms=60_000)
+    assert diagnose(gone(3, now=59_999), alerting).due_ms == 60_000
+    found = diagnose(gone(3, now=60_000), alerting)
+    assert (found.alerts, found.heal, found.heal_at, found.due_ms) == ((3,), (), {3: None}, None)
 
 
 def test_46_3_a_repair_may_be_planned_a_little_before_its_time_for_those_who_come_first() -> None:

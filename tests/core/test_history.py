@@ -250,3 +250,7 @@ def test_sv_7_brokers_and_the_guard_are_news_once() -> None:
     assert list(news.of(here)) == []
     here.guarded = False
     assert [event.event for event in news.of(here)] == ["guard.opened"]
+    here.broker_configs = {"<default>": {"self.healing.paused": "TRUE"}}
+    assert [event.event for event in news.of(here)] == ["heal.paused"]
+    here.broker_configs = {}
+    assert [event.event for event in news.of(here)] == ["heal.resumed"]
