@@ -2,6 +2,7 @@
 whole cluster of ours: six simulated brokers in three racks."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,6 +28,17 @@ def spark() -> Iterator[SparkSession]:
         jvm = started.sparkContext._gateway.proc.pid
         yield started
     assert not exists(jvm)
+
+
+@pytest.fixture
+def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands take the session that is there."""
+
+    @contextmanager
+    def session_that_is_there(*_: object, **__: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", session_that_is_there)
 
 
 @pytest.fixture(scope="package")

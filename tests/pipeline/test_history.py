@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, Self
 
@@ -188,12 +187,6 @@ async def test_dp_5_a_history_that_follows_ends_on_a_signal_and_leaves_nothing_r
     assert code == 0
     assert "completed" in out
     await eventually(lambda: not any(map(exists, children)))
-
-
-@pytest.fixture
-def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands take the session that is there."""
-    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", lambda *_, **__: nullcontext(spark))
 
 
 @pytest.mark.usefixtures("shared")

@@ -1,31 +1,22 @@
 """`kafka-reassign-rpc plan`: flags, exit codes, and what it says."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline import plans
+from kafka_reassign_rpc.pipeline import plans, tables
 from kafka_reassign_rpc.planner.local import Snapshot
 from kafka_reassign_rpc.planner.model import Broker
 from tests.pipeline.test_plan import written
-from tests.planner.clusters import partition, topic
+from tests.planner.clusters import partition, random_cluster, topic
 
 pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded machine takes its time
 
 
 @pytest.fixture
-def path(tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A snapshot; the command gets the session that is there."""
-
-    @contextmanager
-    def session(*_: object, **__: object) -> Iterator[SparkSession]:
-        yield spark
-
-    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", session)
+def path(tmp_path: Path, shared: None) -> Path:
+    """A snapshot."""
     brokers = [Broker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
     return written(tmp_path / "snapshot", Snapshot(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))]))
 
@@ -56,6 +47,55 @@ def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: py
     assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n  report    {page}\n"
     assert "Nothing has to move." in page.read_text()
     assert plans.read_summary(out).moves == 0
+
+
+GOALS: dict[str, tuple[str, ...]] = {
+    "heal": (),
+    "drain": ("--brokers", "2"),
+    "expand": ("--brokers", "8,9", "--tolerance", "0.15"),
+    "rebalance": ("--tolerance", "0.3"),
+    "set-rf": ("--replication-factor", "3", "--topics", "t0,t1"),
+}
+
+
+@pytest.mark.parametrize("goal", GOALS)
+@pytest.mark.usefixtures("shared")
+def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
+    goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stood = random_cluster(8, 4, 120, factor=2, dead=(5,) if goal == "heal" else ())
+    new = [Broker(number, f"r{number % 4}", True, 10**13) for number in (8, 9)] if goal == "expand" else []
+    cluster = Snapshot([*stood.brokers, *new], stood.topics)
+    where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)))
+    out = tmp_path / "plan"
+
+    assert main(["plan", goal, *GOALS[goal], *where, "--out", str(out), "--max-moves-per-broker", "4"]) == 0
+    assert " partitions move in " in capsys.readouterr().out
+    if goal in ("expand", "set-rf"):  # the others are verified by command elsewhere, and each by `plan` itself
+        assert main(["plan", "verify", *where, "--plan", str(out)]) == 0
+        assert capsys.readouterr().out.endswith("no rule is broken\n")
+
+    summary = plans.read_summary(out)
+    partitions = {(one.name, held.index): held.replicas for one in cluster.topics for held in one.partitions}
+    moved = {
+        (row["topic"], row["partition"]): tuple(row["to_replicas"])
+        for row in tables.read(out / plans.MOVES, plans.MOVES_SCHEMA).to_pylist()
+    }
+    after = partitions | moved
+    if goal in ("heal", "drain"):
+        assert not any({"heal": 5, "drain": 2}[goal] in replicas for replicas in after.values())
+        assert summary.bytes == summary.lower_bound
+    elif goal == "set-rf":
+        assert {(name[0] in ("t0", "t1"), len(replicas)) for name, replicas in after.items()} == {(True, 3), (False, 2)}
+        assert all(moved[name][:2] == partitions[name] for name in moved), "what was there stays, in its order"
+        assert all(len({broker % 4 for broker in replicas}) == 3 for replicas in moved.values())
+    elif goal == "expand":
+        assert all(set(replicas) - set(partitions[name]) <= {8, 9} for name, replicas in moved.items())
+        shares = [one.after.replicas / one.target.replicas for one in summary.brokers if one.broker in (8, 9)]
+        assert all(share >= 0.8 for share in shares), shares
+    else:
+        assert summary.imbalance_after["bytes"] < summary.imbalance_before["bytes"]
+    assert sum(one.moves for one in summary.batches) == summary.moves == len(moved)
 
 
 GIVEN = ("--snapshot", "nowhere", "--out", "out")

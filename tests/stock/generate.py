@@ -1,0 +1,64 @@
+"""What the stock tool's --generate proposes, beside a plan of ours: bytes copied, and how even brokers are then."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from kafka_reassign_rpc.pipeline import plans, snapshot, tables
+
+from .tools import Tools
+
+Placement = Mapping[tuple[str, int], Sequence[int]]
+"""Partition -> its replicas, preferred leader first."""
+
+
+class Figures(NamedTuple):
+    """Moves, bytes copied, and by measure how far the worst live broker is from the mean, as a share of that."""
+
+    moves: int
+    copied: int
+    bytes: float
+    replicas: float
+    leaders: float
+
+
+async def generated(
+    tools: Tools, bootstrap: str, topics: Sequence[str], brokers: Sequence[int], file: Path
+) -> Placement:
+    """The "proposed partition reassignment configuration" of a real `kafka-reassign-partitions --generate`."""
+    file.write_text(json.dumps({"version": 1, "topics": [{"topic": topic} for topic in topics]}))
+    arguments = ("--topics-to-move-json-file", str(file), "--broker-list", ",".join(map(str, brokers)))
+    output = await tools.run(
+        "reassign-partitions", "--bootstrap-server", bootstrap, "--generate", *arguments, timeout=300
+    )
+    assert output.code == 0, output
+    return {(one["topic"], one["partition"]): one["replicas"] for one in json.loads(output.lines[-1])["partitions"]}
+
+
+def planned(plan: Path) -> Placement:
+    """The partitions that a plan of ours moves."""
+    rows = tables.read(plan / plans.MOVES, plans.MOVES_SCHEMA).to_pylist()
+    return {(row["topic"], row["partition"]): row["to_replicas"] for row in rows}
+
+
+def figures(path: Path, placed: Placement) -> Figures:
+    """What comes of it where partitions of a snapshot are placed so, and all others stay."""
+    live = [row["broker"] for row in snapshot.read(path, "brokers").to_pylist() if row["live"]]
+    loads = {name: dict.fromkeys(live, 0) for name in ("bytes", "replicas", "leaders")}
+    moves = copied = 0
+    for row in snapshot.read(path, "partitions").to_pylist():
+        stood, size = row["replicas"], row["bytes"]
+        replicas = placed.get((row["topic"], row["partition"]), stood)
+        moves += list(replicas) != stood
+        copied += size * len(set(replicas) - set(stood))
+        loads["leaders"][replicas[0]] += 1
+        for broker in replicas:
+            loads["replicas"][broker] += 1
+            loads["bytes"][broker] += size
+    return Figures(moves, copied, *(_furthest(list(load.values())) for load in loads.values()))
+
+
+def _furthest(values: list[int]) -> float:
+    mean = sum(values) / len(values)
+    return max(abs(value - mean) for value in values) / mean
