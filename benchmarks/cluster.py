@@ -5,6 +5,7 @@ Controllers come one at a time or stand by for each other: our server, or a stoc
 """
 
 import asyncio
+import os
 import re
 import signal
 import sys
@@ -57,6 +58,11 @@ class Server(LoggedProcess):
         self.launch([*command, *self._options])
         ready = await self.wait_for_line(_BOOTSTRAP, START_S)
         self.address = (ready[1].decode(), int(ready[2]))
+
+    def cpu_seconds(self) -> float:
+        """Of its process, since its start (Linux)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def stop(self) -> None:
         """As an operator stops it: the controllership is given up at once."""
