@@ -191,12 +191,20 @@ class Healer:
         ]
         planning = Planning(Snapshot(there + lost, topics), Goal(Kind.HEAL, brokers))
         await Pace().through(planning.steps())
+        await Pace().through(_let_go(topics))
         return Prepared(planning.plan, brokers, live, at_ms)
 
 
 def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
     place = cluster.queue.place((topic, index))
     return healing.wanted(cluster, partition, None if place is None else place.move)
+
+
+def _let_go(topics: list[Topic]) -> Iterator[None]:
+    """Hundreds of thousands of partitions that nobody needs any more would be freed in one go."""
+    while topics:
+        topics.pop()
+        yield
 
 
 def _topics(cluster: Cluster, sample: Sample, found: list[Topic]) -> Iterator[None]:

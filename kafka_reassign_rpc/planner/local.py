@@ -59,7 +59,7 @@ class Planning:
             thresholds = coordinator.decide(demand)
             yield
             change = Change()
-            while proposals:  # one by one: to free thousands takes long, too
+            while proposals:  # one by one: so that thousands are not freed in one go
                 proposal = proposals.pop()
                 if is_accepted(proposal, thresholds):
                     change.add(proposal)
@@ -75,6 +75,9 @@ class Planning:
                 lines.setdefault(one.priority, []).append(one)
             elif one is not None:
                 left_out.append(one)
+            yield
+        while chunk:  # the same
+            chunk.pop()
             yield
         moves = [move for priority in sorted(lines) for move in lines[priority]]
         summary = coordinator.summary(len(moves), sum([move.bytes for move in moves]), len(left_out))
