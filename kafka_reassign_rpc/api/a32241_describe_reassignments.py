@@ -54,12 +54,13 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     throttles = {name: _FRAGMENTS.throttles(name, controller.throttles(name)) for name, _ in moving}
     found = []
     every = ((name, index, partition) for name, partitions in moving for index, partition in partitions)
-    async for name, index, partition in in_turns(every):
-        move = partition.move
-        if move is None or (move.id < 0 if asked is None else move.id != asked[name][index]):
-            continue
-        figures = controller.progress(name, index) or NO_FIGURES
-        found.append(_FRAGMENTS.description(name, index, partition, throttles[name], figures))
+    async for some in in_turns(every):
+        for name, index, partition in some:
+            move = partition.move
+            if move is None or (move.id < 0 if asked is None else move.id != asked[name][index]):
+                continue
+            figures = controller.progress(name, index) or NO_FIGURES
+            found.append(_FRAGMENTS.description(name, index, partition, throttles[name], figures))
     if asked is None:
         _FRAGMENTS.keep(dict(moving))
     return Encoded(b"".join([_HEAD, uvarint(len(found) + 1), *found, b"\x00"]))

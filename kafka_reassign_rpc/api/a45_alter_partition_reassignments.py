@@ -37,10 +37,9 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
-    wanted: dict[str, Targets] = {}
-    for topic in request.topics:
-        targets = wanted.setdefault(topic.name, {})
-        async for partition in in_turns(topic.partitions):
+    wanted: dict[str, Targets] = {topic.name: {} for topic in request.topics}
+    async for some in in_turns((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
+        for targets, partition in some:
             targets[partition.partition_index] = (_ids(partition.replicas), _ids(partition.expected_replicas))
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = await controller.alter_reassignments(
@@ -58,8 +57,9 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         ctx,
     )
     answers: dict[str, list[Any]] = {name: [] for name, targets in wanted.items() if targets}
-    async for topic_name, index, error in in_turns(results):
-        answers[topic_name].append(_partition(index, error))
+    async for done in in_turns(results):
+        for topic_name, index, error in done:
+            answers[topic_name].append(_partition(index, error))
     return AlterPartitionReassignmentsResponse(
         version=ctx.api_version,
         throttle_time_ms=0,

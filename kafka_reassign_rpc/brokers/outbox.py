@@ -86,11 +86,12 @@ class Outbox:
 
     def leader_and_isr(self, topic: str, partition: int, *, is_new: bool) -> None:
         """The broker holds a replica and has to learn the partition's leader, ISR or assignment."""
-        name = TopicPartition(topic, partition)
-        self._refused_stops.pop(name, None)
-        stop = self._stops.pop(name, None)
-        if stop is not None:
-            self._urgent_stops[name] = stop
+        if self._stops or self._refused_stops:
+            name = TopicPartition(topic, partition)
+            self._refused_stops.pop(name, None)
+            stop = self._stops.pop(name, None)
+            if stop is not None:
+                self._urgent_stops[name] = stop
         pending = self._leader_and_isr.setdefault(topic, {})
         pending[partition] = is_new or pending.get(partition, False)
 

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 
 from kafka_reassign_rpc.core import guard, waiting
 from kafka_reassign_rpc.core.batch import Name
-from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
+from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.guard import NO_RULES, Rules
 from kafka_reassign_rpc.core.history import CONTROLLER
@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 BY_QUEUE = f"znode {paths.REASSIGN_QUEUE}"
 
-SLICE = 200
+SLICE = 100
 """Partitions decided between two looks at the clock."""
 
 
@@ -48,20 +48,18 @@ class Round:
             yield from schedule.count(self.view)
             self.schedule = schedule
 
-    def starts(self, name: Name, before: Partition, change: Change) -> bool:
+    def starts(self, name: Name, before: Partition, after: Partition) -> bool:
         """Whether a partition may be changed so now, as far as the caps go."""
-        assert isinstance(change, PartitionChange)
-        if self.schedule.held_by(name, before, change.value) is not None:
+        if self.schedule.held_by(name, before, after) is not None:
             return False
-        self.schedule.replace(name, before, change.value)
+        self.schedule.replace(name, before, after)
         return True
 
-    def has_to_wait(self, name: Name, before: Partition, change: Change) -> bool:
+    def has_to_wait(self, name: Name, before: Partition, after: Partition) -> bool:
         """Whether a partition may not be changed so yet, since others wait for room already, or there is none."""
-        assert isinstance(change, PartitionChange)
-        if self.schedule.limits.unlimited or not change.value.adding:
+        if self.schedule.limits.unlimited or not after.adding:
             return False
-        return waiting.claimed(self.view.cluster) or not self.starts(name, before, change)
+        return waiting.claimed(self.view.cluster) or not self.starts(name, before, after)
 
     def look_at_queue(self) -> Iterator[None]:
         """Let start what waits and may start now."""

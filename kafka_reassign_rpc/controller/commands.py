@@ -12,10 +12,9 @@ from kafka_reassign_rpc.controller.legacy_commands import settle
 from kafka_reassign_rpc.core import brokers, guard, legacy, replay, waiting
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.balance import Imbalance
-from kafka_reassign_rpc.core.changes import Change
 from kafka_reassign_rpc.core.elections import Election, elect
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress
-from kafka_reassign_rpc.core.history import CONTROLLER, Refusals
+from kafka_reassign_rpc.core.history import CONTROLLER, Refusals, reassigned
 from kafka_reassign_rpc.core.isr import alter_partition, check_sender
 from kafka_reassign_rpc.core.model import Broker, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.queue import Waiting
@@ -58,18 +57,23 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         super().__init__()
         self.by = by
         self._request = request
-        self._wanted: dict[tuple[str, int], tuple[tuple[int, ...], ...]] = {}
+        self._wanted: dict[tuple[str, int], Partition] = {}
+        """What the last decision wanted to stand."""
         self._given_up: set[tuple[str, int]] = set()
         """Partitions that had nothing in flight, but something that waited."""
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.schedule_moves()
+        closed = None if self._request.queue else guard.closed(work.view.cluster)
+        may_change = guard.replication_factor_may_change(work.view.cluster, work.rules)
         results: list[ItemResult] = []
         refusals = Refusals(self.by)
         for topic, items in self._request.topics:
             too_large = work.refused.get(topic)
             for count, (index, target, expected) in enumerate(items, 1):
-                error = too_large or self._decide_one(work, topic, index, target, expected)
+                error = too_large or self._decide_one(
+                    work, (topic, index), target, expected, closed=closed, may_change=may_change
+                )
                 results.append((topic, index, error))
                 if error is not None:
                     refusals.add(topic, index, target, error)
@@ -83,24 +87,23 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     def _decide_one(
         self,
         work: Round,
-        topic: str,
-        index: int,
+        name: tuple[str, int],
         target: tuple[int, ...] | None,
         expected: tuple[int, ...] | None,
+        *,
+        closed: KafkaError | None,
+        may_change: bool,
     ) -> KafkaError | None:
-        wanted = self._wanted.get((topic, index))
+        wanted = self._wanted.get(name)
         if wanted is not None:
-            standing = work.view.get(topic, index)
-            if standing is not None and _assigned(standing) == wanted:
-                return self._overruling(work, (topic, index), None)
-        closed = guard.closed(work.view.cluster)
-        if target is not None and closed is not None and not self._request.queue:
+            standing = work.view.get(*name)
+            if standing is not None and not reassigned(standing, wanted):
+                return self._overruling(work, name, None)
+        if target is not None and closed is not None:
             return closed
-        may_change = guard.replication_factor_may_change(work.view.cluster, work.rules)
         error, changes = alter(
             work.view,
-            topic,
-            index,
+            *name,
             target,
             allow_replication_factor_change=may_change and self._request.allow_replication_factor_change,
             expected=expected,
@@ -109,24 +112,21 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             throttle=self._request.throttle,
             adding_must_live=not self._request.queue,
         )
-        if target is not None and changes and self._has_to_wait(work, (topic, index), target, changes[-1]):
-            move = Waiting(target, self._request.route, self._request.reason, self._request.throttle)
-            error = waiting.append(work.view, (topic, index), move)
-            return legacy.overruled(work.view, (topic, index), error)
         for change in changes:
+            if target is not None and self._has_to_wait(work, name, target, change.value):
+                move = Waiting(target, self._request.route, self._request.reason, self._request.throttle)
+                return legacy.overruled(work.view, name, waiting.append(work.view, name, move))
             work.view.add(change)
-        if changes:
-            standing = work.view.get(topic, index)
-            if standing is not None:
-                self._wanted[topic, index] = _assigned(standing)
-        error = guard.with_reason(error, forbidden=not may_change)
-        return self._overruling(work, (topic, index), error)
+            self._wanted[name] = change.value
+        return self._overruling(work, name, guard.with_reason(error, forbidden=not may_change))
 
-    def _has_to_wait(self, work: Round, name: tuple[str, int], target: tuple[int, ...], change: Change) -> bool:
+    def _has_to_wait(self, work: Round, name: tuple[str, int], target: tuple[int, ...], after: Partition) -> bool:
+        if work.schedule.limits.unlimited and not self._request.queue:
+            return False
         before = work.view.get(*name)
         if before is None or (before.is_moving and before.target == target):
             return False
-        return self._request.queue or work.has_to_wait(name, before, change)
+        return self._request.queue or work.has_to_wait(name, before, after)
 
     def _overruling(self, work: Round, name: tuple[str, int], error: KafkaError | None) -> KafkaError | None:
         """What the batch and the queue have for the partition leaves them: the answer that stands then."""
@@ -138,10 +138,6 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             elif name in self._given_up:
                 return None
         return answer
-
-
-def _assigned(value: Partition) -> tuple[tuple[int, ...], ...]:
-    return value.replicas, value.adding, value.removing
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):

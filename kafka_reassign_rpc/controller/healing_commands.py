@@ -15,7 +15,7 @@ from kafka_reassign_rpc.controller.commands import every_partition, in_slices
 from kafka_reassign_rpc.core import healing, legacy, waiting
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.batch import Name
-from kafka_reassign_rpc.core.changes import Change
+from kafka_reassign_rpc.core.changes import PartitionChange
 from kafka_reassign_rpc.core.dropping import min_insync_replicas
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.healing import Diagnosis, Healing, Losses, Watch, diagnose
@@ -158,7 +158,7 @@ class Look(Command[Found]):
                 partition = work.view.get(topic, index)
                 if partition is None or partition.move is None or partition.move.route != HEAL:
                     continue
-                changes: list[Change] = []
+                changes: list[PartitionChange] = []
                 if cancel and healing.may_go_back(work.view.cluster, partition):
                     _, changes = alter(work.view, topic, index, None, allow_replication_factor_change=True)
                 for change in changes:

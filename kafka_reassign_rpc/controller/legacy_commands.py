@@ -109,7 +109,7 @@ def _outcome(work: Round, name: Name, entry: Entry, *, stripped: bool) -> legacy
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:
         return legacy.Outcome(None, report=str(refused))
-    if outcome.changes and before is not None and not work.starts(name, before, outcome.changes[-1]):
+    if outcome.changes and before is not None and not work.starts(name, before, outcome.changes[-1].value):
         return legacy.Outcome(entry, waits=True)
     return outcome
 

@@ -14,9 +14,14 @@ class Pace:
     def __init__(self) -> None:
         self._since = time.perf_counter()
 
+    @property
+    def is_due(self) -> bool:
+        """Whether `rest` would yield. Where steps are short, asking costs less than resting."""
+        return time.perf_counter() - self._since > YIELD_AFTER_S
+
     async def rest(self) -> None:
         """Yield if it is time to."""
-        if time.perf_counter() - self._since > YIELD_AFTER_S:
+        if self.is_due:
             await asyncio.sleep(0)
             self._since = time.perf_counter()
 
@@ -26,4 +31,5 @@ class Pace:
         The clock goes on from one call to the next: a round of many short commands is long work too.
         """
         for _ in steps:
-            await self.rest()
+            if self.is_due:
+                await self.rest()

@@ -35,18 +35,21 @@ from kafka_reassign_rpc.core.changes import (
     TopicDeletionStarted,
     View,
 )
-from kafka_reassign_rpc.core.model import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
 from kafka_reassign_rpc.core.replay import Assigned, durable_assignment
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.ops import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassignments import encode_reassignments
 
+NO_PARTITION = -1
+"""Stands for the partition in the name of a topic's znode."""
+
 
 class Step(NamedTuple):
-    """One write and what it is for: a partition's record or state, or a topic's znode (partition -1)."""
+    """One write and what it is for: a partition's record or state, or a topic's znode (`NO_PARTITION`)."""
 
     op: Op
-    name: TopicPartition | None = None
+    name: Name | None = None
     is_record: bool = False
     with_previous: bool = False
     """In one transaction with the step before: the end of a record must not be there without the state it ends with."""
@@ -88,14 +91,16 @@ def topic_znode(topic: Topic, view: View) -> bytes:
 
 def _records(cluster: Cluster, view: View, parents: set[str]) -> Iterator[Step]:
     made = set(parents)
-    for (topic, index), change in view.partitions.items():
+    for name, change in view.partitions.items():
         move = change.value.move
-        before = _before(cluster, topic, index)
-        if move is None or (before is not None and before.move == move):
+        if move is None:
             continue
+        before = _before(cluster, name)
+        if before is not None and before.move == move:
+            continue
+        topic, index = name
         path = paths.reassignment(topic, index)
         data = znodes.encode_move(move)
-        name = TopicPartition(topic, index)
         if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
             # It was cancelled first: this is another move, and gets an identity of its own.
             yield Step(Delete(path, -1))
@@ -117,7 +122,7 @@ def _parent(path: str, made: set[str]) -> Iterator[Step]:
 def _topics(cluster: Cluster, view: View) -> Iterator[Step]:
     for name in _rewritten(cluster, view):
         topic = cluster.topics[name]
-        yield Step(SetData(paths.topic(name), topic_znode(topic, view), topic.version), TopicPartition(name, -1))
+        yield Step(SetData(paths.topic(name), topic_znode(topic, view), topic.version), (name, NO_PARTITION))
     for name, change in view.topics.items():
         match change:
             case TopicCreated():
@@ -129,7 +134,7 @@ def _topics(cluster: Cluster, view: View) -> Iterator[Step]:
                 )
                 assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
                 data = znodes.encode_topic(change.id, assignments, {})
-                yield Step(Create(paths.topic(name), data), TopicPartition(name, -1))
+                yield Step(Create(paths.topic(name), data), (name, NO_PARTITION))
             case TopicDeletionStarted():
                 yield Step(Create(paths.delete_topic(name), b""))
 
@@ -137,55 +142,53 @@ def _topics(cluster: Cluster, view: View) -> Iterator[Step]:
 def _rewritten(cluster: Cluster, view: View) -> dict[str, None]:
     """Topics whose znode has to be written, in the order of first mention."""
     found: dict[str, None] = {}
-    for (topic, index), change in view.partitions.items():
-        if topic in found or change.assignment is AssignmentWrite.LATER:
+    for name, change in view.partitions.items():
+        if name[0] in found or change.assignment is AssignmentWrite.LATER:
             continue
-        before = _before(cluster, topic, index)
+        before = _before(cluster, name)
         if before is not None and durable_assignment(before) != durable_assignment(change.value):
-            found[topic] = None
-    for name, added in view.topics.items():
+            found[name[0]] = None
+    for topic, added in view.topics.items():
         if isinstance(added, PartitionsAdded):
-            found[name] = None
+            found[topic] = None
     return found
 
 
 def _states(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> Iterator[Step]:
     made = set(parents)
-    for name, added in view.topics.items():
+    for topic, added in view.topics.items():
         if isinstance(added, TopicCreated | PartitionsAdded):
             for index, value in added.partitions.items():
-                yield from _new_state(cluster, TopicPartition(name, index), value, epoch, made)
-    for (topic, index), change in view.partitions.items():
-        before = _before(cluster, topic, index)
+                yield from _new_state(cluster, (topic, index), value, epoch, made)
+    for name, change in view.partitions.items():
+        before = _before(cluster, name)
         value = change.value
-        name_ = TopicPartition(topic, index)
         changed = before is None or _state(before) != _state(value)
         if before is None or before.partition_epoch < 0:
-            yield from _new_state(cluster, name_, value, epoch, made)
+            yield from _new_state(cluster, name, value, epoch, made)
         elif changed:
-            path = paths.partition_state(topic, index)
-            yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name_)
+            path = paths.partition_state(*name)
+            yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
         if before is not None and before.move is not None and value.move is None:
-            yield Step(Delete(paths.reassignment(topic, index), -1), with_previous=changed)
+            yield Step(Delete(paths.reassignment(*name), -1), with_previous=changed)
 
 
-def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
-    known = cluster.topics.get(name.topic)
-    parent = paths.partitions(name.topic)
+def _new_state(cluster: Cluster, name: Name, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
+    known = cluster.topics.get(name[0])
+    parent = paths.partitions(name[0])
     if parent not in made and (known is None or all(other.partition_epoch < 0 for other in known.partitions.values())):
         yield from _parent(parent, made)
-    yield from _parent(paths.partition(name.topic, name.partition), made)
-    path = paths.partition_state(name.topic, name.partition)
-    yield Step(Create(path, _state_znode(value, epoch)), name)
+    yield from _parent(paths.partition(*name), made)
+    yield Step(Create(paths.partition_state(*name), _state_znode(value, epoch)), name)
 
 
 def _state_znode(value: Partition, epoch: int) -> bytes:
     return znodes.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
 
 
-def _before(cluster: Cluster, topic: str, index: int) -> Partition | None:
-    found = cluster.topics.get(topic)
-    return None if found is None else found.partitions.get(index)
+def _before(cluster: Cluster, name: Name) -> Partition | None:
+    found = cluster.topics.get(name[0])
+    return None if found is None else found.partitions.get(name[1])
 
 
 def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int]:

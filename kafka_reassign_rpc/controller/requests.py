@@ -124,7 +124,7 @@ class TakeUp(Command[Taken]):
         else:
             before = work.view.get(*name)
             outcome = take_up(work.view, name, target, route, work.rules)
-            if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1]):
+            if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
                 error = waiting.append(work.view, name, Waiting(target, route))
                 outcome = Outcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:

@@ -15,9 +15,9 @@ from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.queue_reading import Problem
 from kafka_reassign_rpc.controller.reading import Loaded, read_cluster
 from kafka_reassign_rpc.core import legacy, replay, requests
-from kafka_reassign_rpc.core.batch import Batch
+from kafka_reassign_rpc.core.batch import Batch, Name
 from kafka_reassign_rpc.core.changes import View
-from kafka_reassign_rpc.core.model import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.model import Cluster, Topic
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import BatchesFailed, Fenced, SessionOver, ZkError
 from kafka_reassign_rpc.zookeeper.ops import Check, Create, Delete, Op, Result, Stat
@@ -111,18 +111,24 @@ class Store:
             await self._batches(phase, pace)
             for phase in plan.phases(cluster, view, self._leadership.epoch, self._parents)
         ]
-        durable: dict[TopicPartition, replay.Durable] = {}
+        durable = replay.Durable({}, {}, {})
         batch_stat: Stat | None = None
         parts: dict[str, Stat] = {}
         for batches in self._joined(phases):
             answers = await self._write([[step.op for step in steps] for steps in batches])
             for steps, results in zip(batches, answers, strict=True):
                 for step, result in zip(steps, results, strict=True):
-                    self._note(durable, step, result)
-                    if step.op.path == paths.REASSIGN_PARTITIONS and isinstance(result, Stat):
-                        batch_stat = result
-                    elif step.op.path in view.queue.made and result is not None:
-                        parts[step.op.path] = result if isinstance(result, Stat) else result[1]
+                    stat = result if result is None or isinstance(result, Stat) else result[1]
+                    if stat is None:
+                        continue
+                    if step.name is not None:
+                        _note(durable, step.name, stat, is_record=step.is_record)
+                    elif step.op.path == paths.REASSIGN_PARTITIONS:
+                        batch_stat = stat
+                    elif step.op.path in view.queue.made:
+                        parts[step.op.path] = stat
+                    elif isinstance(step.op, Create):
+                        self._parents.add(step.op.path)
                 await pace.rest()
         applied = replay.Applied()
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
@@ -190,19 +196,6 @@ class Store:
         except ZkError as error:
             raise OutOfDate(str(error)) from error
 
-    def _note(self, durable: dict[TopicPartition, replay.Durable], step: plan.Step, result: Result) -> None:
-        if isinstance(step.op, Create) and not step.op.data:
-            self._parents.add(step.op.path)
-        if step.name is None or result is None:
-            return
-        stat = result if isinstance(result, Stat) else result[1]
-        known = durable.get(step.name, replay.Durable())
-        if step.is_record:
-            # One that is written again keeps its identity, also where it was left by a start that was cut off.
-            durable[step.name] = known._replace(move_id=stat.czxid, move_started=stat.ctime)
-        else:
-            durable[step.name] = known._replace(version=stat.version)
-
     async def _batches(self, steps: Iterator[plan.Step], pace: Pace) -> list[list[plan.Step]]:
         """The steps, in order, in transactions that ZooKeeper takes. Raises TopicTooLarge."""
         batches: list[list[plan.Step]] = []
@@ -210,14 +203,15 @@ class Store:
         for step in steps:
             cost = size_of(step.op, self._zk.chroot)
             if cost > MAX_STEP_BYTES:
-                raise TopicTooLarge(step.name.topic if step.name else step.op.path, cost)
+                raise TopicTooLarge(step.name[0] if step.name else step.op.path, cost)
             if not batches or ((cost > room or operations >= MAX_OPERATIONS) and not step.with_previous):
                 batches.append([])
                 room, operations = MAX_MULTI_BYTES, 0
             batches[-1].append(step)
             room -= cost
             operations += 1
-            await pace.rest()
+            if pace.is_due:
+                await pace.rest()
         return batches
 
     def _joined(self, phases: list[list[list[plan.Step]]]) -> list[list[list[plan.Step]]]:
@@ -238,6 +232,17 @@ def _is_news(problem: Problem, known: Cluster) -> bool:
         part = known.queue.parts.get(problem.path)
         changed, occupied = -1 if part is None else part.changed, problem.root in known.queue.occupied
     return not occupied if problem.changed < 0 else problem.changed > changed
+
+
+def _note(durable: replay.Durable, name: Name, stat: Stat, *, is_record: bool) -> None:
+    topic, partition = name
+    if is_record:
+        # One that is written again keeps its identity, also where it was left by a start that was cut off.
+        durable.records[name] = stat.czxid, stat.ctime
+    elif partition == plan.NO_PARTITION:
+        durable.topics[topic] = stat.version
+    else:
+        durable.states[name] = stat.version
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:

@@ -41,7 +41,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
-        defaults = work.view.cluster.broker_configs.get("<default>", {})
+        defaults = work.view.cluster.default_configs
         for topic in self._wanted:
             results[topic.name] = work.refused.get(topic.name) or self._create(work, topic, defaults)
             yield

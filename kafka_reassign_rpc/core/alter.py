@@ -28,7 +28,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import dropping
 from kafka_reassign_rpc.core.assignment import Reassigned, Replicas, among, cancel, reassign, retire
-from kafka_reassign_rpc.core.changes import AssignmentWrite, Change, PartitionChange, View
+from kafka_reassign_rpc.core.changes import PartitionChange, View
 from kafka_reassign_rpc.core.completion import finished
 from kafka_reassign_rpc.core.elections import RECOVERING, allows_unclean, first_electable, first_live
 from kafka_reassign_rpc.core.errors import (
@@ -41,7 +41,8 @@ from kafka_reassign_rpc.core.errors import (
 from kafka_reassign_rpc.core.leases import NO_RATE
 from kafka_reassign_rpc.core.model import NO_LEADER, RPC, Cluster, Move, Partition
 
-Decision = tuple[KafkaError | None, list[Change]]
+Decision = tuple[KafkaError | None, list[PartitionChange]]
+"""Why not, or None; what should stand: one value at most."""
 
 AS_IT_IS = -1
 """Of a throttle: whatever the move has."""
@@ -61,14 +62,15 @@ def alter(
     adding_must_live: bool = True,
     even_uncleanly: bool = False,
 ) -> Decision:
-    """Give a partition a new target, or cancel its move (`target` None): (why not, or None; what should stand).
+    """Give a partition a new target, or cancel its move (`target` None).
 
     route, reason     by which the target came, and why: recorded with the move
     throttle          bytes/s of the move's lease; 0: it has none; AS_IT_IS: what it had, a new one none
     adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
     even_uncleanly    cancel as for a topic that allows unclean election
     """
-    standing = _standing(view, topic, index)
+    partition = view.get(topic, index)
+    standing = _out_of_reach(view.cluster, topic, index) if partition is None else partition
     to: Reassigned | None = None
     if target is not None:
         to = None if standing is None else reassign(standing, target, dropping.kept(standing, target))
@@ -77,7 +79,6 @@ def alter(
             return error, []
     elif standing is None or not standing.is_moving:
         return NoReassignmentInProgress(), []
-    partition = view.get(topic, index)
     if partition is None:
         return UnknownTopicOrPartition("The partition does not exist."), []
     if expected is not None and partition.replicas != expected:
@@ -102,12 +103,10 @@ def alter(
     )
 
 
-def _standing(view: View, topic: str, index: int) -> Partition | None:
-    """What stands for a partition, also while its topic is being deleted: ZooKeeper mode still checks against it."""
-    changed = view.partitions.get((topic, index))
-    if changed is not None:
-        return changed.value
-    known = view.cluster.topics.get(topic)
+def _out_of_reach(cluster: Cluster, topic: str, index: int) -> Partition | None:
+    """What stands for a partition that no command finds (its topic is being deleted): ZooKeeper mode still checks
+    against it."""
+    known = cluster.topics.get(topic)
     return None if known is None else known.partitions.get(index)
 
 
@@ -119,7 +118,7 @@ def _invalid(cluster: Cluster, target: Replicas, to: Reassigned | None, *, addin
         return InvalidReplicaAssignment(
             f"Duplicate replica ids in partition reassignment replica list: {_sequence(target)}"
         )
-    if any(replica < 0 for replica in target):
+    if min(target) < 0:
         return InvalidReplicaAssignment(f"Invalid broker id in replica list: {_sequence(target)}")
     # Only adding replicas have to be alive: what is there already may be kept, reordered or removed while down (B10).
     adding = target if to is None else to.adding
@@ -177,7 +176,7 @@ def _move(
     done = finished(cluster, value)
     if done is not None:  # one step for those who watch: the epoch rises once
         value = replace(done, leader_epoch=value.leader_epoch)
-    return None, [PartitionChange(topic, index, value, AssignmentWrite.NOW)]
+    return None, [PartitionChange(topic, index, value)]
 
 
 def _record(partition: Partition, to: Reassigned, route: str, reason: str, throttle: int) -> Move | None:
@@ -201,9 +200,9 @@ def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Rep
 
 def _is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
     """Whether nobody who stays has all records, or nobody alive among them while somebody alive leaves."""
-    if not isr:
-        return bool(partition.isr)
-    return any(map(cluster.is_live, partition.isr)) and not any(map(cluster.is_live, isr))
+    if any(map(cluster.is_live, isr)):
+        return False
+    return any(map(cluster.is_live, partition.isr)) if isr else bool(partition.isr)
 
 
 def _refused(topic: str, index: int, *, to_cancel: bool) -> KafkaError:

@@ -44,25 +44,28 @@ class Reassigned(NamedTuple):
 def reassign(partition: Partition, target: Replicas, kept: Replicas = ()) -> Reassigned:
     """What stands once `target` is given to a partition that may or may not be moving; `kept`: see `core.dropping`."""
     origin = partition.origin
-    replicas = target + without(origin, target) + kept
-    return Reassigned(
-        replicas=replicas,
-        adding=without(target, origin),
-        removing=replicas[len(target) :],
-        dropped=without(partition.replicas, replicas),
-        kept=kept,
-    )
+    removing = without(origin, target) + kept
+    replicas = target + removing
+    dropped = without(partition.replicas, replicas) if partition.is_moving else ()
+    return Reassigned(replicas, without(target, origin), removing, dropped, kept)
 
 
-def cancel(partition: Partition) -> Reassigned:
-    """What stands once the move of a partition is cancelled: its original replicas, in their original order.
+def original(partition: Partition) -> Replicas:
+    """The original replicas of a move, in their original order; of a partition at rest, those that stand.
 
     A move without a record (a stock controller started it) has the order of `Partition.origin`: all that is known.
     """
-    original = partition.origin if partition.move is None else partition.move.original
-    if set(original) != set(partition.origin):  # a stale record: the topic znode is the truth
-        original = partition.origin
-    return Reassigned(replicas=original, adding=(), removing=(), dropped=without(partition.replicas, original))
+    origin = partition.origin
+    recorded = origin if partition.move is None else partition.move.original
+    if recorded != origin and set(recorded) != set(origin):  # a stale record: the topic znode is the truth
+        return origin
+    return recorded
+
+
+def cancel(partition: Partition) -> Reassigned:
+    """What stands once the move of a partition is cancelled: its original replicas."""
+    back = original(partition)
+    return Reassigned(back, adding=(), removing=(), dropped=without(partition.replicas, back))
 
 
 def without(replicas: Iterable[int], others: Collection[int]) -> Replicas:

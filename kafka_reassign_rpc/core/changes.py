@@ -119,10 +119,10 @@ class View:
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get((topic, partition))
-        if changed is not None:
-            return changed.value
-        pending = self.topics.get(topic)
-        if isinstance(pending, TopicDeletionStarted | TopicDeleted):
+        return self._committed(topic, partition) if changed is None else changed.value
+
+    def _committed(self, topic: str, partition: int) -> Partition | None:
+        if self.topics and isinstance(self.topics.get(topic), TopicDeletionStarted | TopicDeleted):
             return None
         return self.cluster.get(topic, partition)
 
@@ -135,12 +135,12 @@ class View:
 
     def add(self, change: Change) -> None:
         if isinstance(change, PartitionChange):
-            key = (change.topic, change.partition)
-            self._note(change)
-            before = self.partitions.get(key)
-            if before is not None and before.assignment is AssignmentWrite.NOW:
+            name = change.topic, change.partition
+            earlier = self.partitions.get(name)
+            self._note(self._committed(*name) if earlier is None else earlier.value, change)
+            if earlier is not None and earlier.assignment is AssignmentWrite.NOW:
                 change = change._replace(assignment=AssignmentWrite.NOW)
-            self.partitions[key] = change
+            self.partitions[name] = change
         else:
             if isinstance(change, TopicCreated):
                 self.report(Event("topic.created", change.name, reason=f"{len(change.partitions)} partitions"))
@@ -158,8 +158,7 @@ class View:
         """Somebody has to be told, once the round is durable. An event that names nobody is of who has asked."""
         self.said.append(event if event.who is not None else replace(event, who=self.by))
 
-    def _note(self, change: PartitionChange) -> None:
-        before = self.get(change.topic, change.partition)
+    def _note(self, before: Partition | None, change: PartitionChange) -> None:
         if before is None or not reassigned(before, change.value):
             return
         if before.move is not None or not before.is_moving:  # without a record its end is done once more (takeover)

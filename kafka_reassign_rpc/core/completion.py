@@ -30,7 +30,7 @@ def can_finish(cluster: Cluster, partition: Partition) -> bool:
         return False
     if len(staying) < len(target):
         leaving = len(isr) - len(staying)
-        if len(partition.adding) < leaving or not all(replica in isr for replica in partition.adding):
+        if len(partition.adding) < leaving or not set(partition.adding).issubset(isr):
             return False
     # Deaths are seen one partition after the other: between the first and the last an ISR names dead replicas.
     return any(map(cluster.is_live, staying)) or not any(map(cluster.is_live, isr))

@@ -20,6 +20,7 @@ another target is refused where it would drop anything, but for the original rep
 """
 
 from kafka_reassign_rpc.core.assignment import Replicas, among, without
+from kafka_reassign_rpc.core.dynamic import INT32, number
 from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, KafkaError
 from kafka_reassign_rpc.core.model import Cluster, Partition
 
@@ -28,7 +29,7 @@ MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 def former(partition: Partition, target: Replicas) -> Replicas:
     """What stands now and was neither there before the move nor is in the new target."""
-    return without(partition.replicas, (*partition.origin, *target))
+    return without(partition.replicas, (*partition.origin, *target)) if partition.is_moving else ()
 
 
 def kept(partition: Partition, target: Replicas) -> Replicas:
@@ -46,8 +47,10 @@ def kept(partition: Partition, target: Replicas) -> Replicas:
 def refused(cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas) -> KafkaError | None:
     """Why the move may not get this target: what the original replicas alone could not do for producers."""
     leaving = former(partition, target)
+    if not leaving or target == partition.target or set(target) == set(partition.origin):
+        return None
     top, needed = len(partition.origin), min_insync_replicas(cluster, topic)
-    if not leaving or top >= needed or target == partition.target or set(target) == set(partition.origin):
+    if top >= needed:
         return None
     return InvalidReplicaAssignment(
         f"Unable to change the target of the reassignment for {topic}:{index}: it began with {top} replica(s), fewer"
@@ -58,5 +61,5 @@ def refused(cluster: Cluster, topic: str, index: int, partition: Partition, targ
 
 def min_insync_replicas(cluster: Cluster, topic: str) -> int:
     """As the topic's config or the cluster's dynamic one says; Kafka's default where neither does, or is no number."""
-    text = cluster.topic_config(topic, MIN_INSYNC_REPLICAS, "1").strip()
-    return int(text) if text.isascii() and text.isdigit() else 1
+    found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
+    return 1 if found is None else found

@@ -18,6 +18,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.changes import AssignmentWrite, Change, PartitionChange, View, assignment_write
 from kafka_reassign_rpc.core.completion import finished
+from kafka_reassign_rpc.core.dynamic import flag
 from kafka_reassign_rpc.core.errors import (
     ElectionNotNeeded,
     EligibleLeadersNotAvailable,
@@ -62,7 +63,7 @@ def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:
     """Whether the topic may get a leader that is not in sync, and lose records by it."""
-    return cluster.topic_config(topic, UNCLEAN_ELECTION, "false").strip().lower() == "true"
+    return flag(cluster.topic_config(topic, UNCLEAN_ELECTION, "")) is True
 
 
 def unclean_leader(partition: Partition, leader: int) -> Partition:

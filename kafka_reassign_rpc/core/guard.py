@@ -12,6 +12,7 @@ cluster-wide dynamic config stands above the server's own setting.
 
 import msgspec
 
+from kafka_reassign_rpc.core.dynamic import INT64, flag, number
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.healing import Healing, settings_of
 from kafka_reassign_rpc.core.model import Cluster
@@ -54,7 +55,7 @@ def closed(cluster: Cluster) -> KafkaError | None:
     """Why no new move may start, or None where one may."""
     if cluster.guarded:
         reason = f"{GUARD_ZNODE} exists"
-    elif not _dynamic(cluster, ENABLED, default=True):
+    elif not _flag(cluster, ENABLED, default=True):
         reason = f"{ENABLED}=false is set for the cluster"
     else:
         return None
@@ -62,7 +63,7 @@ def closed(cluster: Cluster) -> KafkaError | None:
 
 
 def replication_factor_may_change(cluster: Cluster, rules: Rules) -> bool:
-    return _dynamic(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, default=rules.replication_factor_change_allowed)
+    return _flag(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, default=rules.replication_factor_change_allowed)
 
 
 def limit_settings(limits: Limits) -> dict[str, int]:
@@ -88,13 +89,11 @@ def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | No
     return error
 
 
-def _dynamic(cluster: Cluster, name: str, *, default: bool) -> bool:
-    """A value that is neither true nor false can only come from somebody's hands, and counts for nothing."""
-    text = cluster.broker_configs.get("<default>", {}).get(name, "").strip().lower()
-    return {"true": True, "false": False}.get(text, default)
+def _flag(cluster: Cluster, name: str, *, default: bool) -> bool:
+    found = flag(cluster.default_configs.get(name, ""))
+    return default if found is None else found
 
 
 def _number(cluster: Cluster, name: str, default: int) -> int:
-    """The same for what is no number from -1 on."""
-    text = cluster.broker_configs.get("<default>", {}).get(name, "").strip()
-    return int(text) if text == "-1" or (text.isascii() and text.isdigit() and len(text) < 20) else default
+    found = number(cluster.default_configs.get(name, ""), -1, INT64)
+    return default if found is None else found

@@ -29,12 +29,12 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.dynamic import INT32, flag, number
 from kafka_reassign_rpc.core.links import EXPECTED, Throttle
 from kafka_reassign_rpc.core.model import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.queue import Waiting
 
 OFF = -1
-DEFAULT = "<default>"
 
 INTERVAL = "failure.interval.ms"
 ALERT_INTERVAL = "failure.alert.interval.ms"
@@ -119,9 +119,9 @@ NO_REPAIRS = Repairs()
 _NUMBERS = {
     INTERVAL: ("interval_ms", -1, MAX_INTERVAL_MS),
     ALERT_INTERVAL: ("alert_interval_ms", -1, MAX_INTERVAL_MS),
-    MAX_BROKERS: ("max_brokers", 0, 2**31 - 1),
+    MAX_BROKERS: ("max_brokers", 0, INT32),
     MAX_PERCENTAGE: ("max_percentage", 0, 100),
-    CHUNK: ("chunk", 1, 2**31 - 1),
+    CHUNK: ("chunk", 1, INT32),
 }
 _FLAGS = {PAUSED: "paused", CANCEL_ON_RETURN: "cancel_on_return"}
 
@@ -133,30 +133,34 @@ def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[
     """
     found: dict[str, int | bool | Throttle] = {}
     problems = []
-    for name, text in cluster.broker_configs.get(DEFAULT, {}).items():
-        value = text.strip().lower()
+    for name, text in cluster.default_configs.items():
         if name in _NUMBERS:
             field, low, high = _NUMBERS[name]
-            if value.isascii() and value.removeprefix("-").isdigit() and low <= int(value) <= high:
-                found[field] = int(value)
-            else:
-                problems.append(f"{name}={text!r} is left out: a whole number from {low} to {high} is expected")
+            value: int | bool | Throttle | None = number(text, low, high)
+            expected = f"a whole number from {low} to {high}"
         elif name == THROTTLE:
-            try:
-                found["throttle"] = Throttle.parse(value)
-            except ValueError:
-                problems.append(f"{name}={text!r} is left out: {EXPECTED} is expected")
+            value, field, expected = _throttle(text), "throttle", EXPECTED
         elif name in _FLAGS:
-            if value in ("true", "false"):
-                found[_FLAGS[name]] = value == "true"
-            else:
-                problems.append(f"{name}={text!r} is left out: true or false is expected")
+            field, value, expected = _FLAGS[name], flag(text), "true or false"
+        else:
+            continue
+        if value is None:
+            problems.append(f"{name}={text!r} is left out: {expected} is expected")
+        else:
+            found[field] = value
     return msgspec.structs.replace(started_with, **found), problems
 
 
 def is_paused(cluster: Cluster) -> bool:
     """Whether an operator has paused healing."""
-    return cluster.broker_configs.get(DEFAULT, {}).get(PAUSED, "").strip().lower() == "true"
+    return flag(cluster.default_configs.get(PAUSED, "")) is True
+
+
+def _throttle(text: str) -> Throttle | None:
+    try:
+        return Throttle.parse(text)
+    except ValueError:
+        return None
 
 
 def rack_problems(cluster: Cluster, settings: Healing) -> list[str]:

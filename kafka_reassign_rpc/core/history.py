@@ -26,7 +26,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import guard, healing
-from kafka_reassign_rpc.core.assignment import cancel
+from kafka_reassign_rpc.core.assignment import original
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
 
@@ -35,6 +35,8 @@ CONTROLLER = "controller"
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
 """Who asks, with the name of the znode after it."""
+
+STARTED, RETARGETED, COMPLETED, CANCELLED = "move.started", "move.retargeted", "move.completed", "move.cancelled"
 
 WAITING, WITHDRAWN = "move.waiting", "move.withdrawn"
 """A move joins the queue; it is given up before it has started."""
@@ -92,7 +94,7 @@ Said = Decided | Event
 
 def reassigned(before: Partition, after: Partition) -> bool:
     """Whether a new value is a decision about the assignment, and not about leader or ISR alone."""
-    return (before.replicas, before.adding, before.removing) != (after.replicas, after.adding, after.removing)
+    return before.replicas != after.replicas or before.adding != after.adding or before.removing != after.removing
 
 
 def events_of(said: Iterable[Said], moves: Mapping[tuple[str, int], Move]) -> Iterator[Event]:
@@ -169,41 +171,36 @@ def _waits(cluster: Cluster, event: Event) -> bool:
 
 def _of_move(one: Decided, durable: Mapping[tuple[str, int], Move]) -> Iterator[Event]:
     topic, partition, before, after, who = one
-    moves, moved = after.is_moving, before.is_moving
     move = after.move or before.move
-    route = None if move is None else move.route
-    reason = (move.reason or None) if move is not None else None
+    route, reason = (None, None) if move is None else (move.route, move.reason or None)
     if move is not None and move.id < 0:
         move = durable.get((topic, partition))
-    original = cancel(before).replicas if before.move is None else before.move.original
-
-    def event(name: str, who: str, target: tuple[int, ...]) -> Event:
-        return Event(
+    id_, started = (None, None) if move is None else (move.id, move.started)
+    back, target = original(before), after.target
+    for name in _what(before, after, back):
+        yield Event(
             name,
             topic,
             partition,
-            None if move is None else move.id,
+            id_,
             route,
-            who,
+            CONTROLLER if name == COMPLETED else who,
             reason,
-            target,
-            original,
+            before.target if name == CANCELLED else target,
+            back,
             after.replicas,
-            started=None if move is None else move.started,
+            started=started,
         )
 
-    if moves:
-        if not moved:
-            yield event("move.started", who, after.target)
-        elif before.target != after.target:
-            yield event("move.retargeted", who, after.target)
-        return
-    if moved and after.replicas == original:
-        yield event("move.cancelled", who, before.target)
-        return
-    if not moved or after.replicas != before.target:
-        yield event("move.retargeted" if moved else "move.started", who, after.target)
-    yield event("move.completed", CONTROLLER, after.target)
+
+def _what(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
+    """What happens to a move whose original replicas are `back`."""
+    if not before.is_moving:
+        return (STARTED,) if after.is_moving else (STARTED, COMPLETED)
+    if not after.is_moving and after.replicas == back:
+        return (CANCELLED,)
+    news = (RETARGETED,) if before.target != after.target else ()
+    return news if after.is_moving else (*news, COMPLETED)
 
 
 class Refusals:

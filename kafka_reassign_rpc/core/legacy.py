@@ -34,9 +34,9 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.alter import alter
-from kafka_reassign_rpc.core.assignment import cancel
+from kafka_reassign_rpc.core.assignment import original
 from kafka_reassign_rpc.core.batch import Batch, BatchChanges, Entry, Name
-from kafka_reassign_rpc.core.changes import Change, TopicDeleted, TopicDeletionStarted, View
+from kafka_reassign_rpc.core.changes import PartitionChange, TopicDeleted, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.model import BATCH, Cluster
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
     """
 
     entry: Entry | None
-    changes: Sequence[Change] = ()
+    changes: Sequence[PartitionChange] = ()
     report: str | None = None
     waits: bool = False
 
@@ -69,7 +69,7 @@ def take_up(view: View, name: Name, entry: Entry, rules: Rules, *, stripped: boo
     if partition.is_moving:
         if partition.target == entry.target:
             if entry.original is None and not stripped:
-                entry = replace(entry, original=cancel(partition).replicas)
+                entry = replace(entry, original=original(partition))
             return Outcome(entry)
     elif partition.replicas == entry.target:
         return Outcome(None)
@@ -80,7 +80,7 @@ def take_up(view: View, name: Name, entry: Entry, rules: Rules, *, stripped: boo
     started = start(view, name, partition, entry.target, BATCH, rules)
     if started.error is not None:
         return Outcome(None, report=str(started.error))
-    return Outcome(Entry(entry.target, cancel(partition).replicas), started.changes, started.report)
+    return Outcome(Entry(entry.target, original(partition)), started.changes, started.report)
 
 
 def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
@@ -92,14 +92,14 @@ def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
         return Outcome(None)
     if entry.original is None:
         return left_alone(entry, "its original_replicas are missing in the znode")
-    original = cancel(partition).replicas
+    back = original(partition)
     added = partition.adding
-    live_original = [replica for replica in original if view.cluster.is_live(replica)]
+    live_original = [replica for replica in back if view.cluster.is_live(replica)]
     live_added = [replica for replica in added if view.cluster.is_live(replica)]
-    if live_added and not any(replica in partition.isr for replica in original):
+    if live_added and not any(replica in partition.isr for replica in back):
         return left_alone(
             entry,
-            f"none of the original replicas {listed(original)} is in the ISR {listed(partition.isr)}"
+            f"none of the original replicas {listed(back)} is in the ISR {listed(partition.isr)}"
             f" while new one(s) {listed(live_added)} are alive",
         )
     error, changes = alter(
@@ -112,8 +112,8 @@ def roll_back(view: View, name: Name, entry: Entry) -> Outcome:
     if error is not None:
         return left_alone(entry, str(error))
     report = None
-    if set(entry.original) != set(original):
-        report = f"rolled back to {listed(original)}: {listed(entry.original)} was not what stood before its move"
+    if set(entry.original) != set(back):
+        report = f"rolled back to {listed(back)}: {listed(entry.original)} was not what stood before its move"
     return Outcome(None, changes, report)
 
 

@@ -88,13 +88,17 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     @property
     def target(self) -> tuple[int, ...]:
         """The replica set that stands once nothing is moving."""
-        return tuple([r for r in self.replicas if r not in self.removing]) if self.removing else self.replicas
+        removing = self.removing
+        return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
 
     @property
     def origin(self) -> tuple[int, ...]:
         """The replicas that stood before the move, in the order in which they stand now: KIP-455's R - AR, but for
         those that a former target of the move has left behind."""
-        return tuple([r for r in self.sources if r not in self.kept]) if self.kept else self.sources
+        if self.move is None or not self.move.kept:
+            return self.sources
+        kept = self.kept
+        return tuple([r for r in self.sources if r not in kept])
 
     @property
     def kept(self) -> tuple[int, ...]:
@@ -208,9 +212,14 @@ class Cluster(msgspec.Struct):
             for index, partition in topic.partitions.items():
                 yield topic.name, index, partition
 
+    @property
+    def default_configs(self) -> Mapping[str, str]:
+        """The dynamic configs of all brokers."""
+        return self.broker_configs.get("<default>", {})
+
     def topic_config(self, topic: str, key: str, default: str) -> str:
         """The topic's own value, else the cluster's dynamic default, else `default`."""
         own = self.topic_configs.get(topic, {}).get(key)
         if own is not None:
             return own
-        return self.broker_configs.get("<default>", {}).get(key, default)
+        return self.default_configs.get(key, default)

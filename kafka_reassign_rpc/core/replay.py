@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.assignment import among, without
+from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import PartitionsAdded, TopicCreated, TopicDeleted, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Move, Partition, Topic, TopicPartition
 
@@ -24,25 +25,18 @@ SLICE = 200
 TOPICS = "topics"
 """The kind of config entity that topics are; the other one is "brokers"."""
 
-NO_PARTITION = -1
-"""Stands for the partition in the name of a topic znode."""
-
 
 class Durable(NamedTuple):
-    """What ZooKeeper said about the writes for one partition (or, under `NO_PARTITION`, for one topic znode).
+    """What ZooKeeper said about the writes of a round.
 
-    version         zkVersion of the znode: the partition's state, or the topic's
-    move_id         czxid of the move record
-    move_started    its ctime, ms since the epoch
-    -1: not written.
+    topics   zkVersions of the topic znodes that were written
+    states   zkVersions of the partitions' states that were written
+    records  czxid and ctime (ms since the epoch) of the move records that were written
     """
 
-    version: int = -1
-    move_id: int = -1
-    move_started: int = -1
-
-
-_NOTHING = Durable()
+    topics: dict[str, int]
+    states: dict[Name, int]
+    records: dict[Name, tuple[int, int]]
 
 
 class Changed(NamedTuple):
@@ -59,16 +53,14 @@ class Applied:
 
     def __init__(self) -> None:
         self.partitions: list[Changed] = []
-        self.moves: dict[tuple[str, int], Move] = {}
+        self.moves: dict[Name, Move] = {}
         """Whose records were written, with what ZooKeeper says of their identity."""
         self.created: list[str] = []
         self.deleting: list[str] = []
         self.deleted: list[str] = []
 
 
-def replay(
-    cluster: Cluster, view: View, durable: Mapping[TopicPartition, Durable], controller_epoch: int, applied: Applied
-) -> Iterator[None]:
+def replay(cluster: Cluster, view: View, durable: Durable, controller_epoch: int, applied: Applied) -> Iterator[None]:
     """Put a committed round into `cluster`, yielding every `SLICE` partitions; `applied` collects what changed.
 
     Between two yields every partition stands as before the round or as after it.
@@ -77,8 +69,7 @@ def replay(
     for topic, change in view.topics.items():
         match change:
             case TopicCreated():
-                version = durable.get(TopicPartition(topic, NO_PARTITION), _NOTHING).version
-                _add_topic(cluster, Topic(name=topic, id=change.id, partitions={}, version=version))
+                _add_topic(cluster, Topic(name=topic, id=change.id, partitions={}))
                 cluster.topic_configs[topic] = dict(change.configs)
                 applied.created.append(topic)
             case TopicDeletionStarted() if topic in cluster.topics:
@@ -89,22 +80,19 @@ def replay(
                 applied.deleted.append(topic)
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
-                _put(cluster, topic, index, value, durable, controller_epoch, applied)
+                _put(cluster, (topic, index), value, durable, controller_epoch, applied)
                 count += 1
                 if count % SLICE == 0:
                     yield
-    for (topic, index), partition_change in view.partitions.items():
-        _put(cluster, topic, index, partition_change.value, durable, controller_epoch, applied)
+    for name, partition_change in view.partitions.items():
+        _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
         count += 1
         if count % SLICE == 0:
             yield
     _put_failures(cluster, view)
-    for name, written in durable.items():
-        count += 1
-        if name.partition == NO_PARTITION and name.topic in cluster.topics and written.version >= 0:
-            cluster.topics[name.topic].version = written.version
-        if count % SLICE == 0:
-            yield
+    for topic, version in durable.topics.items():
+        if topic in cluster.topics:
+            cluster.topics[topic].version = version
 
 
 def _put_failures(cluster: Cluster, view: View) -> None:
@@ -116,24 +104,21 @@ def _put_failures(cluster: Cluster, view: View) -> None:
 
 
 def _put(
-    cluster: Cluster,
-    topic: str,
-    index: int,
-    value: Partition,
-    durable: Mapping[TopicPartition, Durable],
-    controller_epoch: int,
-    applied: Applied,
+    cluster: Cluster, name: Name, value: Partition, durable: Durable, controller_epoch: int, applied: Applied
 ) -> None:
+    topic, index = name
     found = cluster.topics.get(topic)
     if found is None:
         return
-    written = durable.get(TopicPartition(topic, index), _NOTHING)
-    if written.version >= 0:
-        value = replace(value, partition_epoch=written.version, controller_epoch=controller_epoch)
-    if written.move_id >= 0 and value.move is not None:
-        move = replace(value.move, id=written.move_id, started=written.move_started)
+    move = value.move
+    record = durable.records.get(name)
+    if record is not None and move is not None:
+        move = applied.moves[name] = replace(move, id=record[0], started=record[1])
+    version = durable.states.get(name)
+    if version is not None:
+        value = replace(value, partition_epoch=version, controller_epoch=controller_epoch, move=move)
+    elif move is not value.move:
         value = replace(value, move=move)
-        applied.moves[topic, index] = move
     before = found.partitions.get(index)
     if before is None or before != value:
         put_partition(cluster, found, index, value)

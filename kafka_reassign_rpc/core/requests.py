@@ -19,7 +19,7 @@ import msgspec
 
 from kafka_reassign_rpc.core import legacy
 from kafka_reassign_rpc.core.batch import Name
-from kafka_reassign_rpc.core.changes import Change, View
+from kafka_reassign_rpc.core.changes import PartitionChange, View
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.model import BATCH, REQUEST, Cluster
 from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, start
@@ -39,7 +39,7 @@ class Request(msgspec.Struct, frozen=True):
 class Outcome(NamedTuple):
     """What becomes of a target; `report` is for whoever asked for it, where there is something to say."""
 
-    changes: Sequence[Change] = ()
+    changes: Sequence[PartitionChange] = ()
     report: str | None = None
 
 

@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.batch import Name
-from kafka_reassign_rpc.core.changes import Change, View
+from kafka_reassign_rpc.core.changes import PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.model import BATCH, REQUEST, Partition
@@ -43,7 +43,7 @@ class Started(NamedTuple):
     """`error`: why not, and then nothing changes; `report`: what the move waits for."""
 
     error: KafkaError | None
-    changes: Sequence[Change] = ()
+    changes: Sequence[PartitionChange] = ()
     report: str | None = None
 
 

@@ -27,11 +27,11 @@ from kafka_reassign_rpc.core import guard, legacy
 from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.batch import Name
-from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
+from kafka_reassign_rpc.core.changes import PartitionChange, View
 from kafka_reassign_rpc.core.errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.guard import Rules
 from kafka_reassign_rpc.core.history import WAITING, WITHDRAWN, Event
-from kafka_reassign_rpc.core.model import HEAL, QUEUE, REQUEST, Cluster, Partition
+from kafka_reassign_rpc.core.model import HEAL, QUEUE, REQUEST, Cluster
 from kafka_reassign_rpc.core.queue import Place, Queue, Waiting
 from kafka_reassign_rpc.core.routes import NO_PARTITION, crosses, start
 from kafka_reassign_rpc.core.scheduling import CLUSTER, REPAIRS, Schedule
@@ -64,7 +64,7 @@ class Outcome(NamedTuple):
     """
 
     leaves: bool
-    changes: Sequence[Change] = ()
+    changes: Sequence[PartitionChange] = ()
     report: str | None = None
     held_by: int | None = None
 
@@ -81,7 +81,7 @@ def take_up(view: View, name: Name, move: Waiting, rules: Rules, schedule: Sched
         return Outcome(leaves=True, report=ignored)
     if move.route == HEAL and not partition.is_moving and not schedule.has_room(REPAIRS):
         return Outcome(leaves=False, held_by=REPAIRS)  # thousands of a repair wait: most are not worth more than this
-    cancelled: list[Change] = []
+    cancelled: list[PartitionChange] = []
     if partition.is_moving and move.route == QUEUE:
         error, cancelled = alter(view, *name, None, allow_replication_factor_change=True)
         if error is not None:
@@ -92,7 +92,7 @@ def take_up(view: View, name: Name, move: Waiting, rules: Rules, schedule: Sched
     if started.error is not None:
         return Outcome(leaves=True, report=f"{started.error.name}: {started.error}")
     changes = [*cancelled, *started.changes]
-    after = _value(changes[-1])
+    after = changes[-1].value
     for broker in after.adding:
         if not view.cluster.is_live(broker):
             return Outcome(leaves=False, held_by=broker)
@@ -100,7 +100,7 @@ def take_up(view: View, name: Name, move: Waiting, rules: Rules, schedule: Sched
     return Outcome(leaves=held_by is None, changes=changes if held_by is None else (), held_by=held_by)
 
 
-def _after(view: View, changes: Sequence[Change]) -> View:
+def _after(view: View, changes: Sequence[PartitionChange]) -> View:
     """The view with some changes on top that the round may yet do without."""
     if not changes:
         return view
@@ -108,11 +108,6 @@ def _after(view: View, changes: Sequence[Change]) -> View:
     for change in changes:
         made.add(change)
     return made
-
-
-def _value(change: Change) -> Partition:
-    assert isinstance(change, PartitionChange)
-    return change.value
 
 
 # ------------------------------------------------------------------------------------------------ joining, leaving
@@ -306,7 +301,7 @@ def _settle(
     for change in outcome.changes:
         view.add(change)
     if outcome.changes and before is not None:
-        after = _value(outcome.changes[-1])
+        after = outcome.changes[-1].value
         schedule.replace(name, before, after)
         if before.is_moving and move.route == QUEUE:  # it was cancelled first: its throttle goes with it (KIP-236)
             still = after.replicas if after.is_moving and after.lease is None else ()

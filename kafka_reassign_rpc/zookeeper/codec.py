@@ -218,7 +218,8 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 def size_of(op: Op, chroot: str = "") -> int:
     """Bytes that the operation takes in a transaction, under the open ACL."""
-    size = OP_OVERHEAD + len((chroot + op.path).encode()) + 4
+    path = chroot + op.path
+    size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):
         return size + 4 + len(op.data)
     if isinstance(op, Create):

@@ -181,21 +181,26 @@ def decode_state(data: bytes, path: str) -> PartitionState:
     return state
 
 
+class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
+    controller_epoch: int
+    leader: int
+    version: int
+    leader_epoch: int
+    isr: Sequence[int]
+    leader_recovery_state: int = 0
+
+
 def encode_state(
     leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
 ) -> bytes:
     """Kafka's text; `leader_recovery_state` (1 after an unclean election) only where it is not 0."""
-    recovery = f',"leader_recovery_state":{leader_recovery_state}' if leader_recovery_state else ""
-    return (
-        f'{{"controller_epoch":{controller_epoch},"leader":{leader},"version":1,"leader_epoch":{leader_epoch},'
-        f'"isr":[{",".join(map(str, isr))}]{recovery}}}'
-    ).encode()
+    return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
 
 
 # ------------------------------------------------------------------------------------------------------- moves
 
 
-class _MoveRecord(msgspec.Struct):
+class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
     version: int
     target: tuple[Id, ...]
     original_replicas: tuple[Id, ...]
@@ -231,16 +236,7 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> Move:
 
 def encode_move(move: Move) -> bytes:
     """Fields beyond target and original replicas only where they are not what is meant without them."""
-    fields: dict[str, Any] = {"version": 1, "target": move.target, "original_replicas": move.original}
-    if move.route != RPC:
-        fields["route"] = move.route
-    if move.reason:
-        fields["reason"] = move.reason
-    if move.throttle != NO_RATE:
-        fields["throttle"] = move.throttle
-    if move.kept:
-        fields["kept"] = move.kept
-    return _json.encode(fields)
+    return _json.encode(_MoveRecord(1, move.target, move.original, move.route, move.reason, move.throttle, move.kept))
 
 
 # ----------------------------------------------------------------------------------------------------- brokers

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.batch import Batch, Entry
 from kafka_reassign_rpc.core.changes import PartitionChange, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.history import Decided, Event, News, Refusals, events_of, kept
-from kafka_reassign_rpc.core.model import HEAL, RPC, Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import HEAL, RPC, Cluster, Move, Partition
 from kafka_reassign_rpc.core.queue import Part, Waiting
 from kafka_reassign_rpc.core.replay import Applied, Durable, put_partition, replay
 from kafka_reassign_rpc.core.takeover import take_over
@@ -94,7 +94,7 @@ def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_t
     decide(here, None, by="carol")
     decide(here, (5, 2), by="dave")
     applied = Applied()
-    for _ in replay(here.cluster, here, {TopicPartition(TOPIC, 0): Durable(5, 77, 1)}, 9, applied):
+    for _ in replay(here.cluster, here, Durable({}, {(TOPIC, 0): 5}, {(TOPIC, 0): (77, 1)}), 9, applied):
         pass
     assert seen(list(events_of(here.said, applied.moves))) == [
         ("move.started", ALICE, 77),

@@ -17,10 +17,12 @@ from kafka_reassign_rpc.core.model import Cluster, Move, Partition, TopicPartiti
 from kafka_reassign_rpc.core.replay import Applied, Assigned, Durable, State, partition_of
 from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, standing
 
+NOTHING = Durable({}, {}, {})
 
-def replayed(here: Cluster, view: View, durable: dict[TopicPartition, Durable] | None = None) -> Applied:
+
+def replayed(here: Cluster, view: View, durable: Durable = NOTHING) -> Applied:
     applied = Applied()
-    for _ in replay.replay(here, view, durable or {}, 9, applied):
+    for _ in replay.replay(here, view, durable, 9, applied):
         pass
     return applied
 
@@ -29,7 +31,7 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     here = cluster(standing(1, 2))
     view = View(here)
     view.add(PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=Move((1, 3), (1, 2)), partition_epoch=11)))
-    written = {TopicPartition(TOPIC, 0): Durable(12, 400, 77), TopicPartition(TOPIC, -1): Durable(4)}
+    written = Durable({TOPIC: 4}, {(TOPIC, 0): 12}, {(TOPIC, 0): (400, 77)})
     applied = replayed(here, view, written)
     value = here.topics[TOPIC].partitions[0]
     assert value.move == Move((1, 3), (1, 2), 400, 77)
@@ -54,7 +56,7 @@ def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = View(here)
     view.add(TopicCreated("new", UUID(int=2), {0: standing(1)}, {"a": "b"}))
-    applied = replayed(here, view, {TopicPartition("new", 0): Durable(0), TopicPartition("new", -1): Durable(0)})
+    applied = replayed(here, view, Durable({"new": 0}, {("new", 0): 0}, {}))
     assert applied.created == ["new"]
     assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
     assert here.topics["new"].partitions[0].partition_epoch == 0
@@ -62,7 +64,7 @@ def test_sv_4_a_topics_life() -> None:
 
     view = View(here)
     view.add(PartitionsAdded("new", {1: moving((1,), (2,))}))
-    replayed(here, view, {TopicPartition("new", -1): Durable(1)})
+    replayed(here, view, Durable({"new": 1}, {}, {}))
     assert (here.topics["new"].version, sorted(here.topics["new"].partitions)) == (1, [0, 1])
 
     view = View(here)
@@ -93,7 +95,7 @@ def test_a_large_round_is_replayed_in_slices() -> None:
     view = View(here)
     for index in range(500):
         view.add(PartitionChange(TOPIC, index, standing(2, 1)))
-    assert sum(1 for _ in replay.replay(here, view, {}, 1, Applied())) == 2
+    assert sum(1 for _ in replay.replay(here, view, NOTHING, 1, Applied())) == 2
 
 
 def test_455_9_retired_replicas_are_told_from_removing_ones_by_the_record() -> None:

@@ -313,8 +313,9 @@ def durable(in_cluster: Cluster, view: View) -> None:
                 written[path] = stat(zxid, version + 1)
             case Delete(path) | Check(path):
                 assert path in in_cluster.queue.parts or path in written
-    names = {TopicPartition(*name): replay.Durable(1, next(_zxids), 0) for name in view.partitions}
-    through(replay.replay(in_cluster, view, names, 1, replay.Applied()))
+    names = view.partitions
+    durable = replay.Durable({}, dict.fromkeys(names, 1), {name: (next(_zxids), 0) for name in names})
+    through(replay.replay(in_cluster, view, durable, 1, replay.Applied()))
     through(queue_plan.put_durable(in_cluster, view, written))
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.changes import AssignmentWrite, View
-from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition, TopicPartition
+from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
 from kafka_reassign_rpc.core.replay import Assigned, Durable, State, durable_assignment, partition_of, put_topic
 
 Name = tuple[str, int]
@@ -44,11 +44,9 @@ class Image:
             put_topic(cluster, topic, None, partitions, version=version)
         return cluster
 
-    def commit(
-        self, cluster: Cluster, view: View, controller_epoch: int, stop_after: int | None
-    ) -> dict[TopicPartition, Durable]:
+    def commit(self, cluster: Cluster, view: View, controller_epoch: int, stop_after: int | None) -> Durable:
         """Make a round durable. `stop_after`: how many writes are made before the controller dies."""
-        durable: dict[TopicPartition, Durable] = {}
+        durable = Durable({}, {}, {})
         writes = self._writes(cluster, view, controller_epoch, durable)
         for count, write in enumerate(writes):
             if count == stop_after:
@@ -57,9 +55,7 @@ class Image:
             write()
         return durable
 
-    def _writes(
-        self, cluster: Cluster, view: View, epoch: int, durable: dict[TopicPartition, Durable]
-    ) -> list[Callable[[], None]]:
+    def _writes(self, cluster: Cluster, view: View, epoch: int, durable: Durable) -> list[Callable[[], None]]:
         first: list[Callable[[], None]] = []
         last: list[Callable[[], None]] = []
         rewritten: dict[str, None] = {}
@@ -79,23 +75,21 @@ class Image:
     def _end_of_record(self, name: Name) -> None:
         del self.records[name]
 
-    def _record(self, name: Name, move: Move, durable: dict[TopicPartition, Durable]) -> None:
+    def _record(self, name: Name, move: Move, durable: Durable) -> None:
         known = self.records.get(name)
         identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
         self.records[name] = replace(move, id=identity[0], started=identity[1])
-        durable[TopicPartition(*name)] = Durable(move_id=identity[0], move_started=identity[1])
+        durable.records[name] = identity
 
-    def _topic(self, topic: str, cluster: Cluster, view: View, durable: dict[TopicPartition, Durable]) -> None:
+    def _topic(self, topic: str, cluster: Cluster, view: View, durable: Durable) -> None:
         assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
         for index, standing in cluster.topics[topic].partitions.items():
             changed = view.partitions.get((topic, index))
             self.assigned[topic, index] = durable_assignment(standing if changed is None else changed.value)
         self.topic_versions[topic] += 1
-        durable[TopicPartition(topic, -1)] = Durable(version=self.topic_versions[topic])
+        durable.topics[topic] = self.topic_versions[topic]
 
-    def _write_state(
-        self, name: Name, before: Partition, value: Partition, epoch: int, durable: dict[TopicPartition, Durable]
-    ) -> None:
+    def _write_state(self, name: Name, before: Partition, value: Partition, epoch: int, durable: Durable) -> None:
         standing = self.states.get(name)
         assert (standing.version if standing else -1) == before.partition_epoch, "written under the version we know"
         state = State(
@@ -108,8 +102,7 @@ class Image:
         )
         self.on_state(name, standing, state)
         self.states[name] = state
-        known = durable.get(TopicPartition(*name), Durable())
-        durable[TopicPartition(*name)] = known._replace(version=state.version)
+        durable.states[name] = state.version
 
 
 def _state(value: Partition) -> tuple[object, ...]:

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.core.alter import alter
 from kafka_reassign_rpc.core.batch import Batch, CancelAll, Entry
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster
 from kafka_reassign_rpc.core.replay import Durable
 from kafka_reassign_rpc.core.takeover import take_over
 from tests.properties.image import Crashed, Image, Name
@@ -57,9 +57,7 @@ class BatchImage(Image):
         self.version = 0 if self.batch is None else self.version + 1
         self.batch, self.changed = entries, self.zxid
 
-    def _writes(
-        self, cluster: Cluster, view: View, epoch: int, durable: dict[TopicPartition, Durable]
-    ) -> list[Callable[[], None]]:
+    def _writes(self, cluster: Cluster, view: View, epoch: int, durable: Durable) -> list[Callable[[], None]]:
         writes = super()._writes(cluster, view, epoch, durable)
         contents = legacy.contents(cluster, view)
         assert (contents is None) or cluster.batch is not None
@@ -77,7 +75,7 @@ class BatchImage(Image):
     def _cancelled(self) -> None:
         self.cancel = None
 
-    def _topic(self, topic: str, cluster: Cluster, view: View, durable: dict[TopicPartition, Durable]) -> None:
+    def _topic(self, topic: str, cluster: Cluster, view: View, durable: Durable) -> None:
         super()._topic(topic, cluster, view, durable)
         for index, before in cluster.topics[topic].partitions.items():
             changed = view.partitions.get((topic, index))

@@ -1,0 +1,19 @@
+"""Values of dynamic configs: texts that anybody may have written. One that makes no sense is None, and counts for
+nothing: what stood before it holds."""
+
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+
+
+def flag(text: str) -> bool | None:
+    """true or false, in letters of any size."""
+    word = text.strip().lower()
+    return word == "true" if word in ("true", "false") else None
+
+
+def number(text: str, low: int, high: int) -> int | None:
+    """A whole number from `low` to `high`."""
+    digits = text.strip()
+    if not digits.isascii() or not digits.removeprefix("-").isdigit() or len(digits) > 20:
+        return None
+    value = int(digits)
+    return value if low <= value <= high else None
