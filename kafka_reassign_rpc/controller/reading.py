@@ -312,7 +312,12 @@ async def read_moves(
 
 async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:
     """Parents of states that exist although the states do not: a creation that was cut off, or is under way."""
-    incomplete = [topic for topic in topics if any(value.partition_epoch < 0 for value in topic.partitions.values())]
+    incomplete = []
+    pace = Pace()
+    for topic in topics:
+        if any(value.partition_epoch < 0 for value in topic.partitions.values()):
+            incomplete.append(topic)
+        await pace.rest()
     places = [paths.partitions(topic.name) for topic in incomplete]
     found = set()
     for path, names in zip(places, await zk.multi_children(places), strict=True):

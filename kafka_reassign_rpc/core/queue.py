@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from heapq import heappush
 from itertools import count
-from typing import NamedTuple
 
 import msgspec
 
@@ -58,7 +57,7 @@ class Part(msgspec.Struct, frozen=True):
         return self.path == self.root
 
 
-class Place(NamedTuple):
+class Place(msgspec.Struct, frozen=True, gc=False):
     """Where a move waits: its number in the order of submission, and its part."""
 
     serial: int
@@ -106,7 +105,8 @@ class Queue:
         return self.topics.get(name[0], {}).get(name[1])
 
     def put(self, part: Part) -> Iterator[None]:
-        """Put in a part as it stands now, in the place of what was known of it, yielding every `SLICE` moves.
+        """Put in a part as it stands now, in the place of what was known of it, yielding every `SLICE` moves and at
+        the end: parts are short, and there are many.
 
         What is new in it counts as submitted after everything else.
         """
@@ -129,15 +129,17 @@ class Queue:
             done += 1
             if done % SLICE == 0:
                 yield
+        yield
 
     def drop(self, path: str) -> Iterator[None]:
-        """A part is gone."""
+        """A part is gone. Yields as `put` does."""
         part = self.parts.pop(path, None)
         self.superseded.pop(path, None)
         for done, name in enumerate(() if part is None else part.entries, 1):
             self._leave(name, path)
             if done % SLICE == 0:
                 yield
+        yield
 
     def of(self, root: str) -> list[Part]:
         """The parts of one queue."""

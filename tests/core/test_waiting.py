@@ -1,5 +1,6 @@
 """KIP-236's queue and the caps on moves in flight: what starts, what waits and for what, what leaves."""
 
+import gc
 from collections.abc import Iterable, Mapping
 from itertools import count
 
@@ -51,6 +52,16 @@ def outcome(
 ) -> waiting.Outcome:
     view = View(cluster(partition, live=live))
     return waiting.take_up(view, (TOPIC, 0), move, rules, scheduled(view, rules))
+
+
+def test_236_13_moves_that_wait_leave_nothing_for_the_garbage_collector_to_look_at() -> None:
+    """Or with a hundred thousand of them a full pass takes longer than the event loop may be held."""
+    in_cluster = cluster(*[standing(1, 2)] * 5000)
+    gc.collect()
+    before = len(gc.get_objects())
+    queued(in_cluster, dict.fromkeys(range(5000), (3, 4)))
+    gc.collect()
+    assert len(gc.get_objects()) - before < 100
 
 
 # ------------------------------------------------------------------------------------------------------ one by one
