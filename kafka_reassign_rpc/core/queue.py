@@ -79,6 +79,7 @@ class Queue:
 
     fresh       numbers of moves that have not been looked at, or are to be looked at every time (a heap)
     blocked     numbers of moves that wait for a broker, by that broker (heaps)
+    down        brokers that something waited for and that were not alive
     more        there is something to look at at once
     told        what has been reported: brokers that are waited for, and `GUARD`
     """
@@ -94,6 +95,7 @@ class Queue:
         self.occupied: set[str] = set()
         self.fresh: list[int] = []
         self.blocked: dict[int, list[int]] = {}
+        self.down: set[int] = set()
         self.more = False
         self.told: set[int] = set()
         self._serials = count()

@@ -20,7 +20,7 @@ need the same broker. Of two for the same partition the one submitted later coun
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core import guard, legacy
@@ -203,7 +203,17 @@ def look(
         return
     told.discard(Queue.GUARD)
     told.difference_update([broker for broker in told if view.cluster.is_live(broker)])
+    _renew_lines_of_the_dead(queue, view.cluster)
     yield from _in_line(view, _Line(queue, schedule), rules, schedule, refused, most)
+
+
+def _renew_lines_of_the_dead(queue: Queue, cluster: Cluster) -> None:
+    """What waited for room on a broker that has died since may do without it: another one leads now."""
+    down = {broker for broker in queue.blocked if broker >= 0 and not cluster.is_live(broker)}
+    for broker in down - queue.down:
+        queue.fresh += queue.blocked.pop(broker)
+    heapify(queue.fresh)
+    queue.down = down
 
 
 class _Line:

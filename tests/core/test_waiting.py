@@ -148,6 +148,17 @@ def test_236_13_a_broker_that_is_down_is_waited_for() -> None:
 # ------------------------------------------------------------------------------------------------------------ caps
 
 
+def test_236_13_what_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
+    in_cluster = cluster(standing(1, 2), standing(1, 4))
+    rules = Rules(limits=Limits(per_broker=1))
+    queued(in_cluster, {0: (1, 3), 1: (4, 5)})
+    durable(in_cluster, looked(in_cluster, rules))
+    assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
+    del in_cluster.brokers[1]
+    replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, standing(1, 4, isr=(4,)))
+    assert set(looked(in_cluster, rules).partitions) == {(TOPIC, 1)}
+
+
 @pytest.mark.parametrize(
     ("caps", "target", "held_by"),
     [
