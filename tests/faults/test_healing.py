@@ -136,7 +136,7 @@ async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operato
 @pytest.mark.timeout(240)
 async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(cluster: Cluster) -> None:
     """One after the other: each takes up what the one before has left, and dies at the next step."""
-    settings = ("--failure-interval-ms", "3000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")
+    settings = ("--failure-interval-ms", "5000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",))
     await asyncio.gather(*[cluster.server(f"standby {n}", *settings, broker_id=1000 + n) for n in range(1, 6)])
     before = await cluster.replicas()

@@ -50,17 +50,17 @@ class World:
         await self.cluster.server(name, *STALLS_SOON)
         await self.cluster.controlled_by(name, within=60)
         self.server = name
+        await eventually(self._is_known, within=60)
 
-        async def is_known() -> bool:
-            shown = [await metadata(address_of(broker.address)) for broker in self.stock.brokers.values()]
-            return {answer.controller_id for answer in shown} == {1000}
-
-        await eventually(is_known, within=60)
+    async def _is_known(self) -> bool:
+        shown = [await metadata(address_of(broker.address)) for broker in self.stock.brokers.values()]
+        return {answer.controller_id for answer in shown} == {1000}
 
     async def join(self, broker: int) -> StockBroker:
         """One more broker, which scenarios before this know nothing of."""
         joining = self.stock.brokers[broker] = self.stock.broker(broker, {"broker.rack": RACKS[broker]})
         await joining.start()
+        await eventually(self._is_known, within=60)
         return joining
 
     async def hold(self) -> None:
@@ -164,9 +164,6 @@ class World:
         return await controller(self.zk) in BROKERS
 
     # A lost broker
-
-    async def has_failed(self, broker: int) -> bool:
-        return broker in await self.cluster.failed()
 
     async def lives(self, broker: int) -> bool:
         """Whether our server knows that it does."""
