@@ -1,6 +1,8 @@
 """Brokers are lost for good, or for a while: what they held is moved elsewhere, or is not (KIP-46)."""
 
 import asyncio
+import re
+from typing import Any
 
 import pytest
 
@@ -9,7 +11,7 @@ from kafka_reassign_rpc.protocol.messages import (
     HealBrokerRequest,
 )
 from kafka_reassign_rpc.zookeeper import paths
-from tests.faults.cluster import Cluster, ask, metadata, only_lost_replicas_moved
+from tests.faults.cluster import Cluster, alter, ask, metadata, only_lost_replicas_moved
 from tests.waiting import eventually
 
 PARTITIONS = 60
@@ -98,6 +100,27 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
     assert scheduled["reason"].endswith(f" moves joined the queue, {share}")
     rates = {event["bytes"] for event in await cluster.events("a") if event["event"] == "throttle.set"}
     assert rates == {50_000_000}
+
+
+async def test_46_5_a_repair_may_take_a_share_of_what_a_brokers_link_was_seen_to_do(cluster: Cluster) -> None:
+    link, share = 1_000_000, ("--self-healing-throttle", "50%", "--reassignment-progress-interval-ms", "200")
+    await six_brokers(cluster, *SOON, *share, topics=(TOPIC, "large:1:3:3000000"), bandwidth=link)
+    (found,) = [tuple(one) for (topic, _), one in (await cluster.replicas()).items() if topic == "large"]
+    target = [{1: 4, 4: 1}.get(broker, broker) for broker in found]
+    assert await alter(cluster.address("a"), {("large", 0): target}) == {("large", 0): 0}
+    await cluster.rests_at({("large", 0): target})
+    await cluster.fleets["3"].kill()
+
+    async def events(name: str) -> list[dict[str, Any]]:
+        return [event for event in await cluster.events("a") if event["event"] == name]
+
+    (scheduled,) = await eventually(lambda: events("heal.scheduled"))
+    told = re.search(r"at (\d+) B/s for each broker, 50%: a broker was seen to receive (\d+) B/s$", scheduled["reason"])
+    assert told is not None, scheduled["reason"]
+    rate, seen = map(int, told.groups())
+    assert rate == seen // 2
+    assert seen < 3 * link, "brokers answer sooner or later, so that it is not exact"
+    assert {event["bytes"] for event in await eventually(lambda: events("throttle.set"))} == {rate}
 
 
 async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operator_wants_it(cluster: Cluster) -> None:
