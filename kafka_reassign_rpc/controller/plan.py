@@ -36,7 +36,7 @@ from kafka_reassign_rpc.core.changes import (
     View,
 )
 from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
-from kafka_reassign_rpc.core.replay import Assigned, durable_assignment
+from kafka_reassign_rpc.core.replay import durable_assignment
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.ops import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassignments import encode_reassignments
@@ -78,9 +78,10 @@ def phases(cluster: Cluster, view: View, epoch: int, parents: set[str]) -> tuple
 
 def topic_znode(topic: Topic, view: View) -> bytes:
     """The whole topic znode with this round's values."""
-    assignments: dict[int, Assigned] = {}
+    assignments = {}
+    name, changes = topic.name, view.partitions
     for index, value in topic.partitions.items():
-        changed = view.partitions.get((topic.name, index))
+        changed = changes.get((name, index))
         assignments[index] = durable_assignment(value if changed is None else changed.value)
     added = view.topics.get(topic.name)
     if isinstance(added, PartitionsAdded):

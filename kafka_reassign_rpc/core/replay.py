@@ -181,12 +181,16 @@ def _fits(assigned: Assigned, origin: tuple[int, ...], move: Move) -> bool:
     return set(move.original) <= set(origin) and set(origin) - set(move.original) <= set(assigned.removing)
 
 
-def durable_assignment(partition: Partition) -> Assigned:
-    """What the topic znode has to say of a partition: retired replicas stand in it as removing ones."""
-    if not partition.retired:
-        return Assigned(partition.replicas, partition.adding, partition.removing)
-    return Assigned(
-        (*partition.replicas, *partition.retired), partition.adding, (*partition.removing, *partition.retired)
+def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """What the topic znode has to say of a partition, as in `Assigned`: retired replicas stand in it as removing ones.
+
+    A plain tuple: a topic has thousands, and all of them are needed for each write of its znode.
+    """
+    replicas, removing, retired = partition.replicas, partition.removing, partition.retired
+    return (
+        (replicas + retired, partition.adding, removing + retired)
+        if retired
+        else (replicas, partition.adding, removing)
     )
 
 

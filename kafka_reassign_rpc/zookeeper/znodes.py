@@ -122,11 +122,11 @@ def encode_topic(
 ) -> bytes:
     """As Kafka 3.9 writes it: version 3, the moving replicas only of partitions that have some."""
     fields: dict[str, Any] = dict(extra or {})
-    fields["partitions"] = {index: value[0] for index, value in partitions.items()}
+    fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:
         fields["topic_id"] = encode_topic_id(topic_id)
-    fields["adding_replicas"] = {index: value[1] for index, value in partitions.items() if value[1]}
-    fields["removing_replicas"] = {index: value[2] for index, value in partitions.items() if value[2]}
+    fields["adding_replicas"] = {index: adding for index, (_, adding, _) in partitions.items() if adding}
+    fields["removing_replicas"] = {index: removing for index, (_, _, removing) in partitions.items() if removing}
     fields["version"] = 3
     return _json.encode(fields)
 

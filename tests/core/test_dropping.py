@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.assignment import reassign
 from kafka_reassign_rpc.core.dropping import former, kept, min_insync_replicas
 from kafka_reassign_rpc.core.errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.model import Partition
-from kafka_reassign_rpc.core.replay import durable_assignment, partition_of
+from kafka_reassign_rpc.core.replay import Assigned, durable_assignment, partition_of
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
 
 Replicas = tuple[int, ...]
@@ -114,7 +114,7 @@ def test_236_9_and_all_of_it_is_over_when_the_target_is_in_sync_or_the_move_is_c
         assert (value.move.original, value.origin and {*value.origin}) == (before.move.original, {*before.origin})
         assert not {*value.adding} & {*value.removing}
         assert {*value.kept} == {*value.move.kept}
-        read = partition_of(durable_assignment(value), None, value.move)
+        read = partition_of(Assigned(*durable_assignment(value)), None, value.move)
         assert (sets(read), read.kept, {*read.retired}) == (sets(value), value.kept, {*value.retired}), (
             "after a failover"
         )

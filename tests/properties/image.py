@@ -85,7 +85,7 @@ class Image:
         assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
         for index, standing in cluster.topics[topic].partitions.items():
             changed = view.partitions.get((topic, index))
-            self.assigned[topic, index] = durable_assignment(standing if changed is None else changed.value)
+            self.assigned[topic, index] = Assigned(*durable_assignment(standing if changed is None else changed.value))
         self.topic_versions[topic] += 1
         durable.topics[topic] = self.topic_versions[topic]
 

@@ -75,9 +75,9 @@ def test_455_2_ten_thousand_moving_partitions_are_encoded_in_milliseconds() -> N
     partitions = {n: Assignment((1, 2, 3, 4), (4,), (1,)) for n in range(10_000)}
     took = []
     for _ in range(5):
-        since = time.perf_counter()
+        since = time.thread_time()
         znodes.encode_topic(UUID(int=1), partitions)
-        took.append(time.perf_counter() - since)
+        took.append(time.thread_time() - since)
     assert min(took) < 0.010
 
 
