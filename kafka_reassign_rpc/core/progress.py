@@ -226,12 +226,13 @@ class Tracker:
         name, before = followed.name, followed.figures
         total = _held(answers.get(partition.leader), name)
         copied = tuple([_held(answers.get(broker), name) for broker in partition.adding])
+        all_known = -1 not in copied
         sample = _Sample(now, before.total if total < 0 else total, copied)
         if followed.samples:
             self.links.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
-        left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and -1 not in copied else None
+        left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
         if in_sync > followed.in_sync or (left is not None and (followed.least is None or left < followed.least)):
             followed.advanced_at = now
         if left is not None:
@@ -241,9 +242,11 @@ class Tracker:
         if now - followed.advanced_at >= self._stall_s:
             reason = _Why(name, partition, cluster, throttles, answers, followed.samples)
             stalled = reason.found()
-        held_now = {broker: held for broker, held in zip(partition.adding, copied, strict=True) if held >= 0}
-        rate, remaining_ms = _rates(followed.samples)
-        figures = MoveProgress(sample.total, {**before.copied, **held_now}, rate, remaining_ms, stalled)
+        held = dict(zip(partition.adding, copied, strict=True))
+        if not all_known:
+            held = {**before.copied, **{broker: size for broker, size in held.items() if size >= 0}}
+        rate, remaining_ms = _rates(followed.samples.first, sample)
+        figures = MoveProgress(sample.total, held, rate, remaining_ms, stalled)
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:
@@ -268,13 +271,12 @@ def _held(log_dirs: Collection[LogDir] | None, name: TopicPartition) -> int:
     return -1 if any(log_dir.error for log_dir in log_dirs) else 0
 
 
-def _rates(samples: _Samples) -> tuple[int, int]:
+def _rates(first: _Sample, last: _Sample) -> tuple[int, int]:
     """The rate at which the copies grow together, and the milliseconds until the last of them is complete.
 
     What is still to come shrinks by what is copied less what is written meanwhile: that is what the time goes by.
     """
-    first, last = samples.first, samples.last
-    complete = last.total >= 0 and bool(last.copied) and all(held >= last.total for held in last.copied)
+    complete = 0 <= last.total <= min(last.copied, default=-1)
     remaining_ms = 0 if complete else -1
     seconds = last.at - first.at
     if seconds <= 0 or -1 in first.copied or -1 in last.copied:
