@@ -231,6 +231,7 @@ def _plan(arguments: argparse.Namespace, job: "Job") -> int:
 def said(summary: "Summary", out: Path) -> str:
     """The plan in a few lines."""
     from kafka_reassign_rpc.client.rendering import duration, size
+    from kafka_reassign_rpc.pipeline.plans import measured
 
     if not summary.moves:
         return f"{out}: nothing to move among {summary.partitions} partitions"
@@ -239,7 +240,7 @@ def said(summary: "Summary", out: Path) -> str:
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
         f"  takes     {duration(summary.eta)} at {size(summary.bandwidth)}/s for each broker",
     ]
-    for name, before in summary.imbalance_before.items():
+    for name, before in measured(summary).items():
         lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
     return "\n".join(lines)
 

@@ -1,6 +1,6 @@
 """An HTML page that needs nothing but itself: style, tables and SVG are inside, for a browser without network."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from html import escape
 
 _STYLE = """
@@ -11,7 +11,7 @@ _STYLE = """
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
 main{max-width:1080px;margin:0 auto;padding:32px 24px 64px}h1{font-size:26px;margin:0 0 4px;letter-spacing:-.01em}
 h2{font-size:18px;margin:40px 0 12px}p{margin:6px 0}.soft{color:var(--soft)}
-.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(190px,1fr));gap:12px;margin:24px 0 8px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(160px,1fr));gap:12px;margin:24px 0 8px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px 16px}
 .tile b{display:block;font-size:22px;line-height:1.25;font-variant-numeric:tabular-nums}
 .tile span{color:var(--soft);font-size:13px}.card{margin:12px 0;overflow-x:auto}
@@ -19,7 +19,7 @@ figure{margin:0}figure svg{width:100%;height:auto;display:block}
 table{border-collapse:collapse;width:100%;font-size:14px;font-variant-numeric:tabular-nums}
 th{text-align:left;color:var(--soft);font-weight:600;font-size:12px;text-transform:uppercase;letter-spacing:.03em}
 th,td{padding:6px 12px 6px 0;border-bottom:1px solid var(--line);vertical-align:top}
-tr:last-child td{border-bottom:0}td.n,th.n{text-align:right}ul{margin:8px 0;padding-left:20px}
+tr:last-child td{border-bottom:0}td.n,th.n{text-align:right}td.n{white-space:nowrap}ul{margin:8px 0;padding-left:20px}
 footer{margin-top:48px;color:var(--soft);font-size:13px}
 @media print{body{background:#fff}.card,.tile{break-inside:avoid}}
 """
@@ -52,9 +52,11 @@ class Page:
             items = "".join(f"<li>{escape(line)}</li>" for line in lines)
             self._parts.append(f'<div class="card"><ul>{items}</ul></div>')
 
-    def table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1, more: int = 0) -> None:
-        """`left`: so many columns hold text; the others hold numbers. `more`: rows that are not shown."""
-        kinds = ["" if place < left else ' class="n"' for place in range(len(columns))]
+    def table(
+        self, columns: Sequence[str], rows: Sequence[Sequence[str]], *, text: Collection[int] = (0,), more: int = 0
+    ) -> None:
+        """`text`: the columns that hold text; the others hold numbers. `more`: rows that are not shown."""
+        kinds = ["" if place in text else ' class="n"' for place in range(len(columns))]
         head = "".join(f"<th{kind}>{escape(column)}</th>" for kind, column in zip(kinds, columns, strict=True))
         body = "".join(
             "<tr>" + "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True)) + "</tr>"

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import msgspec
 from pyspark import RDD
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import plans, reading, snapshot, tables
 from kafka_reassign_rpc.pipeline.chunks import Rounds
@@ -78,10 +79,12 @@ def run(spark: SparkSession, job: Job, say: Say = lambda _: None) -> plans.Summa
     table = snapshot.frame(spark, job.snapshot, "partitions")
     rows = tables.check(snapshot.place(job.snapshot, "partitions"), snapshot.PARTITIONS)
     tasks = max(spark.sparkContext.defaultParallelism, -(-rows // _ROWS_OF_A_TASK))
+    if job.goal.topics:
+        _must_be_there(table, job.goal.topics)
     say(f"reading {rows} partitions")
     chunks = reading.read(table, given, tasks)
     found = reading.look(chunks)
-    notes = _checked(found, brokers, job)
+    notes = [*_checked(found, brokers, job), *_unsized(table, found.survey.unknown_sizes)]
     rounds = Rounds(chunks)
     with PlanWriter(job.out) as writer:
         try:
@@ -156,6 +159,24 @@ def _checked(found: Found, brokers: dict[int, Broker], job: Job) -> list[str]:
             f"broker {broker} holds replicas and is not listed: it is taken for lost ({', '.join(names[:5])}, …)"
         )
     return notes
+
+
+def _must_be_there(table: DataFrame, topics: tuple[str, ...]) -> None:
+    """Raises BadInput for topics that the snapshot has not."""
+    there = {row["topic"] for row in table.where(f.col("topic").isin(*topics)).select("topic").distinct().collect()}
+    missing = sorted(set(topics) - there)
+    if missing:
+        more = f" and {len(missing) - NAMED} more" if len(missing) > NAMED else ""
+        raise BadInput(f"the snapshot has no topics {', '.join(missing[:NAMED])}{more}")
+
+
+def _unsized(table: DataFrame, count: int) -> list[str]:
+    """Names the first partitions of unknown size; how they are counted, the coordinator says."""
+    if not count:
+        return []
+    rows = table.where("bytes is null").select("topic", "partition").orderBy("topic", "partition").limit(NAMED)
+    names = ", ".join(f"{row['topic']}-{row['partition']}" for row in rows.collect())
+    return [f"no size is known of {names}" + (f" and {count - NAMED} more" if count > NAMED else "")]
 
 
 # -- output ------------------------------------------------------------------------------------------------------------

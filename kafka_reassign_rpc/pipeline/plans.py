@@ -210,6 +210,15 @@ def require_free(path: Path) -> None:
         raise BadInput(f"{path}: is there already; give a directory that does not exist or is empty")
 
 
+def measured(summary: Summary) -> dict[str, float]:
+    """imbalance_before of what there is anything of: rates are often not known."""
+    return {
+        name: before
+        for name, before in summary.imbalance_before.items()
+        if any(getattr(broker.before, name) for broker in summary.brokers)
+    }
+
+
 def read_summary(path: Path) -> Summary:
     """Raises BadInput."""
     file = path / SUMMARY

@@ -68,9 +68,10 @@ def bars(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
         shown = dict(
             sorted(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True), key=lambda one: _LEGEND[one[0]])
         )
-        axes[0].legend(
-            shown.values(), shown, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(shown), borderaxespad=0.2
-        )
+        if len(shown) > 1:
+            axes[0].legend(
+                shown.values(), shown, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(shown), borderaxespad=0.2
+            )
         return _svg(figure)
 
 
@@ -89,7 +90,7 @@ def _bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
             )  # fmt: skip
     axis.set_title(panel.title)
     axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.shown(value)))
-    axis.yaxis.set_major_locator(MaxNLocator(4))
+    axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.tick_params(length=0)
     axis.margins(x=0.01)
 
@@ -130,7 +131,7 @@ class Line(NamedTuple):
 def lines(
     times: Sequence[float], series: Sequence[Line], title: str, shown: Format, when: Format, *, steps: bool = False
 ) -> str:
-    """Series over the same times; `when` writes a time."""
+    """Series over the same times; `when` writes a time. `steps`: whole numbers, each until the next."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.8), layout="constrained")
         axis = figure.subplots()
@@ -139,6 +140,8 @@ def lines(
             axis.plot(times, line.values, color=colour, linewidth=1.6, label=line.name, **style)
         axis.set_title(title)
         axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
+        if steps:
+            axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: when(value)))
         axis.xaxis.set_major_locator(MaxNLocator(6))
         axis.tick_params(length=0)

@@ -52,7 +52,7 @@ def _page(plan: Path, summary: Summary) -> Page:
         page.figure(_timeline(summary.batches), "timeline of the batches")
         first = [_batch(one) for one in summary.batches[:_ROWS]]
         columns = ["batch", "moves", "bytes", "starts after", "takes"]
-        page.table(columns, first, left=1, more=len(summary.batches) - len(first))
+        page.table(columns, first, more=len(summary.batches) - len(first))
     else:
         page.text("Nothing has to move.")
     _reasons(page, plan)
@@ -97,7 +97,7 @@ def _count(value: float) -> str:
 def _imbalance(summary: Summary) -> tuple[list[str], list[list[str]]]:
     rows = [
         [name, f"{100 * before:.1f} %", f"{100 * summary.imbalance_after.get(name, 0.0):.1f} %"]
-        for name, before in summary.imbalance_before.items()
+        for name, before in plans.measured(summary).items()
     ]
     return ["furthest from its share, by", "before", "after"], rows
 
@@ -131,7 +131,7 @@ def _reasons(page: Page, plan: Path) -> None:
     page.heading("Reasons", "The rule that forced a move, or the goal that allowed it.")
     shown = sorted(moves, key=lambda key: (-moves[key], key))[:_ROWS]
     rows = [[rule, reason, _count(moves[rule, reason]), size(copied[rule, reason])] for rule, reason in shown]
-    page.table(["rule", "reason", "moves", "bytes"], rows, left=2, more=len(moves) - len(shown))
+    page.table(["rule", "reason", "moves", "bytes"], rows, text=(0, 1), more=len(moves) - len(shown))
 
 
 def _left_out(page: Page, summary: Summary) -> None:
@@ -139,4 +139,4 @@ def _left_out(page: Page, summary: Summary) -> None:
         return
     page.heading("Left out", "Partitions that the goal concerns and that cannot move.")
     rows = [[one.reason, ", ".join(one.first), _count(one.partitions)] for one in summary.left_out]
-    page.table(["reason", "first of them", "partitions"], rows, left=2)
+    page.table(["reason", "first of them", "partitions"], rows, text=(0, 1))

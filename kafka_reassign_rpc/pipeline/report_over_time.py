@@ -1,6 +1,6 @@
 """Audit and history as HTML pages."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,6 +13,7 @@ from kafka_reassign_rpc.pipeline.results import Shown, cell, time_of
 
 _BUCKETS = 80
 """Points in time that moves are counted in."""
+_SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
 
 
 def audit(taken: Sequence[Taken], frames: Mapping[str, DataFrame], shown: Mapping[str, Shown]) -> str:
@@ -27,7 +28,9 @@ def audit(taken: Sequence[Taken], frames: Mapping[str, DataFrame], shown: Mappin
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
     series = [plots.Line(name, [worst[at, name] for at in times]) for name in MEASURES]
-    page.figure(plots.lines(times, series, "Fullest broker, times the mean", "{:.2f}".format, _day), "skew over time")
+    page.figure(
+        plots.lines(times, series, "Fullest broker, times the mean", "{:.2f}".format, _clock(times)), "skew over time"
+    )
     page.heading("Brokers now")
     brokers = frames["brokers"].where((F.col("at") == last.at) & F.col("live")).orderBy("broker").collect()
     panels = [
@@ -54,7 +57,7 @@ def history(frames: Mapping[str, DataFrame], shown: Mapping[str, Shown]) -> str:
         page.heading("Over time")
         times, in_flight = _in_flight(moves, start, end)
         page.figure(
-            plots.lines(times, [plots.Line("moves", in_flight)], "Moves in flight", _count, _day, steps=True),
+            plots.lines(times, [plots.Line("moves", in_flight)], "Moves in flight", _count, _clock(times), steps=True),
             "in flight",
         )
         lengths = _lengths(moves)
@@ -105,16 +108,18 @@ def _findings(page: Page, title: str, shown: Shown) -> None:
     numbers = ("int", "float")
     kinds = [type(next((row[place] for row in shown.rows if row[place] is not None), "")).__name__
              for place in range(len(shown.columns))]  # fmt: skip
-    order = sorted(range(len(shown.columns)), key=lambda place: kinds[place] in numbers)
-    left = sum(kind not in numbers for kind in kinds)
-    rows = [[cell(shown.columns[place], row[place]) for place in order] for row in shown.rows]
-    columns = [shown.columns[place].replace("_", " ") for place in order]
-    page.table(columns, rows, left=left, more=shown.total - len(shown.rows))
+    text = [place for place, kind in enumerate(kinds) if kind not in numbers]
+    rows = [[cell(column, value) for column, value in zip(shown.columns, row, strict=True)] for row in shown.rows]
+    columns = [column.replace("_", " ") for column in shown.columns]
+    page.table(columns, rows, text=text, more=shown.total - len(shown.rows))
 
 
 def _count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def _day(at: float) -> str:
-    return time_of(int(at))[5:16]
+def _clock(times: Sequence[float]) -> Callable[[float], str]:
+    """Writes the times of an axis (ms since 1970 began): to the second, the minute or with the day, as it is long."""
+    span = (times[-1] - times[0]) / 1000
+    part = slice(11, 19) if span < _SECONDS_UP_TO else slice(11, 16) if span < _MINUTES_UP_TO else slice(5, 16)
+    return lambda at: time_of(int(at))[part]

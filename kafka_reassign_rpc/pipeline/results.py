@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Self
 import msgspec
 from pyspark.sql import DataFrame
 
-from kafka_reassign_rpc.client.rendering import table
+from kafka_reassign_rpc.client.rendering import size, table
 from kafka_reassign_rpc.pipeline.errors import BadInput
 
 SHOWN = 20
@@ -61,6 +61,8 @@ def time_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
+SIZES = frozenset({"bytes"})
+RATES = frozenset({"rate", "bytes_per_second", "median_bytes_per_second"})
 TIMES = frozenset({"at", "seen", "seen_before", "when", "since", "started", "ended"})
 
 
@@ -69,6 +71,10 @@ def cell(column: str, value: Any) -> str:
         return "-"
     if column in TIMES:
         return time_of(value)
+    if column in SIZES:
+        return size(value)
+    if column in RATES:
+        return f"{size(value)}/s"
     if isinstance(value, float):
         return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
     if isinstance(value, list):

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.pipeline.spark import session
+from kafka_reassign_rpc.pipeline.spark import session, told
 from tests.client.conftest import whole_cluster
 from tests.processes import exists
 
@@ -36,7 +36,8 @@ def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
 
     @contextmanager
     def session_that_is_there(*_: object, **__: object) -> Iterator[SparkSession]:
-        yield spark
+        with told():
+            yield spark
 
     monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", session_that_is_there)
 

@@ -1,0 +1,117 @@
+"""Input that is not as it should be, by command: what is said, which rows are named; nothing is left half done.
+
+Plans that are older than the cluster, and topics that have vanished since: test_submit.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.pipeline import plans, snapshot
+from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from tests.pipeline.test_audit import snap
+from tests.pipeline.test_export import run
+
+pytestmark = [pytest.mark.timeout(400), pytest.mark.usefixtures("shared")]
+
+BLEMISHED = [
+    ("t", 0, [1, 2], 1, [1, 2], [], [], 10, None, None),
+    ("t", 1, [5, 2], 2, [2], [], [], None, None, None),  # nobody knows its size
+    ("t", 2, [1, 5, 3], 1, [1, 3], [3], [5], 10, None, None),  # it moves
+    ("t", 3, [9, 1], 1, [1], [], [], 10, None, None),  # no broker 9 is listed
+    ("u", 0, [2, 5, 1, 3, 4], 1, [1, 2, 3, 4], [], [], 10, None, None),  # five replicas, four live brokers
+]
+
+
+def write(path: Path, cluster: str = "c1") -> Path:
+    """Broker 4 has no rack, broker 5 is dead."""
+    with SnapshotWriter(path) as writer:
+        racks = {1: "a", 2: "b", 3: "c", 4: None, 5: "a"}
+        writer.brokers.extend((broker, rack, "h", 1, None, None, broker != 5) for broker, rack in racks.items())
+        writer.partitions.extend(BLEMISHED)
+        writer.finish(Meta(cluster, 5))
+    return path
+
+
+def test_dp_2_what_a_snapshot_lacks_and_what_cannot_move_is_said_with_the_rows_and_the_rest_is_planned(
+    tmp_path: Path,
+) -> None:
+    path, out = write(tmp_path / "snapshot"), tmp_path / "plan"
+
+    code, said, err = run("plan", "heal", "--snapshot", str(path), "--out", str(out))
+
+    assert code == 0, err
+    for line in (
+        "note: 1 of 5 partitions have no known size: each is taken for 10 bytes, the mean of the others",
+        "note: no size is known of t-1",
+        "note: brokers 4 have no rack: they are taken for one rack of their own",
+        "note: broker 9 holds replicas and is not listed: it is taken for lost (t-3, …)",
+        "left out: 1 partitions: a reassignment of it is in flight (t-2)",
+        "left out: 1 partitions: replication factor 5 is larger than the 4 brokers that can hold a replica (u-0)",
+    ):
+        assert line in err.splitlines(), (line, err)
+    assert "2 of 5 partitions move" in said
+    assert {one.first[0] for one in plans.read_summary(out).left_out} == {"t-2", "u-0"}
+
+
+def _truncated(path: Path) -> None:
+    part = snapshot.place(path, "partitions") / "part-00000.parquet"
+    part.write_bytes(part.read_bytes()[:-20])
+
+
+def _torn(path: Path) -> None:
+    """Its footer is whole, its pages are not."""
+    part = snapshot.place(path, "partitions") / "part-00000.parquet"
+    data = part.read_bytes()
+    part.write_bytes(data[:4] + bytes(300) + data[304:])
+
+
+def _nothing(_: Path) -> None: ...
+
+
+HEAL = ("plan", "heal")
+FIVE = ("plan", "set-rf", "--replication-factor", "5", "--topics", "t")
+BAD: list[tuple[str, Callable[[Path], None], tuple[str, ...], int, str]] = [
+    ("truncated", _truncated, HEAL, 2, "snapshot/partitions/part-00000.parquet: not a readable Parquet file"),
+    ("torn", _torn, HEAL, 1, "snapshot/partitions/part-00000.parquet"),
+    ("factor", _nothing, FIVE, 2, "the replication factor 5 is larger than the 4 live brokers"),
+    ("dead", _nothing, ("plan", "expand", "--brokers", "5"), 2, "expand: broker 5 is not live"),
+    ("unknown", _nothing, ("plan", "drain", "--brokers", "7"), 2, "drain: the snapshot has no broker 7"),
+    ("topic", _nothing, ("plan", "rebalance", "--topics", "t,nope,none"), 2, "the snapshot has no topics none, nope"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("spoil", "arguments", "exit_code", "saying"), [one[1:] for one in BAD], ids=[b[0] for b in BAD]
+)
+def test_dp_2_a_snapshot_or_a_goal_that_cannot_be_used_is_one_line_and_no_plan(
+    tmp_path: Path, spoil: Callable[[Path], None], arguments: tuple[str, ...], exit_code: int, saying: str
+) -> None:
+    path = write(tmp_path / "snapshot")
+    spoil(path)
+    code, out, err = run(*arguments, "--snapshot", str(path), "--out", str(tmp_path / "plan"))
+    assert (code, out) == (exit_code, ""), err
+    last = err.splitlines()[-1]
+    assert last.startswith("kafka-reassign-rpc plan: ")
+    assert saying in last
+    assert [file.name for file in tmp_path.iterdir()] == ["snapshot"], "nothing is left"
+
+
+def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path) -> None:
+    path, other, plan = write(tmp_path / "one"), write(tmp_path / "other", "c2"), tmp_path / "plan"
+    assert run("plan", "heal", "--snapshot", str(path), "--out", str(plan))[0] == 0
+    code, out, err = run("plan", "verify", "--snapshot", str(other), "--plan", str(plan))
+    assert (code, out) == (2, "")
+    assert err == (f"kafka-reassign-rpc plan: {plan}: was made from another snapshot than {other} (cluster c1)\n")
+
+
+def test_dp_5_snapshots_that_cannot_be_read_to_their_end_are_named_by_an_audit_and_nothing_is_written(
+    tmp_path: Path,
+) -> None:
+    path = snap(tmp_path / "snaps" / "one", 5, [("t", number, [1, 2], [1, 2]) for number in range(200)])
+    _torn(path)
+    code, out, err = run("audit", "--snapshots", str(tmp_path / "snaps"), "--out", str(tmp_path / "audit"))
+    assert (code, out) == (1, "")
+    assert "one/partitions/part-00000.parquet" in err.splitlines()[-1]
+    assert [file.name for file in tmp_path.iterdir()] == ["snaps"]
