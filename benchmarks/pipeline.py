@@ -8,10 +8,14 @@ Each plan runs in a process of its own, so that the memory of its driver, JVM an
 import asyncio
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from benchmarks import snapshots
 from benchmarks.tables import show
@@ -19,18 +23,34 @@ from benchmarks.tables import show
 SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
 """Partitions and brokers."""
 GOALS = ("heal", "rebalance")
-_LOOK_EVERY_S = 0.2
-_LIMIT_S = 3600
+_LOOK_EVERY_S = 0.5
+LIMIT_S = 1800.0
+"""For one plan: three times what a million partitions may take at rest."""
+
+
+class Measured(NamedTuple):
+    """One plan. `cpu`, `wall`: seconds; `peak`: bytes; `found`: what the process told at its end."""
+
+    goal: str
+    partitions: int
+    wall: float
+    cpu: float
+    peak: int
+    found: dict[str, Any]
 
 
 async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
     """The table of all sizes; with `quick` only the smallest."""
     rows = []
+    smaller: dict[str, Measured] = {}
     for partitions, brokers in SIZES[:1] if quick else SIZES:
         for goal in GOALS:
             path = directory / f"{goal}-{partitions}"
             await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=int(goal == "heal"))
-            rows.append(await asyncio.to_thread(measure, path, goal))
+            measured = await asyncio.to_thread(measure, path, goal)
+            rows.append(_row(measured, smaller.get(goal)))
+            smaller[goal] = measured
+            await asyncio.to_thread(shutil.rmtree, path)
     return show("Plans on local[2]", HEADER, rows, NOTES)
 
 
@@ -39,6 +59,7 @@ HEADER = (
     "goal",
     "wall",
     "CPU",
+    "growth",
     "memory",
     "shuffled",
     "rounds",
@@ -48,37 +69,50 @@ HEADER = (
     "after",
 )
 NOTES = (
-    "memory: driver, JVM and workers at their peak; copied/bound: bytes copied over those that any plan must copy for",
-    "the same bytes on each broker (moves for the other goals come on top); before, after: the broker furthest from",
-    "its target of bytes. Each time includes the start of Spark and the verification.",
+    "growth: CPU for each partition, over that of ten times fewer partitions; memory: driver, JVM and workers at their",
+    "peak; copied/bound: bytes copied over those that any plan must copy for the same bytes on each broker (moves for",
+    "the other goals come on top); before, after: the broker furthest from its target of bytes. Each time includes the",
+    "start of Spark and the verification.",
 )
 
 
-def measure(path: Path, goal: str) -> tuple[str, ...]:
-    """One plan in a process of its own."""
+def measure(path: Path, goal: str, limit_s: float = LIMIT_S) -> Measured:
+    """One plan in a process of its own. Raises RuntimeError where it fails or takes longer than the limit."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.pipeline", str(path), goal], stdout=subprocess.PIPE, text=True
     )
-    peak, used = 0, dict[int, float]()
-    while process.poll() is None:
-        peak = max(peak, look(process.pid, used))
-        if time.perf_counter() - began > _LIMIT_S:
-            process.kill()
-        time.sleep(_LOOK_EVERY_S)
-    wall = time.perf_counter() - began
-    assert process.stdout is not None
-    out = process.stdout.read()
-    process.stdout.close()
+    peak, used, late = 0, dict[int, float](), False
+    with process:
+        try:
+            while process.poll() is None and not late:
+                peak = max(peak, look(process.pid, used))
+                late = time.perf_counter() - began > limit_s
+                time.sleep(_LOOK_EVERY_S)
+        finally:
+            if process.poll() is None:
+                _kill(process.pid)
+        wall = time.perf_counter() - began
+        assert process.stdout is not None
+        out = process.stdout.read()
+    if late:
+        raise RuntimeError(f"the plan of {path} took more than {limit_s:.0f} s, {sum(used.values()):.0f} s of CPU")
     if process.returncode:
         raise RuntimeError(f"the plan of {path} failed with {process.returncode}")
     found = json.loads(out.splitlines()[-1])
+    return Measured(goal, found["partitions"], wall, sum(used.values()), peak, found)
+
+
+def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
+    found = measured.found
+    growth = measured.cpu / measured.partitions / (smaller.cpu / smaller.partitions) if smaller else None
     return (
-        f"{found['partitions']:,}",
-        goal,
-        f"{wall:.0f} s",
-        f"{sum(used.values()):.0f} s",
-        f"{peak / 2**30:.1f} GiB",
+        f"{measured.partitions:,}",
+        measured.goal,
+        f"{measured.wall:.0f} s",
+        f"{measured.cpu:.0f} s",
+        "-" if growth is None else f"{growth:.2f}x",
+        f"{measured.peak / 2**30:.1f} GiB",
         f"{found['shuffled'] / 1e6:.1f} MB",
         str(found["rounds"]),
         f"{found['moves']:,}",
@@ -93,6 +127,19 @@ def look(root: int, used: dict[int, float]) -> int:
 
     Writes into `used` how many seconds of CPU each of them has had so far.
     """
+    total = 0
+    for pid, seconds in _family(root).items():
+        used[pid] = seconds
+        try:
+            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+    return total
+
+
+def _family(root: int) -> dict[int, float]:
+    """A process and all its descendants, with the seconds of CPU that each has had."""
     children: dict[int, list[int]] = {}
     ticks = os.sysconf("SC_CLK_TCK")
     times = {}
@@ -104,17 +151,20 @@ def look(root: int, used: dict[int, float]) -> int:
                 continue
             children.setdefault(int(fields[1]), []).append(int(entry.name))
             times[int(entry.name)] = (int(fields[11]) + int(fields[12])) / ticks
-    total, waiting = 0, [root]
+    found, waiting = {}, [root]
     while waiting:
         pid = waiting.pop()
         waiting += children.get(pid, [])
-        used[pid] = times.get(pid, used.get(pid, 0.0))
-        try:
-            lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
-    return total
+        if pid in times:
+            found[pid] = times[pid]
+    return found
+
+
+def _kill(root: int) -> None:
+    """A process and all its descendants: a JVM outlives the process that started it."""
+    for pid in _family(root):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def _plan(path: Path, goal: str) -> None:
@@ -128,7 +178,7 @@ def _plan(path: Path, goal: str) -> None:
             print(f"{time.perf_counter() - began:7.1f} s  {text}", file=sys.stderr, flush=True)
 
     began = time.perf_counter()
-    with session("benchmark", master="local[2]", memory="3g") as spark:
+    with session("benchmark", master="local[2]") as spark:
         summary = plan.run(spark, plan.Job(path, path.with_name(f"{path.name}-plan"), Goal(Kind(goal))), say)
         store = spark.sparkContext._jsc.sc().statusStore()
         defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
