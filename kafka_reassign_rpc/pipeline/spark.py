@@ -23,6 +23,8 @@ from kafka_reassign_rpc.pipeline.errors import JobFailed
 
 LOCAL = "local[*]"
 _END_S = 20.0
+_JAVA = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
+"""Where memory runs out, what is left of a JVM does not end by itself, and says nothing of use."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -54,7 +56,7 @@ def session(
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
             "spark.local.dir": f"{scratch}/local",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} -XX:-UsePerfData {java}",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_JAVA} {java}",
             **_SETTINGS,
             **(_LOCAL_SETTINGS if master.startswith("local") else {}),
             **(settings or {}),
@@ -65,9 +67,13 @@ def session(
             context = _context(chosen, gateway)
             with told():
                 yield SparkSession(context)
+        except (JobFailed, ConnectionError):
+            if not _has_ended(gateway):
+                raise
+            raise JobFailed(_last_words(log, memory)) from None
         finally:
             if context is not None:
-                SparkSession(context).stop()
+                _stop(context, gateway)
             _end(gateway)
 
 
@@ -97,7 +103,7 @@ def _launch(chosen: Mapping[str, str], log: IO[bytes]) -> Any:
         raise RuntimeError("this process has a Spark session already")
     conf = SparkConf(loadDefaults=False).setAll(list(chosen.items()))
     try:
-        return launch_gateway(conf, popen_kwargs={"stderr": log})
+        return launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
     except (PySparkRuntimeError, OSError) as error:
         raise JobFailed(f"Spark needs Java 17 or later (JAVA_HOME, or on the PATH): {_said(log) or error}") from None
 
@@ -114,6 +120,31 @@ def _said(log: IO[bytes]) -> str:
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
+
+
+def _has_ended(gateway: Any) -> bool:
+    """Whether the JVM has gone, or goes just now."""
+    try:
+        gateway.proc.wait(1.0)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
+
+
+def _last_words(log: IO[bytes], memory: str) -> str:
+    log.seek(0)
+    if b"OutOfMemoryError" in log.read():
+        return f"Spark ran out of memory with --driver-memory {memory}: give it more"
+    return f"Spark's Java process has ended: {_said(log)}"
+
+
+def _stop(context: SparkContext, gateway: Any) -> None:
+    if gateway.proc.poll() is None:
+        SparkSession(context).stop()
+        return
+    context._jsc = None  # there is nobody to tell
+    context.stop()
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
 def _end(gateway: Any) -> None:
