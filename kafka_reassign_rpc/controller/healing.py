@@ -98,7 +98,9 @@ class Healer:
         if found.diagnosis.heal:
             await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
         coming = found.diagnosis.prepare
-        if coming and self._prepared_for(coming) is None:
+        if not coming:
+            self._prepared = None
+        elif self._prepared_for(coming) is None:
             self._prepared = await self._prepare(coming)
         return self._pause(found)
 
