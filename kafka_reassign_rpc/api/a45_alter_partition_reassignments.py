@@ -10,20 +10,31 @@ Behaviour   NOT_CONTROLLER at the top level, with no results, where this node is
             queue; they need not find the guard open, nor their brokers alive. Without it, too, a target that the caps
             on moves in flight do not let start yet is accepted, and waits.
 ACL         ALTER on the cluster.
+Speed       the results of ten thousand partitions are packed in a few ms, without message objects.
 """
 
+import struct
 from typing import Any
 
 from kafka_reassign_rpc.api.common import active_controller, in_turns
-from kafka_reassign_rpc.api.node import AlterReassignments, Api, Node, RequestContext
+from kafka_reassign_rpc.api.node import AlterReassignments, Api, Encoded, Node, RequestContext
 from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.model import QUEUE, RPC
+from kafka_reassign_rpc.protocol.flexible import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
+
+_NO_THROTTLE = bytes(4)
+_NO_ERROR = b"\0\0\1"
+"""Of the request as a whole: the code, and an empty message, as a ZooKeeper-mode controller sends it."""
+_NO_TAGS = b"\0"
+_TAKEN = struct.Struct(">ihBB")
+"""The partition, no error, no message, no tags."""
+_REFUSED = struct.Struct(">ih")
 
 Targets = dict[int, tuple[tuple[int, ...] | None, tuple[int, ...] | None]]
 
@@ -56,27 +67,25 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         ),
         ctx,
     )
-    answers: dict[str, list[Any]] = {name: [] for name, targets in wanted.items() if targets}
+    answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
     async for done in in_turns(results):
         for topic_name, index, error in done:
-            answers[topic_name].append(_partition(index, error))
-    return AlterPartitionReassignmentsResponse(
-        version=ctx.api_version,
-        throttle_time_ms=0,
-        allow_replication_factor_change=allow,
-        error_code=0,
-        error_message="",
-        responses=[_Topic(version=ctx.api_version, name=name, partitions=p) for name, p in answers.items()],
-    )
+            answers[topic_name].append(_result(index, error))
+    parts = [_NO_THROTTLE, bytes((allow,)) if ctx.api_version >= 1 else b"", _NO_ERROR, uvarint(len(answers) + 1)]
+    for name, partitions in answers.items():
+        parts += (compact_string(name), uvarint(len(partitions) + 1), *partitions, _NO_TAGS)
+    return Encoded(b"".join([*parts, _NO_TAGS]))
 
 
 def _ids(replicas: Any) -> tuple[int, ...] | None:
     return None if replicas is None else tuple(replicas)
 
 
-def _partition(index: int, error: KafkaError | None) -> tuple[int, int, str | None]:
-    """The fields of a result in order: much cheaper than an object for each."""
-    return (index, 0, None) if error is None else (index, error.code, error.message)
+def _result(index: int, error: KafkaError | None) -> bytes:
+    """A ReassignablePartitionResponse: there are thousands of them, most of them the same but for the partition."""
+    if error is None:
+        return _TAKEN.pack(index, 0, 0, 0)
+    return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
 def fail(request: Any, version: int, error: KafkaError) -> Any:
@@ -87,7 +96,7 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
             _Topic(
                 version=version,
                 name=topic.name,
-                partitions=[_partition(p.partition_index, error) for p in topic.partitions],
+                partitions=[(p.partition_index, error.code, error.message) for p in topic.partitions],
             )
             for topic in request.topics
         ]
