@@ -1,5 +1,6 @@
 """AlterPartitionReassignments, ListPartitionReassignments, and what brokers ask: translation to and from the port."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -7,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
+from kafka_reassign_rpc.api.common import A_TURN
 from kafka_reassign_rpc.api.node import AlterReassignments
 from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Move, Partition
@@ -76,6 +78,24 @@ async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error
         allow_replication_factor_change=True,
         timeout_ms=1234,
     )
+
+
+async def test_455_1_an_alter_takes_turns_with_others_however_many_topics_it_names() -> None:
+    topics = 2 * A_TURN
+    request = alter(0, *[(f"t-{n}", [{"partition_index": 0, "replicas": [1]}]) for n in range(topics)])
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    waiting = asyncio.create_task(others())
+    answer = await ask(ModelNode(*[topic(f"t-{n}") for n in range(topics)]), request, 0)
+    waiting.cancel()
+    assert len(results(answer)) == topics
+    assert turns >= 4, "two on the way in, two on the way out"
 
 
 async def test_a05_an_alter_of_nothing_is_answered_with_nothing() -> None:

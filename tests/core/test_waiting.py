@@ -64,6 +64,15 @@ def test_236_13_moves_that_wait_leave_nothing_for_the_garbage_collector_to_look_
     assert len(gc.get_objects()) - before < 100
 
 
+def test_236_13_every_part_is_a_step_however_short_it_is() -> None:
+    """A thousand of them are read or written in one go: put in without a yield they held the event loop for 100 ms."""
+    in_cluster = cluster(*[standing(1, 2)] * 3)
+    part = Part(ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): Waiting((3, 4), QUEUE) for index in range(3)})
+    assert len(list(in_cluster.queue.put(part))) == 1
+    assert len(list(in_cluster.queue.drop(part.path))) == 1
+    assert not in_cluster.queue
+
+
 # ------------------------------------------------------------------------------------------------------ one by one
 
 
