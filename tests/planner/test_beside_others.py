@@ -3,7 +3,7 @@
 from kafka_reassign_rpc.core.model import Broker as Node
 from kafka_reassign_rpc.core.placement import place
 from kafka_reassign_rpc.planner.local import Snapshot, plan
-from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic
+from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic, Weights
 from tests.planner.clusters import partition, topic
 
 SIZE = 1000
@@ -71,3 +71,30 @@ def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it()
     assert made.moves == ()
     assert copied(stood, generated) >= sum(map(len, stood.values())) * SIZE / 3
     assert furthest(stood, 5) == furthest(generated, 5) == 0
+
+
+def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_and_evened_out_for_less() -> None:
+    """Its comment: brokers 0 to 5 in racks 1, 3, 3, 2, 2, 1 are taken as 0, 3, 1, 5, 4, 2."""
+    racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
+    nodes = [Node(number, 0, (), rack) for number, rack in racks.items()]
+    stood = place(nodes, 6, 3, start=0, shift=0)
+    assert stood == {0: (0, 3, 1), 1: (3, 1, 5), 2: (1, 5, 4), 3: (5, 4, 2), 4: (4, 2, 0), 5: (2, 0, 3)}
+
+    lost = [Broker(number, rack, number != 3) for number, rack in racks.items()]
+    parts = [partition(n, *held, live=set(held) - {3}, size=SIZE) for n, held in stood.items()]
+    healed = plan(Snapshot(lost, [topic("t", *parts)]), Goal(Kind.HEAL))
+    assert {move.partition: move.target for move in healed.moves} == {0: (0, 4, 1), 1: (4, 1, 5), 5: (2, 0, 4)}
+    assert healed.summary.bytes == healed.summary.lower_bound == 3 * SIZE
+    left = [node for node in nodes if node.id != 3]
+    generated = [copied(stood, place(left, 6, 3, start=start, shift=0)) for start in range(5)]  # as chance has it
+    assert 3 * SIZE == min(generated) < max(generated)
+
+    grown = {**racks, 6: "rack1", 7: "rack2", 8: "rack3"}
+    generated_anew = place([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
+    brokers = [Broker(number, rack) for number, rack in grown.items()]
+    options = Options(tolerance=0.2, weights=Weights(leaders=0))  # six leaders cannot be even on nine brokers
+    made = plan(Snapshot(brokers, [as_topic(stood)]), Goal(Kind.EXPAND, (6, 7, 8)), options)
+    planned = stood | {move.partition: move.target for move in made.moves}
+    assert all(len({grown[broker] for broker in replicas}) == 3 for replicas in planned.values())
+    assert made.summary.bytes == 6 * SIZE, "two replicas for each new broker"
+    assert furthest(planned, 9) == 0 < furthest(generated_anew, 9)
