@@ -9,7 +9,7 @@ _STYLE = """
 --accent:#2dd4bf}figure svg{filter:invert(.88) hue-rotate(180deg)}}
 *{box-sizing:border-box}body{margin:0;background:var(--ground);color:var(--ink);
 font:15px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Helvetica Neue",Arial,sans-serif}
-main{max-width:1080px;margin:0 auto;padding:32px 24px 64px}h1{font-size:26px;margin:0 0 4px;letter-spacing:-.01em}
+main{max-width:1200px;margin:0 auto;padding:32px 24px 64px}h1{font-size:26px;margin:0 0 4px;letter-spacing:-.01em}
 h2{font-size:18px;margin:40px 0 12px}p{margin:6px 0}.soft{color:var(--soft)}
 .tiles{display:grid;grid-template-columns:repeat(auto-fill,minmax(160px,1fr));gap:12px;margin:24px 0 8px}
 .tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:14px 16px}

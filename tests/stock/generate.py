@@ -42,9 +42,12 @@ def planned(plan: Path) -> Placement:
     return {(row["topic"], row["partition"]): row["to_replicas"] for row in rows}
 
 
-def figures(path: Path, placed: Placement) -> Figures:
-    """What comes of it where partitions of a snapshot are placed so, and all others stay."""
-    live = [row["broker"] for row in snapshot.read(path, "brokers").to_pylist() if row["live"]]
+def figures(path: Path, placed: Placement, brokers: Sequence[int] | None = None) -> Figures:
+    """What comes of it where partitions of a snapshot are placed so, and all others stay.
+
+    brokers     those that may hold replicas; None: all live ones
+    """
+    live = brokers or [row["broker"] for row in snapshot.read(path, "brokers").to_pylist() if row["live"]]
     loads = {name: dict.fromkeys(live, 0) for name in ("bytes", "replicas", "leaders")}
     moves = copied = 0
     for row in snapshot.read(path, "partitions").to_pylist():

@@ -1,0 +1,105 @@
+"""Plans beside what the stock tool's --generate proposes for the same cluster: bytes copied, and how even it is then.
+
+python -m benchmarks generate [--quick]
+"""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks.cluster import Cluster, controlling
+from benchmarks.tables import show
+from kafka_reassign_rpc.client import ReassignmentClient
+from kafka_reassign_rpc.client.rendering import size
+from kafka_reassign_rpc.pipeline import plan
+from kafka_reassign_rpc.pipeline.exporting import export
+from kafka_reassign_rpc.pipeline.spark import session
+from kafka_reassign_rpc.planner.model import Goal, Kind
+from tests.stock.generate import Figures, Placement, figures, generated, planned
+from tests.stock.jars import BROKER_VERSION
+from tests.stock.tools import Tools
+
+BROKERS, NEW, DRAINED = range(1, 28), (28, 29, 30), 7
+PARTITIONS, QUICK = 20_000, 2_000
+
+
+class Case(NamedTuple):
+    """What is to be done: which brokers come before, the goal of a plan, and the brokers that --generate may use."""
+
+    name: str
+    coming: Sequence[int]
+    goal: Goal
+    brokers: Sequence[int]
+
+
+CASES = (
+    Case("1 of 27 brokers leaves", (), Goal(Kind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
+    Case("3 brokers come to 27", NEW, Goal(Kind.EXPAND, NEW), [*BROKERS, *NEW]),
+)
+HEADER = ("", "", "moves", "copied", "bytes", "replicas", "leaders")
+NOTES = (
+    "bytes, replicas, leaders: the broker furthest from the mean of those that may hold replicas; plans are asked for",
+    "10 % or better.",
+)
+
+
+async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
+    """The table."""
+    topics = _topics(QUICK if quick else PARTITIONS)
+    counts = {name: count for name, (count, _) in topics.items()}
+    asked: list[tuple[Case, Path, Placement]] = []
+    async with Cluster(zookeeper, "generate", directory, brokers=BROKERS) as cluster:
+        server = await cluster.server()
+        await controlling(server.address)
+        bootstrap = "{}:{}".format(*server.address)
+        for name, (count, each) in topics.items():
+            await cluster.create(server.address, {name: count}, 3, each, place=_home)
+        with Tools(BROKER_VERSION) as tools:
+            for number, case in enumerate(CASES):
+                if case.coming:
+                    await cluster.more_brokers(*case.coming)
+                    await cluster.shown(counts)
+                snapshot = directory / f"generate-snapshot-{number}"
+                await asyncio.to_thread(_export, bootstrap, snapshot)
+                theirs = await generated(tools, bootstrap, list(topics), case.brokers, directory / "topics.json")
+                asked.append((case, snapshot, theirs))
+    rows = []
+    with session("generate", master="local[2]") as spark:
+        for case, snapshot, theirs in asked:
+            out = snapshot.with_name(f"{snapshot.name}-plan")
+            await asyncio.to_thread(plan.run, spark, plan.Job(snapshot, out, case.goal))
+            rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
+            rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
+    return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)
+
+
+def _topics(partitions: int) -> dict[str, tuple[int, int]]:
+    """Partitions, and bytes of each, of topics of Zipf sizes."""
+    found: dict[str, tuple[int, int]] = {}
+    left = partitions
+    while left > 0:
+        rank = len(found) + 1
+        count = min(left, max(1, partitions // (4 * rank)))
+        found[f"t{rank}"] = (count, 1_000_000 * (1 + rank * 7 % 13))
+        left -= count
+    return found
+
+
+def _home(index: int, replicas: int) -> list[int]:
+    """Where --generate's own rule would put it that begins at broker 1 (AdminUtils without racks)."""
+    first, turn = index % len(BROKERS), index // len(BROKERS)
+    others = [(first + 1 + (turn + place) % (len(BROKERS) - 1)) % len(BROKERS) for place in range(replicas - 1)]
+    return [BROKERS[place] for place in (first, *others)]
+
+
+def _export(bootstrap: str, out: Path) -> None:
+    with ReassignmentClient(bootstrap_servers=bootstrap) as client:
+        found = export(client, out, source=bootstrap, say=lambda _: None)
+    if found.warnings:
+        raise RuntimeError(f"the snapshot is not whole: {found.warnings}")
+
+
+def _row(name: str, how: str, found: Figures) -> Sequence[str]:
+    shares = (f"{share:.1%}" for share in (found.bytes, found.replicas, found.leaders))
+    return (name, how, f"{found.moves:,}", size(found.copied), *shares)
