@@ -1,95 +1,20 @@
 """Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
 
-import json
 from collections import Counter
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller import commands, queue_plan, store
-from kafka_reassign_rpc.controller.healing import LOOK_EVERY_S, Healer
+from kafka_reassign_rpc.controller import commands
+from kafka_reassign_rpc.controller.healing import LOOK_EVERY_S
 from kafka_reassign_rpc.controller.progress import Disk, Sample
-from kafka_reassign_rpc.controller.reading import read_cluster
-from kafka_reassign_rpc.core.errors import InvalidRequest, NotController, PolicyViolation
+from kafka_reassign_rpc.core.errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.healing import GRACE_MS, PREPARE_MS, RETRY_MS, Healing, Repairs
-from kafka_reassign_rpc.core.links import Links, Throttle
+from kafka_reassign_rpc.core.links import Throttle
 from kafka_reassign_rpc.core.model import HEAL, TopicPartition
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, office, put_topic, queue_json, records, register
-
-MINUTE = 60_000
-ON = Healing(interval_ms=MINUTE)
-WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
-"""Broker 3 is the one that is lost."""
-
-
-class Carer:
-    """A controller's healer, and the time as the test has it."""
-
-    def __init__(self, rig: Rig, settings: Healing = ON, now: int = 0) -> None:
-        self.rig = rig
-        self.now = now
-        self.samples = 0
-        self.sample = Sample({}, {})
-        self.meanwhile: Callable[[], Awaitable[object]] | None = None
-        self.links = Links()
-        self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample, self.links)
-
-    async def _sample(self) -> Sample:
-        self.samples += 1
-        if self.meanwhile is not None:
-            await self.meanwhile()
-        return self.sample
-
-    async def turn(self, *, passes: int = 0) -> float | None:
-        self.now += passes
-        return await self.healer.turn()
-
-    async def turns(self) -> None:
-        """One that notes who is lost, one when the interval is over, and what waits is taken up."""
-        await self.turn()
-        await self.turn(passes=MINUTE)
-        await self.rig.look_at_queue()
-
-    async def brokers_seen(self) -> None:
-        registered = (await read_cluster(self.rig.zk)).cluster.brokers
-        await self.rig.loop.submit(commands.BrokersSeen(registered, lambda: None))
-
-    def said(self) -> list[tuple[str, str | None]]:
-        found = [(one.event, one.reason) for one in self.rig.events if one.event.startswith("heal.")]
-        self.rig.events.clear()
-        return found
-
-
-async def put(
-    zk: ZooKeeper,
-    where: Mapping[Name, Replicas] = WHERE,
-    brokers: Replicas = (1, 2, 4, 5),
-    racks: Mapping[int, str | None] | None = None,
-) -> None:
-    await register(zk, *(racks or brokers), racks=racks)
-    for topic in {topic for topic, _ in where}:
-        await put_topic(zk, topic, {index: found for (name, index), found in where.items() if name == topic})
-
-
-def standing(rig: Rig) -> dict[Name, Replicas]:
-    return {(topic, index): value.target for topic, index, value in rig.cluster.all_partitions()}
-
-
-def queued(rig: Rig) -> dict[Name, Replicas]:
-    topics = rig.cluster.queue.topics
-    return {(name, index): place.move.target for name, places in topics.items() for index, place in places.items()}
-
-
-async def failed(zk: ZooKeeper) -> list[str]:
-    return sorted(await zk.children(paths.FAILED_BROKERS))
-
-
-async def failed_since(zk: ZooKeeper) -> dict[int, int]:
-    found = {name: (await zk.get(paths.failed_broker(int(name))))[0] for name in await failed(zk)}
-    return {int(name): json.loads(data)["timestamp"] for name, data in found.items()}
+from tests.controller.caring import MINUTE, WHERE, Carer, failed, failed_since, put, queued, standing
+from tests.controller.rig import office, register
 
 
 async def test_46_3_and_46_4_a_repair_is_queued_moves_as_any_other_and_its_end_is_told(
@@ -442,102 +367,6 @@ async def test_46_3_who_has_most_free_bytes_gets_most_however_large_its_disks_ar
     replicas, _ = await where_repairs_go(zk, zk_connect, sample)
     assert replicas.total() == 120
     assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
-
-
-async def every_broker_lives(carer: Carer) -> None:
-    """Repairs and what remains of them come to their end."""
-    rig = carer.rig
-    for _ in range(2):
-        await carer.turn(passes=MINUTE)
-        await rig.look_at_queue()
-        await rig.settle()
-    await rig.check()
-    for name, before in WHERE.items():
-        value = rig.partition(*name)
-        assert (value.adding, value.removing) == ((), ())
-        assert len(value.replicas) == len(before)
-        assert all(broker in rig.cluster.brokers for broker in value.replicas), name
-        assert set(before) - {3} <= set(value.replicas), "nothing else has moved"
-    assert queued(rig) == {}
-
-
-class Story(NamedTuple):
-    """`returns`: whether the broker is back by the time that there is a controller again."""
-
-    returns: bool
-
-
-@pytest.mark.parametrize("story", [Story(returns=False), Story(returns=True)], ids=["it stays away", "it returns"])
-async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_repair_is_made_good(
-    zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(store, "MAX_OPERATIONS", 1)
-    monkeypatch.setattr(queue_plan, "PART_BYTES", 1)
-    lives, over = 0, False
-    while not over:
-        connect = f"{zk_connect}/{lives}"
-        async with ZooKeeper(connect) as zk:
-            await put(zk)
-            now = 0
-            async with office(connect) as controller:
-                controller.zk.lives = lives
-                carer = Carer(controller)
-                try:
-                    await carer.turns()
-                    over = True
-                except NotController:
-                    pass
-                now = carer.now
-            if story.returns:
-                await register(zk, 3)
-            async with office(connect) as successor:
-                begun = await records(zk)
-                carer = Carer(successor, now=now)
-                await carer.turn()
-                if story.returns:
-                    assert queued(successor) == {}, "what has not started is dropped"
-                    await successor.settle()
-                    found = standing(successor)
-                    assert {name: found[name] for name in WHERE if name not in begun} == {
-                        name: WHERE[name] for name in WHERE if name not in begun
-                    }
-                await every_broker_lives(carer)
-            assert await failed(zk) == []
-            assert await queue_json(zk) is None
-            assert await records(zk) == set()
-        lives += 1
-    assert lives > 4, "there is something to die in"
-
-
-async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_controller_lives(
-    zk_connect: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rounds of one move each; it comes back after none of them, after one, after two …"""
-    for rounds in range(5):
-        connect = f"{zk_connect}/{rounds}"
-        async with ZooKeeper(connect) as zk:
-            await put(zk)
-            async with office(connect) as controller:
-                controller.loop.rules = controller.loop.rules.__class__(healing=Healing(interval_ms=MINUTE, chunk=1))
-                carer = Carer(controller, Healing(interval_ms=MINUTE, chunk=1))
-                await carer.turn()
-                if rounds:
-                    await carer.turn(passes=MINUTE)
-                done = 0
-                for _ in range(rounds - 1):
-                    await controller.look_at_queue()
-                    moving = [name for name in WHERE if controller.partition(*name).is_moving]
-                    done += len(moving)
-                    assert len(moving) <= 1, "a chunk at a time"
-                    await controller.settle()
-                await register(zk, 3)
-                await carer.brokers_seen()
-                await carer.turn()
-                assert queued(controller) == {}
-                assert sum(found != WHERE[name] for name, found in standing(controller).items()) == done
-                await every_broker_lives(carer)
-            assert await failed(zk) == []
-            assert await queue_json(zk) is None
 
 
 async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_counts(
