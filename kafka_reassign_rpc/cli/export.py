@@ -4,6 +4,7 @@ import argparse
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,7 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
-        help="export again and again, to DIR/<UTC time>, with the rates since the one before, until Ctrl-C",
+        help="export again and again, to DIR/<UTC time>, with the rates since the one before, until Ctrl-C; "
+        "a cluster that does not answer is asked again the next time",
     )
 
 
@@ -80,13 +82,33 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
             return 0
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda *_: stop.set())
-        while not stop.is_set():
-            began = time.monotonic()
-            to = None if out is None else out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
-            _all(client, arguments, to, before)
-            before = to
-            stop.wait(max(0.0, began + interval - time.monotonic()))
+        watch(lambda to, earlier: _all(client, arguments, to, earlier), out, interval, stop)
     return 0
+
+
+def watch(
+    export_all: Callable[[Path | None, Path | None], None], out: Path | None, interval: int, stop: threading.Event
+) -> None:
+    """Call `export_all` with the next snapshot's directory and the one before, every `interval` seconds until `stop`.
+
+    A cluster that does not answer for a while is asked again at the next turn, unless it has never answered: then its
+    KafkaError is raised, as are those that no waiting mends.
+    """
+    from kafka_reassign_rpc.core.errors import KafkaError
+
+    answered, before = False, None
+    while not stop.is_set():
+        began = time.monotonic()
+        to = None if out is None else out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+        try:
+            export_all(to, before)
+        except KafkaError as error:
+            if not (answered and error.retriable):
+                raise
+            say(f"nothing exported: {error}; once more in {interval} s")
+        else:
+            answered, before = True, to
+        stop.wait(max(0.0, began + interval - time.monotonic()))
 
 
 def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path | None, before: Path | None) -> None:

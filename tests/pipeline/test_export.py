@@ -6,12 +6,14 @@ import io
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.cli.export import watch
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import (
     KafkaError,
@@ -21,6 +23,7 @@ from kafka_reassign_rpc.client import (
     ReassignmentClient,
     TopicPartition,
     Unreachable,
+    UnsupportedHere,
     throttles,
 )
 from kafka_reassign_rpc.client.cluster import Resource
@@ -180,6 +183,40 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
     assert all(not path.name.startswith(".") for path in events.iterdir())
     for one in found[1:]:  # nothing grows there: what is known of rates is that
         assert {row["produce_rate"] for row in rows(one.path, "partitions") if row["topic"] == "clicks"} == {0.0}
+
+
+def test_dp_1_a_cluster_that_does_not_answer_for_a_while_is_watched_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stop, asked = threading.Event(), list[tuple[str, str | None]]()
+
+    def export_all(to: Path | None, before: Path | None) -> None:
+        assert to is not None
+        asked.append((to.name, None if before is None else before.name))
+        if len(asked) == 2:
+            raise Unreachable("broker 3 does not answer")
+        if len(asked) == 3:
+            stop.set()
+
+    watch(export_all, tmp_path, 1, stop)
+    first, _, third = asked
+    assert third[1] == first[0], "rates are since the last snapshot that there is"
+    assert capsys.readouterr().err == "nothing exported: broker 3 does not answer; once more in 1 s\n"
+
+
+@pytest.mark.parametrize("error", [Unreachable("nobody answers"), UnsupportedHere("an older server took over")])
+def test_dp_1_what_no_waiting_mends_ends_the_watch(tmp_path: Path, error: KafkaError) -> None:
+    """Nobody at the address that was given; no permission, although there was an answer before."""
+    calls = 0
+
+    def export_all(_to: Path | None, _before: Path | None) -> None:
+        nonlocal calls
+        calls += 1
+        if calls == 2 or isinstance(error, Unreachable):
+            raise error
+
+    with pytest.raises(type(error)):
+        watch(export_all, tmp_path, 1, threading.Event())
 
 
 def earlier(tmp_path: Path, meta: Meta, *sizes: int | None) -> Earlier:
