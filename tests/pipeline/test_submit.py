@@ -45,7 +45,7 @@ def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
 async def settled(client: ReassignmentClient, wanted: Assignment) -> None:
     topics = {topic for topic, _ in wanted}
     await eventually(lambda: assignment(client, *topics).items() >= wanted.items(), within=60)
-    assert client.list_partition_reassignments() == {}
+    await eventually(lambda: not client.list_partition_reassignments(), within=60)
 
 
 def turned(client: ReassignmentClient, topic: str, count: int, size: int) -> list[Moves]:
@@ -136,30 +136,32 @@ def throttled(client: ReassignmentClient, topic: str) -> dict[Resource, dict[str
 async def test_dp_4_a_throttle_goes_with_the_moves_also_where_submit_is_killed_and_can_be_another_when_it_is_resumed(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    [batch] = turned(client, "payments", 4, 4)
+    [batch] = turned(client, "orders", 4, 4)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     assert not any(client.change_configs({(BROKER, "1"): {LEADER_RATE: "77000000"}}).values())
-    standing = throttled(client, "payments")
-    first = submit(bootstrap, path, "--throttle", "20000")  # 20 MB each: it would take a quarter of an hour
+    standing = throttled(client, "orders")
+    first = submit(bootstrap, path, "--throttle", "20000")  # 50 MB and more each: it would take an hour
     try:
         moving = await eventually(client.list_partition_reassignments, within=60)
         await eventually(
-            lambda: throttled(client, "payments")[BROKER, "1"] == {LEADER_RATE: "20000", FOLLOWER_RATE: "20000"}
+            lambda: throttled(client, "orders")[BROKER, "1"] == {LEADER_RATE: "20000", FOLLOWER_RATE: "20000"}
         )
     finally:
         first.kill()
         first.wait()
     assert {move.reason for move in moving.values()} == {"plan p (rebalance), batch-0001"}
     lists = {LEADER_REPLICAS, FOLLOWER_REPLICAS}
-    await eventually(lambda: set(throttled(client, "payments")[TOPIC, "payments"]) == lists)
-    assert client.list_partition_reassignments().keys() == {TopicPartition(*name) for name in batch}
+    await eventually(lambda: set(throttled(client, "orders")[TOPIC, "orders"]) == lists)
+    held = client.list_partition_reassignments().keys()  # a small one may be over before its brokers know the throttle
+    assert held
+    assert held <= {TopicPartition(*name) for name in batch}
 
     arguments = ("--bootstrap-server", bootstrap, "--execute", "--throttle", "60000000")
     code, out, err = await asyncio.to_thread(run, "submit", "--plan", str(path), *arguments)
 
     assert (code, out) == (0, f"{path}: done; 0 moves were begun now\n"), err
     await settled(client, targets([batch]))
-    await eventually(lambda: throttled(client, "payments") == standing)
+    await eventually(lambda: throttled(client, "orders") == standing)
     assert standing[BROKER, "1"] == {LEADER_RATE: "77000000"}
     code, _, err = run("submit", "--plan", str(path), *arguments[:3], "--throttle", "fast")
     assert (code, err) == (2, "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'\n")
@@ -281,7 +283,7 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
             await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments), within=60)
             fragile.freeze()
             behind = str(await asyncio.wait_for(running, 100))
-            assert behind.startswith("1 partitions that do not move are under-replicated: other-0. "), behind
+            assert "1 partitions that do not move are under-replicated: other-0. " in behind  # and it may be lost
             fragile.thaw()
             await eventually(lambda: asyncio.to_thread(in_sync, client, "other", 2), within=60)
 

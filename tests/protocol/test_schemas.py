@@ -78,4 +78,7 @@ def test_sv_1_every_package_and_the_schemas_are_part_of_the_distribution() -> No
     assert set(listed["packages"]) == found | {messages.SCHEMAS}
     assert listed["package-dir"] == {messages.SCHEMAS: "schemas"}
     with_data = {".".join(path.parent.relative_to(root).parts) for path in root.glob("kafka_reassign_rpc/**/*.json")}
-    assert listed["package-data"] == {key: ["*.json"] for key in with_data | {messages.SCHEMAS}}
+    assert listed["package-data"] == {
+        "kafka_reassign_rpc": ["py.typed"],
+        **{key: ["*.json"] for key in with_data | {messages.SCHEMAS}},
+    }

@@ -94,8 +94,8 @@ func play(ctx context.Context, client *kgo.Client, admin *kadm.Client, topic str
 		return !errors.Is(found[0].Err, kerr.UnknownTopicOrPartition) // a broker may be the last to know the topic
 	})
 	note("alter configs", failure(changed[0].Err, changed[0].ErrMessage), err)
-	configs, err := admin.DescribeTopicConfigs(ctx, other)
-	note("configs", own(configs), err)
+	configs, err := until(configsOf(ctx, admin, other), func(found [][]string) bool { return len(found) == 1 && found[0][1] == "3600000" })
+	note("configs", configs, err)
 
 	dirs, err := until(replicasOf(ctx, admin, topic), func(found [][]int32) bool { return len(found) == 4 })
 	note("log dirs", dirs, err)
@@ -160,7 +160,15 @@ func led(count int) func([][]any) bool {
 	}
 }
 
-// own is what is set on the topic itself.
+// configsOf gives what is set on a topic itself.
+func configsOf(ctx context.Context, admin *kadm.Client, topic string) func() ([][]string, error) {
+	return func() ([][]string, error) {
+		described, err := admin.DescribeTopicConfigs(ctx, topic)
+		return own(described), err
+	}
+}
+
+// own leaves out what a topic has from elsewhere.
 func own(described kadm.ResourceConfigs) [][]string {
 	found := [][]string{}
 	for _, resource := range described {
