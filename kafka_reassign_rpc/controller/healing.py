@@ -158,7 +158,7 @@ class Healer:
             alerted=len(found.diagnosis.alerts),
             waiting=found.waiting,
             moving=found.moving,
-            impossible=self._memory.left,
+            impossible=len(self._memory.left),
             held_back=found.diagnosis.held_back is not None,
         )
         return found

@@ -31,6 +31,13 @@ REASONS = 5
 """Why partitions cannot be repaired: as many reasons are reported at a time."""
 
 
+class Left(NamedTuple):
+    """Why a partition that has lost replicas on these brokers stays as it is."""
+
+    brokers: frozenset[int]
+    reason: str
+
+
 class Memory:
     """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
 
@@ -40,8 +47,8 @@ class Memory:
     alerted     brokers that it has raised an alert about
     held_back   the reason that it has reported last why nothing is healed
     problems    configs that make no sense, racks that are not known, as it has reported them last
-    impossible  what it has reported that cannot be repaired
-    left        how many partitions that is
+    left        partitions that a repair had to leave as they are: the brokers they have lost, and why
+    impossible  what it has reported of them
     """
 
     def __init__(self) -> None:
@@ -51,8 +58,8 @@ class Memory:
         self.alerted: frozenset[int] = frozenset()
         self.held_back: str | None = None
         self.problems: list[str] = []
+        self.left: Mapping[Name, Left] = {}
         self.impossible: list[str] = []
-        self.left = 0
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -130,8 +137,8 @@ class Look(Command[Found]):
         memory.alerted, memory.held_back = frozenset(self._diagnosis.alerts), self._diagnosis.held_back
         memory.tried = self._tried
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
-        if not memory.tried:
-            memory.impossible, memory.left = [], 0
+        memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
+        memory.impossible = list(_impossible(memory.left))
         super().durable()
 
     def _queued(self, work: Round) -> Iterator[None]:
@@ -232,8 +239,8 @@ class QueueRepairs(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
-        self._moves, self._left = dict.fromkeys(sorted(gone), 0), Counter[int]()
-        self._reasons, self._repairs = Counter[str](), set[str]()
+        self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
+        self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
         turns = Turns()
         yield from self._in_turns(work, gone, turns)
         for looked, move in enumerate(turns.moves(), 1):
@@ -241,7 +248,7 @@ class QueueRepairs(Command[None]):
             if looked % SLICE == 0:
                 yield
         for looked, one in enumerate(self._prepared.plan.left_out, 1):
-            self._leave([broker for broker in one.replicas if broker in gone], one.reason)
+            self._leave(work, (one.topic, one.partition), one.replicas, one.reason)
             if looked % SLICE == 0:
                 yield
         self._say(work)
@@ -275,21 +282,21 @@ class QueueRepairs(Command[None]):
         if error is None:
             error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._rate))
         if error is not None:
-            self._leave(lost, f"{error.name}: {error}")
+            self._leave(work, name, move.origin, f"{error.name}: {error}")
             return
         legacy.overruled(work.view, name, None)
         self._repairs.add(reason)
         for broker in lost:
             self._moves[broker] += 1
 
-    def _leave(self, brokers: Iterable[int], reason: str) -> None:
-        self._left.update(brokers)
-        self._reasons[reason] += 1
+    def _leave(self, work: Round, name: Name, replicas: Iterable[int], reason: str) -> None:
+        self._left[name] = Left(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
 
     def _say(self, work: Round) -> None:
-        self._impossible = list(_impossible(self._reasons))
+        self._impossible = list(_impossible(self._left))
+        self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
-            if broker in work.view.cluster.failed and not self._left[broker]:
+            if broker in work.view.cluster.failed and broker not in self._unhealed:
                 work.view.failed[broker] = None
             if count:
                 what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
@@ -300,11 +307,10 @@ class QueueRepairs(Command[None]):
 
     def durable(self) -> None:
         memory, live = self._memory, frozenset(self._prepared.live)
-        for broker, left in self._left.items():
-            if left:
-                memory.tried[broker] = (self._now_ms + healing.RETRY_MS, live)
+        for broker in self._unhealed:
+            memory.tried[broker] = (self._now_ms + healing.RETRY_MS, live)
         memory.repairs |= self._repairs
-        memory.impossible, memory.left = self._impossible, self._reasons.total()
+        memory.left, memory.impossible = self._left, self._impossible
         super().durable()
 
 
@@ -312,8 +318,9 @@ def _reason(brokers: Sequence[int]) -> str:
     return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
 
 
-def _impossible(reasons: Counter[str]) -> Iterator[str]:
+def _impossible(found: Mapping[Name, Left]) -> Iterator[str]:
     """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
+    reasons = Counter(left.reason for left in found.values())
     for reason, count in reasons.most_common(REASONS):
         yield f"{_stay(count)}: {reason}"
     rest = reasons.total() - sum(count for _, count in reasons.most_common(REASONS))

@@ -147,7 +147,7 @@ class _Asked(Collector):
             ("brokers_alerted", "Those of them that are gone for longer than the alert interval.", now.healing.alerted),
             ("repairs_waiting", "Moves of repairs that wait to be started.", now.healing.waiting),
             ("repairs_in_flight", "Moves of repairs in flight.", now.healing.moving),
-            ("repairs_impossible", "Partitions that the last repair left as they are.", now.healing.impossible),
+            ("repairs_impossible", "Partitions that repairs had to leave as they are.", now.healing.impossible),
             ("healing_held_back", "1 where something keeps lost brokers from being healed.", now.healing.held_back),
             ("brokers_live", "Brokers that are registered.", now.brokers),
             ("zookeeper_connected", "1 where the session has a connection.", now.connected),

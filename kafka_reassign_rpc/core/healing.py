@@ -102,7 +102,7 @@ class Repairs(NamedTuple):
     failed           brokers that have failed
     alerted          those of them that have been gone for longer than the alert interval
     waiting, moving  moves of repairs
-    impossible       partitions that the last repair had to leave as they are
+    impossible       partitions that repairs had to leave as they are
     held_back        whether something keeps all of it back
     """
 

@@ -106,6 +106,27 @@ async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_
         assert carer.healer.last_seen == Repairs()
 
 
+async def test_46_6_what_two_repairs_had_to_leave_is_told_of_together(zk: ZooKeeper, zk_connect: str) -> None:
+    """One broker goes ten seconds after the other: what `a-2` has lost with the first one can be made good."""
+    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(interval_ms=MINUTE, max_percentage=100))
+        await carer.turn()
+        await zk.delete(paths.broker(6))
+        await carer.brokers_seen()
+        await carer.turn(passes=10_000)
+        await carer.turn(passes=MINUTE - 10_000)
+        why = "replication factor 3 is larger than the 2 brokers that can hold a replica"
+        assert (await carer.healer.status()).problems == [f"1 partition stays as it is: {why}"]
+        await carer.turn(passes=10_000)
+        assert (await carer.healer.status()).problems == [f"3 partitions stay as they are: {why}"]
+        assert carer.healer.last_seen.impossible == 3
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert (await carer.healer.status()).problems == [f"2 partitions stay as they are: {why}"]
+
+
 async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_told_of(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
