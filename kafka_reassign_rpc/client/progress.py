@@ -2,12 +2,12 @@
 
 Our server samples all that itself, and tells it in DescribeReassignments. Where it does not (stock Kafka, a move that
 has only just begun) it is made here, of DescribeLogDirs: what each new replica holds, against the largest replica that
-is not new. A move that has left the list of moves is done. The rate is that of the last seconds, over all moves for
-the total and for each move alone for its own.
+is not new. A move that has left the list of moves is done. A rate made here is that of the last seconds. The rate of
+all moves together is the sum of theirs where the server says them all, or it would jump whenever the server samples.
 """
 
 from collections import deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -118,7 +118,10 @@ class Tracker:
         everything = [*self._known.values(), *self._finished.values()]
         done = sum(one.done for one in everything)
         total = sum(max(one.total or 0, one.done) for one in everything)
-        overall = _progress(Bytes(done, total), _rate(self._totals, now, done), {})
+        rate = _rate(self._totals, now, done)
+        if described.keys() >= in_flight.keys():
+            rate = _sum([described[partition].bytes_per_second for partition in in_flight], rate)
+        overall = _progress(Bytes(done, total), rate, {})
         unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
         return Snapshot(moves, overall, len(self._finished), unknown)
 
@@ -193,6 +196,12 @@ def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | N
         samples.popleft()
     since, before = samples[0]
     return None if now <= since else max(0.0, (done - before) / (now - since))
+
+
+def _sum(rates: Sequence[float | None], otherwise: float | None) -> float | None:
+    """`otherwise` where there are none, or where one is not known."""
+    known = [rate for rate in rates if rate is not None]
+    return sum(known) if rates and len(known) == len(rates) else otherwise
 
 
 def _progress(bytes_: Bytes, rate: float | None, copied: Mapping[int, int]) -> Progress:

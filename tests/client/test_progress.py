@@ -141,3 +141,17 @@ def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everythin
 def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
     _, snapshot = look(Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), Tracker(), 0.0, [B])
     assert list(snapshot.moves) == [B]
+
+
+def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_server_samples() -> None:
+    """Sampled every five seconds: what is copied stands still, and then leaps."""
+    tracker = Tracker()
+    in_flight = {A: MOVE, B: MOVE}
+    for second in range(12):
+        figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
+        snapshot = tracker.update(second, in_flight, [], {A: said(A, **figures), B: said(B, **figures)})
+        assert snapshot.total.rate == 20
+    assert (snapshot.total.done, snapshot.total.eta_s) == (200, 3800 / 20)
+    still = {"total_bytes": 1000, "copied_bytes": {3: 100, 4: 0}}
+    unknown = tracker.update(12, in_flight, [], {A: said(A, **still, bytes_per_second=10), B: said(B, **still)})
+    assert unknown.total.rate == 200 / 12, "one has only just begun: by what was copied since the first look"
