@@ -37,13 +37,13 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
                     wanted.setdefault(topic.topic, []).append(index)
     error = UnknownTopicOrPartition(f"There is no partition {', '.join(unknown)}.") if unknown else None
     topics = [
-        _Topic(version=0, topic=name, topic_reassignments=moves)
-        for name, partitions in controller.list_reassignments(wanted)
+        _Topic(version=0, topic=topic.name, topic_reassignments=moves)
+        for topic, indexes in controller.list_reassignments(wanted)
         if (
             moves := [
-                _Move(version=0, partition_id=index, reassignment_id=partition.move.id)
-                for index, partition in partitions
-                if partition.move is not None and partition.move.id >= 0
+                _Move(version=0, partition_id=index, reassignment_id=move.id)
+                for index in indexes
+                if (move := topic.partitions[index].move) is not None and move.id >= 0
             ]
         )
     ]

@@ -8,13 +8,14 @@ Behaviour   all of them where the topics are null, else those named. A move that
             route it was asked for, and why.
             Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
 ACL         DESCRIBE on the cluster.
-Speed       each description is encoded once and kept as long as the values that it was made from stand, so that ten
-            thousand moves can be watched once a second.
+Speed       the descriptions of a topic are kept until one of its partitions, a throttle or the sample changes, and
+            each description as long as the values that it was made from stand: ten thousand moves can be watched once
+            a second.
 """
 
 import struct
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Collection
+from typing import Any, NamedTuple
 
 from kafka_reassign_rpc.api.common import active_controller, in_turns
 from kafka_reassign_rpc.api.node import Api, ControllerPort, Encoded, Node, RequestContext
@@ -50,20 +51,32 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
             topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
             for topic in request.topic_reassignments
         }
-    moving = [(name, list(partitions)) for name, partitions in controller.list_reassignments(asked)]
-    throttles = {name: _FRAGMENTS.throttles(name, controller.throttles(name)) for name, _ in moving}
-    found = []
-    every = ((name, index, partition) for name, partitions in moving for index, partition in partitions)
+    parts: dict[str, Described] = {}
+    missing: list[Missing] = []
+    for topic, indexes in controller.list_reassignments(asked):
+        throttles = _FRAGMENTS.throttles(topic.name, controller.throttles(topic.name))
+        made_of = MadeOf(topic.revision, controller.samples(), throttles)
+        kept = _FRAGMENTS.of_topic(topic.name, made_of) if asked is None else None
+        if kept is None:
+            missing.append(Missing(topic.name, made_of, [(index, topic.partitions[index]) for index in indexes], []))
+        parts[topic.name] = kept or NOTHING
+    every = ((one, index, partition) for one in missing for index, partition in one.partitions)
     async for some in in_turns(every):
-        for name, index, partition in some:
+        for one, index, partition in some:
             move = partition.move
-            if move is None or (move.id < 0 if asked is None else move.id != asked[name][index]):
+            if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):
                 continue
-            figures = controller.progress(name, index) or NO_FIGURES
-            found.append(_FRAGMENTS.description(name, index, partition, throttles[name], figures))
+            figures = controller.progress(one.topic, index) or NO_FIGURES
+            one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.made_of.throttles, figures))
+    for one in missing:
+        parts[one.topic] = Described(len(one.found), b"".join(one.found))
+        if asked is None:
+            _FRAGMENTS.put_topic(one.topic, one.made_of, parts[one.topic])
     if asked is None:
-        _FRAGMENTS.keep(dict(moving))
-    return Encoded(b"".join([_HEAD, uvarint(len(found) + 1), *found, b"\x00"]))
+        _FRAGMENTS.keep(parts)
+    described = parts.values()
+    count = sum([one.moves for one in described])
+    return Encoded(b"".join([_HEAD, uvarint(count + 1), *[one.encoded for one in described], b"\x00"]))
 
 
 async def _whether_closed(controller: ControllerPort) -> Any:
@@ -78,18 +91,54 @@ async def _whether_closed(controller: ControllerPort) -> Any:
     )
 
 
+class MadeOf(NamedTuple):
+    """What a topic's descriptions are made of: its revision, the number of the last sample, its throttles."""
+
+    revision: int
+    samples: int
+    throttles: TopicThrottles
+
+
+class Described(NamedTuple):
+    """A topic's descriptions, one after the other."""
+
+    moves: int
+    encoded: bytes
+
+
+class Missing(NamedTuple):
+    """A topic's moves that are to be described, and what is `found` so far."""
+
+    topic: str
+    made_of: MadeOf
+    partitions: list[tuple[int, Partition]]
+    found: list[bytes]
+
+
+NOTHING = Described(0, b"")
+
+
 class Fragments:
-    """Encoded descriptions, each kept as long as what it was made from is what stands."""
+    """Descriptions of moves and of topics, each kept as long as what it was made from is what stands."""
 
     def __init__(self) -> None:
-        self._topics: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}
+        self._moves: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}
+        self._topics: dict[str, tuple[MadeOf, Described]] = {}
+
+    def of_topic(self, topic: str, made_of: MadeOf) -> Described | None:
+        """All moves of the topic, where they have been described as they are."""
+        kept = self._topics.get(topic)
+        return None if kept is None or kept[0] != made_of else kept[1]
+
+    def put_topic(self, topic: str, made_of: MadeOf, described: Described) -> None:
+        self._topics[topic] = (made_of, described)
 
     def description(
         self, topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
     ) -> bytes:
-        known = self._topics.get(topic)
+        known = self._moves.get(topic)
         if known is None or (known[0] is not throttles and not known[0].is_same(throttles)):
-            known = self._topics[topic] = (throttles, {})
+            known = self._moves[topic] = (throttles, {})
         entry = known[1].get(index)
         if entry is None or entry[0] is not partition or entry[1] is not figures:
             encoded = encode_description(topic, index, partition, throttles, figures)
@@ -98,13 +147,14 @@ class Fragments:
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
         """Those that the topic's descriptions were made with, where they are the same."""
-        known = self._topics.get(topic)
+        known = self._moves.get(topic)
         return known[0] if known is not None and known[0].is_same(now) else now
 
-    def keep(self, topics: Mapping[str, Any]) -> None:
-        """Forget what is about topics without any move."""
-        for name in self._topics.keys() - topics.keys():
-            del self._topics[name]
+    def keep(self, topics: Collection[str]) -> None:
+        """Forget what is about other topics."""
+        for kept in (self._moves, self._topics):
+            for name in kept.keys() - topics:
+                del kept[name]
 
 
 _FRAGMENTS = Fragments()

@@ -7,13 +7,14 @@ Behaviour   all of them where topics are null, else those named that do move; to
             and those that it will take out; tagged field 241 tells it from the others by "waiting". Fields 242 and
             243 tell by which route a move was asked for, if not by RPC, and the reason that was given, if any.
 ACL         DESCRIBE on the cluster.
-Speed       ten thousand partitions in a few ms: each partition's bytes are encoded once and kept as long as the
-            (immutable) value they were made from stands. From `IN_THREAD` partitions on, a thread does the work.
+Speed       what is encoded of a topic is kept until one of its partitions changes, and of the others then still stands;
+            so ten thousand partitions take 1 ms where nothing has changed, and a few ms where much has. From
+            `IN_THREAD` partitions on that have to be looked at, a thread does the work.
 """
 
 import asyncio
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from typing import Any
 
@@ -53,47 +54,74 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
         wanted = {}
         for topic in request.topics:
             wanted.setdefault(topic.name, set()).update(topic.partition_indexes)
-    listed: dict[str, list[tuple[int, Partition, Waiting | None]]] = {
-        name: [(index, partition, None) for index, partition in moving]
-        for name, moving in controller.list_reassignments(wanted)
-    }
-    for name, waiting in controller.waiting_reassignments(wanted):
-        listed.setdefault(name, []).extend(waiting)
-    if sum(map(len, listed.values())) < IN_THREAD:
-        return _FRAGMENTS.encode(listed.items(), complete=wanted is None)
-    return asyncio.to_thread(_FRAGMENTS.encode, listed.items(), complete=wanted is None)
+    waiting = dict(controller.waiting_reassignments(wanted))
+    parts: dict[str, bytes] = {}
+    complete = wanted is None
+    missing: list[tuple[str, int | None, Listed]] = []
+    for topic, indexes in controller.list_reassignments(wanted):
+        revision = topic.revision if complete and topic.name not in waiting else None
+        kept = None if revision is None else _FRAGMENTS.of_topic(topic.name, revision)
+        if kept is None:
+            moving = [(index, topic.partitions[index], None) for index in indexes]
+            missing.append((topic.name, revision, [*moving, *waiting.pop(topic.name, ())]))
+        parts[topic.name] = kept or b""
+    for name, found in waiting.items():
+        parts[name] = b""
+        missing.append((name, None, found))
+    if complete:
+        _FRAGMENTS.keep(parts)
+
+    def answer() -> Encoded:
+        for name, revision, listed in missing:
+            parts[name] = _FRAGMENTS.encode(name, listed, revision, complete=complete)
+        return Encoded(b"".join([_HEAD, uvarint(len(parts) + 1), *parts.values(), b"\x00"]))
+
+    if sum(len(listed) for _, _, listed in missing) < IN_THREAD:
+        return answer()
+    return asyncio.to_thread(answer)
 
 
 class Fragments:
-    """Encoded partitions, each kept as long as the value it was made from is the one that is listed."""
+    """What is encoded of partitions and of whole topics, each kept as long as what it was made from stands."""
 
     def __init__(self) -> None:
-        self._topics: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}
+        self._partitions: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}
+        self._topics: dict[str, tuple[int, bytes]] = {}
 
-    def encode(self, listed: Iterable[tuple[str, Listed]], *, complete: bool) -> Encoded:
-        """The body of the answer. A `complete` list also tells what need not be kept any more.
+    def of_topic(self, name: str, revision: int) -> bytes | None:
+        """All of its partitions that move, where that revision has been encoded."""
+        kept = self._topics.get(name)
+        return None if kept is None or kept[0] != revision else kept[1]
+
+    def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> bytes:
+        """An OngoingTopicReassignment.
+
+        complete   nothing else is to be listed of the topic: what was kept of other partitions is not needed any more
+        revision   that of the topic, where all of it can be told from that: nothing waits
 
         Safe in several threads at once: each of them puts complete entries only.
         """
-        topics = [(name, partitions) for name, partitions in listed if partitions]
-        parts = [_HEAD, uvarint(len(topics) + 1)]
-        kept: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}
-        for name, partitions in topics:
-            known = self._topics.setdefault(name, {})
-            parts += (compact_string(name), uvarint(len(partitions) + 1))
-            current: dict[int, tuple[Partition, Waiting | None, bytes]] = {}
-            for index, partition, waiting in partitions:
-                entry = known.get(index)
-                if entry is None or entry[0] is not partition or entry[1] is not waiting:
-                    entry = known[index] = (partition, waiting, encode_partition(index, partition, waiting))
-                current[index] = entry
-                parts.append(entry[2])
-            parts.append(b"\x00")
-            kept[name] = current
-        parts.append(b"\x00")
+        known = self._partitions.setdefault(name, {})
+        parts = [compact_string(name), uvarint(len(listed) + 1)]
+        current: dict[int, tuple[Partition, Waiting | None, bytes]] = {}
+        for index, partition, waiting in listed:
+            entry = known.get(index)
+            if entry is None or entry[0] is not partition or entry[1] is not waiting:
+                entry = known[index] = (partition, waiting, encode_partition(index, partition, waiting))
+            current[index] = entry
+            parts.append(entry[2])
+        encoded = b"".join([*parts, b"\x00"])
         if complete:
-            self._topics = kept
-        return Encoded(b"".join(parts))
+            self._partitions[name] = current
+        if revision is not None:
+            self._topics[name] = (revision, encoded)
+        return encoded
+
+    def keep(self, topics: Collection[str]) -> None:
+        """Forget what is about other topics."""
+        for kept in (self._partitions, self._topics):
+            for name in kept.keys() - topics:
+                del kept[name]
 
 
 _FRAGMENTS = Fragments()

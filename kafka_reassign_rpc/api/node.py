@@ -217,8 +217,11 @@ class ControllerPort(Protocol):
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
-        """Partitions with a move in flight, by topic: all, or those among `wanted`. Topics without any are left out."""
+    ) -> Iterable[tuple[Topic, Collection[int]]]:
+        """Partitions with a move in flight, by topic: all, or those among `wanted`. Topics without any are left out.
+
+        To be read at once: the next commit changes both.
+        """
 
     async def closed(self) -> KafkaError | None:
         """Why no new move may start, or None where one may. Heeds all that was written before the question."""
@@ -242,6 +245,9 @@ class ControllerPort(Protocol):
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         """How the move in flight gets on; None before a sample has seen it. The same object while nothing changes."""
+
+    def samples(self) -> int:
+        """Another number after every sample."""
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

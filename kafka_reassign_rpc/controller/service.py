@@ -24,7 +24,7 @@ from kafka_reassign_rpc.controller.producer_ids import ProducerIds
 from kafka_reassign_rpc.core import guard
 from kafka_reassign_rpc.core.errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.healing import NO_REPAIRS, Repairs
-from kafka_reassign_rpc.core.model import Cluster, Partition
+from kafka_reassign_rpc.core.model import Cluster, Partition, Topic
 from kafka_reassign_rpc.core.progress import NO_TOTALS, MoveProgress, Totals, Tracker
 from kafka_reassign_rpc.core.queue import Waiting
 from kafka_reassign_rpc.core.throttles import TopicThrottles
@@ -101,18 +101,14 @@ class ControllerService:
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
+    ) -> Iterable[tuple[Topic, Collection[int]]]:
         cluster = self._active().loop.cluster
         names: Iterable[str] = cluster.moving if wanted is None else (name for name in wanted if name in cluster.moving)
         for name in names:
-            topic = cluster.topics[name]
             moving = cluster.moving[name]
-            found = [
-                (index, topic.partitions[index])
-                for index in (moving if wanted is None else sorted(moving.intersection(wanted[name])))
-            ]
+            found = moving if wanted is None else sorted(moving.intersection(wanted[name]))
             if found:
-                yield name, found
+                yield cluster.topics[name], found
 
     async def closed(self) -> KafkaError | None:
         await self._active().up_to_date()
@@ -146,6 +142,9 @@ class ControllerService:
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         return None if self._office is None else self._office.progress.figures(topic, partition)
+
+    def samples(self) -> int:
+        return 0 if self._office is None else self._office.progress.samples
 
     @property
     def totals(self) -> Totals:

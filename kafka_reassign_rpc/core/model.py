@@ -6,6 +6,7 @@ always sees what is durable, also while a large commit is under way.
 """
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import NamedTuple
 from uuid import UUID
 
@@ -120,6 +121,10 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
         return Lease(self.move.throttle, self.sources, self.adding)
 
 
+REVISIONS = count(1)
+"""Those of topics, in all of this process."""
+
+
 class Topic(msgspec.Struct):
     """A topic and its partitions. `partitions` is changed only by `core.replay`."""
 
@@ -132,6 +137,9 @@ class Topic(msgspec.Struct):
     """Fields of the topic znode that we do not know, kept on every rewrite."""
     unreadable: frozenset[int] = frozenset()
     """Partitions whose state znode is garbage: their assignment is kept, no command finds them."""
+    revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))
+    """Another one after every change of a partition, and none that any topic had before: what was made of the
+    partitions may be kept as long as it stands."""
     deleting: bool = False
     """True from the moment its deletion is durable: no command finds the topic any more."""
 

@@ -146,6 +146,7 @@ class Tracker:
     """Follows the moves in flight. `figures` may be read at any time.
 
     stall_s     how long a move may get nowhere
+    samples     how many were taken in: while it stands, so do the figures
     links       what brokers' links were seen to do
     """
 
@@ -153,6 +154,7 @@ class Tracker:
         self._stall_s = stall_s
         self._followed: dict[str, dict[int, _Followed]] = {}
         self.totals = NO_TOTALS
+        self.samples = 0
         self.links = Links()
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
@@ -210,6 +212,7 @@ class Tracker:
             if number % (10 * SLICE) == 0:
                 yield
         self._followed = seen
+        self.samples += 1
         self.totals = Totals(count, left, stalled)
         self.links.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.assignment import among, without
 from kafka_reassign_rpc.core.batch import Name
 from kafka_reassign_rpc.core.changes import PartitionsAdded, TopicCreated, TopicDeleted, TopicDeletionStarted, View
-from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Move, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.model import NO_LEADER, REVISIONS, Broker, Cluster, Move, Partition, Topic, TopicPartition
 
 SLICE = 200
 """Partitions put in between two `yield`s."""
@@ -235,6 +235,7 @@ def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
 def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
     """Put in one partition of a topic that is there."""
     topic.partitions[index] = partition
+    topic.revision = next(REVISIONS)
     if not topic.deleting:
         cluster.leases.put(topic.name, index, partition.lease)
     moving = cluster.moving.get(topic.name)

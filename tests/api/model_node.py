@@ -89,6 +89,7 @@ class ModelController:
         self.health = HealingStatus(-1, False, None, (), 0, 0)
         self.repair = Repair((), (), 0)
         self.figures: dict[tuple[str, int], MoveProgress] = {}
+        self.sampled = 0
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
         self.waiting: dict[str, dict[int, Waiting]] = {}
 
@@ -118,11 +119,13 @@ class ModelController:
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition]]]]:
+    ) -> Iterable[tuple[Topic, Collection[int]]]:
         for name, found in self._node.known.items():
             if wanted is None or name in wanted:
                 chosen = found.partitions if wanted is None else wanted[name]
-                yield name, [(i, p) for i, p in found.partitions.items() if p.is_moving and i in chosen]
+                moving = [i for i, p in found.partitions.items() if p.is_moving and i in chosen]
+                if moving:
+                    yield found, moving
 
     async def closed(self) -> KafkaError | None:
         await self._enter("closed")
@@ -152,6 +155,9 @@ class ModelController:
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
         return self.figures.get((topic, partition))
+
+    def samples(self) -> int:
+        return self.sampled
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.a32241_describe_reassignments import Fragments, encode_description
+from kafka_reassign_rpc.api.a32241_describe_reassignments import Described, Fragments, MadeOf, encode_description
 from kafka_reassign_rpc.core.errors import PolicyViolation
 from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Cluster, Move, Partition
 from kafka_reassign_rpc.core.progress import MoveProgress
+from kafka_reassign_rpc.core.replay import put_partition
 from kafka_reassign_rpc.core.throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
@@ -202,7 +203,8 @@ async def test_240_6_ten_thousand_moves_are_described_and_a_change_of_any_kind_i
     here = ModelNode(topic("many", {index: moving(index) for index in range(10_000)}))
     assert [one.partition_id for one in (await ask(here, every_move(), 0)).descriptions] == list(range(10_000))
     here.controller.figures["many", 7] = MoveProgress(100, {4: 40})
-    here.known["many"].partitions[8] = replace(moving(8), leader=2)
+    here.controller.sampled += 1
+    put_partition(Cluster(), here.known["many"], 8, replace(moving(8), leader=2))
     here.topic_configs["many"] = {"leader.replication.throttled.replicas": "*"}
     here.broker_configs["1"] = {"leader.replication.throttled.rate": "500"}
     again = (await ask(here, every_move(), 0)).descriptions
@@ -223,5 +225,15 @@ def test_240_6_a_description_is_kept_while_nothing_changes() -> None:
     kept = made()
     here.broker_configs["1"] = {}
     assert made() is not kept
-    fragments.keep({})
+    fragments.keep(())
     assert made() == first
+
+
+def test_240_6_the_descriptions_of_a_topic_are_kept_while_nothing_changes() -> None:
+    fragments, throttles, found = Fragments(), TopicThrottles(Cluster(), "t"), Described(2, b"two of them")
+    fragments.put_topic("t", MadeOf(5, 1, throttles), found)
+    assert fragments.of_topic("t", MadeOf(5, 1, throttles)) is found
+    for changed in (MadeOf(6, 1, throttles), MadeOf(5, 2, throttles), MadeOf(5, 1, TopicThrottles(Cluster(), "t"))):
+        assert fragments.of_topic("t", changed) is None
+    fragments.keep(())
+    assert fragments.of_topic("t", MadeOf(5, 1, throttles)) is None

@@ -52,6 +52,19 @@ def test_455_4_a_move_that_is_over_leaves_the_index() -> None:
     assert here.moving == {}
 
 
+def test_240_6_a_topic_has_another_revision_after_every_change_also_when_it_is_made_anew() -> None:
+    here = cluster(standing(1, 2))
+    topic = here.topics[TOPIC]
+    revisions = [topic.revision]
+    for target in ((1, 3), (1, 2)):
+        view = View(here)
+        view.add(PartitionChange(TOPIC, 0, standing(*target)))
+        replayed(here, view)
+        revisions.append(topic.revision)
+    revisions.append(replay.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
+    assert revisions == sorted(set(revisions))
+
+
 def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = View(here)
