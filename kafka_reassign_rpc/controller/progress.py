@@ -43,7 +43,7 @@ ANSWER_TIMEOUT_S = 15.0
 """After this a broker's connection is given up, and another one is made."""
 PARTITIONS_PER_REQUEST = 5_000
 """So that a request is encoded in a few ms."""
-MOVES_PER_INTERVAL = 5_000
+MOVES_PER_INTERVAL = 4_000
 """More moves than that are sampled the less often, so that they take no larger share of the processor: about 2 %."""
 SLICE = 200
 """Moves looked at between two looks at the clock."""

@@ -1,6 +1,6 @@
 """Commands about whole topics: made, grown, deleted by clients; appeared, changed and vanished in ZooKeeper."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from random import Random
 from uuid import UUID
 
@@ -18,6 +18,9 @@ from kafka_reassign_rpc.core.takeover import take_over
 from kafka_reassign_rpc.zookeeper import paths
 
 NO_ID = UUID(int=0)
+
+AT_A_TIME = 1_000_000
+"""Partitions that one request may make."""
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
@@ -42,14 +45,20 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
         defaults = work.view.cluster.default_configs
+        room = AT_A_TIME
         for topic in self._wanted:
-            results[topic.name] = work.refused.get(topic.name) or self._create(work, topic, defaults)
+            found = work.refused.get(topic.name) or (yield from self._create(work, topic, defaults, room))
+            results[topic.name] = found
+            if isinstance(found, CreatedTopic):
+                room -= found.num_partitions
             yield
         self.answer(results)
 
-    def _create(self, work: Round, topic: NewTopic, defaults: Mapping[str, str]) -> CreatedTopic | KafkaError:
+    def _create(
+        self, work: Round, topic: NewTopic, defaults: Mapping[str, str], room: int
+    ) -> Generator[None, None, CreatedTopic | KafkaError]:
         try:
-            change = topics.create_topic(
+            change = yield from topics.create_topic(
                 work.view,
                 topic.name,
                 topic_id=self._new_id(),
@@ -61,6 +70,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 configs=topic.configs,
                 default_partitions=int(defaults.get("num.partitions", "1")),
                 default_replication_factor=int(defaults.get("default.replication.factor", "1")),
+                most=min(room, topics.MOST_PARTITIONS),
             )
         except KafkaError as error:
             return error
@@ -102,19 +112,23 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, KafkaError | None] = {}
+        room = AT_A_TIME
         for wanted in self._wanted:
-            results[wanted.topic] = work.refused.get(wanted.topic) or self._grow(work, wanted)
+            refused = work.refused.get(wanted.topic)
+            try:
+                if refused is None:
+                    most = min(room, topics.MOST_PARTITIONS)
+                    change = yield from topics.create_partitions(
+                        work.view, wanted.topic, wanted.count, wanted.assignments, most=most
+                    )
+                    room -= len(change.partitions)
+                    if not self._validate_only:
+                        work.view.add(change)
+            except KafkaError as error:
+                refused = error
+            results[wanted.topic] = refused
             yield
         self.answer(results)
-
-    def _grow(self, work: Round, wanted: NewPartitions) -> KafkaError | None:
-        try:
-            change = topics.create_partitions(work.view, wanted.topic, wanted.count, wanted.assignments)
-        except KafkaError as error:
-            return error
-        if not self._validate_only:
-            work.view.add(change)
-        return None
 
 
 class DeletionsSeen(Command[None]):

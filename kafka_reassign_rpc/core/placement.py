@@ -6,10 +6,13 @@ when every rack has one. The two random numbers are arguments, so that the same 
 Source: org.apache.kafka.admin.AdminUtils.assignReplicasToBrokers.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.core.errors import InvalidPartitions, InvalidReplicationFactor, UnknownServerError
 from kafka_reassign_rpc.core.model import Broker
+
+Placed = tuple[int, tuple[int, ...]]
+"""A partition's number and its replicas."""
 
 
 def place(
@@ -21,7 +24,24 @@ def place(
     shift: int,
     first_partition: int = 0,
 ) -> dict[int, tuple[int, ...]]:
-    """The replicas of `partitions` new partitions, numbered from `first_partition`.
+    """What `placements` gives, all of it."""
+    found = placements(
+        brokers, partitions, replication_factor, start=start, shift=shift, first_partition=first_partition
+    )
+    return dict(found)
+
+
+def placements(
+    brokers: Iterable[Broker],
+    partitions: int,
+    replication_factor: int,
+    *,
+    start: int,
+    shift: int,
+    first_partition: int = 0,
+) -> Iterator[Placed]:
+    """The replicas of `partitions` new partitions, numbered from `first_partition`: one by one, since there may be
+    many.
 
     start, shift    any two numbers; random ones for a new topic, the same for all partitions of a growing one
     Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) where some brokers have a
@@ -40,17 +60,23 @@ def place(
     if racks and len(racks) < len(found):
         raise UnknownServerError("Not all brokers have rack information for replica rack aware assignment.")
     order = alternated(racks) if racks else [broker.id for broker in found]
-    placed = {}
-    for index in range(first_partition, first_partition + partitions):
+    return _placements(
+        order, racks, range(first_partition, first_partition + partitions), replication_factor, start, shift
+    )
+
+
+def _placements(
+    order: Sequence[int], racks: dict[int, str], indexes: range, replication_factor: int, start: int, shift: int
+) -> Iterator[Placed]:
+    for index in indexes:
         if index > 0 and index % len(order) == 0:
             shift += 1
         first = (index + start) % len(order)
         if racks:
-            placed[index] = _over_racks(order, racks, first, shift, replication_factor)
+            yield index, _over_racks(order, racks, first, shift, replication_factor)
         else:
-            others = (order[_follower(first, shift, turn, len(order))] for turn in range(replication_factor - 1))
-            placed[index] = (order[first], *others)
-    return placed
+            others = [order[_follower(first, shift, turn, len(order))] for turn in range(replication_factor - 1)]
+            yield index, (order[first], *others)
 
 
 def alternated(racks: dict[int, str]) -> list[int]:

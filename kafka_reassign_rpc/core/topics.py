@@ -1,11 +1,12 @@
 """Topics: what may be created, grown and deleted, and with what a new partition starts.
 
 Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The
-functions raise the `KafkaError` that answers the topic; what they return is the change to make.
+functions raise the `KafkaError` that answers the topic; what they return is the change to make. Those that make
+partitions do it in slices: they yield every `SLICE` partitions, and return the change at their end.
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from msgspec.structs import replace
@@ -23,15 +24,22 @@ from kafka_reassign_rpc.core.errors import (
     InvalidReplicaAssignment,
     InvalidRequest,
     InvalidTopic,
+    PolicyViolation,
     ReassignmentInProgress,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.model import NO_LEADER, Cluster, Partition, Topic
-from kafka_reassign_rpc.core.placement import place
+from kafka_reassign_rpc.core.placement import Placed, placements
 
 BROKER_DEFAULT = -1
 """A count that is left to the broker: num.partitions, default.replication.factor."""
+
+MOST_PARTITIONS = 100_000
+"""A topic's znode has no room for more, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
+
+SLICE = 200
+"""Partitions made between two `yield`s."""
 
 MAX_NAME_LENGTH = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -70,9 +78,11 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
     default_partitions: int = 1,
     default_replication_factor: int = 1,
-) -> TopicCreated:
+    most: int = MOST_PARTITIONS,
+) -> Generator[None, None, TopicCreated]:
     """A new topic with its partitions' first states. `start` and `shift`: two random numbers (see `placement`).
 
+    most   so many partitions may be made at a time
     For a request that only validates, drop what is returned.
     """
     cluster = view.cluster
@@ -85,11 +95,13 @@ def create_topic(
             " same time."
         )
     if assignments:
-        placed = {index: tuple(replicas) for index, replicas in assignments.items()}
+        count = len(assignments)
+        placed: Iterable[Placed] = ((index, tuple(replicas)) for index, replicas in sorted(assignments.items()))
     else:
-        placed = place(
+        count = default_partitions if num_partitions == BROKER_DEFAULT else num_partitions
+        placed = placements(
             cluster.brokers.values(),
-            default_partitions if num_partitions == BROKER_DEFAULT else num_partitions,
+            count,
             default_replication_factor if replication_factor == BROKER_DEFAULT else replication_factor,
             start=start,
             shift=shift,
@@ -98,8 +110,20 @@ def create_topic(
     if standing is not None:
         raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
     _refuse_collision(view, name)
-    _validate_assignment(placed)
-    return TopicCreated(name, topic_id, _first_states(cluster, placed), dict(configs or {}))
+    _refuse_many(name, count, most)
+    if assignments:
+        yield from _validate_assignment(assignments)
+    return TopicCreated(name, topic_id, (yield from _first_states(cluster, placed)), dict(configs or {}))
+
+
+def _refuse_many(name: str, count: int, most: int) -> None:
+    if count > most:
+        raise PolicyViolation(
+            f"Topic '{name}' cannot get {count} partitions: its znode has room for fewer than {MOST_PARTITIONS}."
+            if most == MOST_PARTITIONS
+            else f"Topic '{name}' cannot get {count} partitions with this request, which asks for many others:"
+            " ask for fewer topics at a time."
+        )
 
 
 def _refuse_collision(view: View, name: str) -> None:
@@ -118,12 +142,12 @@ def _refuse_collision(view: View, name: str) -> None:
         raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
 
 
-def _validate_assignment(placed: Mapping[int, tuple[int, ...]]) -> None:
+def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
     if len({len(replicas) for replicas in placed.values()}) != 1:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
         raise InvalidReplicaAssignment("The replica lists of the partitions are empty")
-    for index, replicas in placed.items():
+    for at, (index, replicas) in enumerate(placed.items(), 1):
         if len(set(replicas)) != len(replicas):
             raise InvalidReplicaAssignment(
                 f"Duplicate replica assignment found: partition {index} has {', '.join(map(str, replicas))}"
@@ -132,14 +156,24 @@ def _validate_assignment(placed: Mapping[int, tuple[int, ...]]) -> None:
             raise InvalidReplicaAssignment(
                 f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
             )
+        if at % SLICE == 0:
+            yield
     if sorted(placed) != list(range(len(placed))):
         raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
 
 
 def create_partitions(
-    view: View, name: str, count: int, assignments: Sequence[Sequence[int]] | None = None
-) -> PartitionsAdded:
-    """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one."""
+    view: View,
+    name: str,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None = None,
+    *,
+    most: int = MOST_PARTITIONS,
+) -> Generator[None, None, PartitionsAdded]:
+    """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one.
+
+    most   so many partitions may be made at a time
+    """
     cluster = view.cluster
     topic = view.topic(name)
     if topic is None:
@@ -159,10 +193,11 @@ def create_partitions(
         raise InvalidPartitions(f"Topic already has {existing} partitions.")
     first = topic.partitions.get(0)
     replicas = () if first is None else first.replicas
+    _refuse_many(name, count - existing if assignments is None else len(assignments), most)
     if assignments is None:
         ids = sorted(cluster.brokers)
         start = next((at for at, broker in enumerate(ids) if replicas and broker >= replicas[0]), 0)
-        placed = place(
+        placed: Iterable[Placed] = placements(
             cluster.brokers.values(),
             count - existing,
             len(replicas),
@@ -171,8 +206,8 @@ def create_partitions(
             first_partition=existing,
         )
     else:
-        placed = _manual(cluster, existing, count, assignments, len(replicas))
-    return PartitionsAdded(name, {**pending, **_first_states(cluster, placed)})
+        placed = _manual(cluster, existing, count, assignments, len(replicas)).items()
+    return PartitionsAdded(name, {**pending, **(yield from _first_states(cluster, placed))})
 
 
 def _has_moving(view: View, topic: Topic) -> bool:
@@ -210,8 +245,14 @@ def _manual(
     return placed
 
 
-def _first_states(cluster: Cluster, placed: Mapping[int, tuple[int, ...]]) -> dict[int, Partition]:
-    return {index: first_state(cluster, Partition(replicas=placed[index])) for index in sorted(placed)}
+def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
+    """`placed` in the order of the partitions' numbers."""
+    made = {}
+    for index, replicas in placed:
+        made[index] = first_state(cluster, Partition(replicas=replicas))
+        if len(made) % SLICE == 0:
+            yield
+    return made
 
 
 def delete_topic(view: View, name: str) -> TopicDeletionStarted:

@@ -1,13 +1,14 @@
 """Topics: creation, growth, deletion, and what appears in ZooKeeper by itself."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
 from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import topics
-from kafka_reassign_rpc.core.changes import AssignmentWrite, TopicCreated, TopicDeletionStarted, View
+from kafka_reassign_rpc.core.changes import AssignmentWrite, PartitionsAdded, TopicCreated, TopicDeletionStarted, View
 from kafka_reassign_rpc.core.errors import (
     InvalidPartitions,
     InvalidReplicaAssignment,
@@ -15,6 +16,7 @@ from kafka_reassign_rpc.core.errors import (
     InvalidRequest,
     InvalidTopic,
     KafkaError,
+    PolicyViolation,
     ReassignmentInProgress,
     TopicAlreadyExists,
     UnknownTopicOrPartition,
@@ -23,9 +25,25 @@ from kafka_reassign_rpc.core.model import Partition
 from kafka_reassign_rpc.core.takeover import take_over
 from tests.core.build import TOPIC, made, moving, standing, view
 
+Change = TypeVar("Change")
+
+
+def done(steps: Generator[None, None, Change]) -> Change:
+    """What a generator returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Change = end.value
+            return found
+
 
 def create(here: View, name: str = "new", /, **how: object) -> TopicCreated:
-    return topics.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how)  # type: ignore[arg-type]
+    return done(topics.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how))  # type: ignore[arg-type]
+
+
+def grow(here: View, name: str, count: int, *more: Sequence[Sequence[int]] | None, **how: int) -> PartitionsAdded:
+    return done(topics.create_partitions(here, name, count, *more, **how))
 
 
 def refusal(kind: type[KafkaError], call: Callable[[], object]) -> str:
@@ -129,14 +147,14 @@ def test_sv_4_a_topic_that_cannot_be_is_refused(how: dict[str, object], kind: ty
 
 
 def test_sv_4_a_topic_grows_where_its_first_partition_starts() -> None:
-    added = topics.create_partitions(view(standing(2, 3), live=(1, 2, 3)), TOPIC, 3)
+    added = grow(view(standing(2, 3), live=(1, 2, 3)), TOPIC, 3)
     assert {index: value.replicas for index, value in added.partitions.items()} == {1: (3, 2), 2: (1, 3)}
 
 
 def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
     here = view(standing(1))
-    here.add(topics.create_partitions(here, TOPIC, 2))
-    assert sorted(topics.create_partitions(here, TOPIC, 4).partitions) == [1, 2, 3]
+    here.add(grow(here, TOPIC, 2))
+    assert sorted(grow(here, TOPIC, 4).partitions) == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -176,23 +194,23 @@ def test_sv_4_a_growth_that_cannot_be_is_refused(
     count: int, assignments: list[tuple[int, ...]] | None, kind: type[KafkaError], text: str
 ) -> None:
     here = view(standing(1, 2))
-    assert refusal(kind, lambda: topics.create_partitions(here, TOPIC, count, assignments)) == text
+    assert refusal(kind, lambda: grow(here, TOPIC, count, assignments)) == text
 
 
 def test_455_i05_a_topic_does_not_grow_while_one_of_its_partitions_moves() -> None:
     here = view(standing(1, 2), moving((1, 2), (1, 3)))
-    text = refusal(ReassignmentInProgress, lambda: topics.create_partitions(here, TOPIC, 3))
+    text = refusal(ReassignmentInProgress, lambda: grow(here, TOPIC, 3))
     assert text == "A partition reassignment is in progress for the topic 't'."
 
 
 def test_sv_4_a_topic_that_is_not_there_or_going_does_not_grow_or_go() -> None:
     here = view(standing(1))
-    unknown = refusal(UnknownTopicOrPartition, lambda: topics.create_partitions(here, "nope", 3))
+    unknown = refusal(UnknownTopicOrPartition, lambda: grow(here, "nope", 3))
     assert unknown == "The topic 'nope' does not exist."
     refusal(UnknownTopicOrPartition, lambda: topics.delete_topic(here, "nope"))
     here.add(topics.delete_topic(here, TOPIC))
     assert here.topics[TOPIC] == TopicDeletionStarted(TOPIC)
-    text = refusal(InvalidTopic, lambda: topics.create_partitions(here, TOPIC, 3))
+    text = refusal(InvalidTopic, lambda: grow(here, TOPIC, 3))
     assert text == "The topic is queued for deletion."
     refusal(UnknownTopicOrPartition, lambda: topics.delete_topic(here, TOPIC))
 
@@ -232,3 +250,25 @@ def test_sv_4_a_partition_that_has_a_leader_keeps_it_when_our_id_goes() -> None:
     here = view(standing(1, 1000, isr=(1,)), live=(1, 2))
     value = topics.adopted(here.cluster, standing(1, 1000, isr=(1,)), 1000, 0)
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
+
+
+def test_sv_1_what_no_znode_could_hold_is_refused_before_anything_is_made_of_it() -> None:
+    text = refusal(PolicyViolation, lambda: create(view(), num_partitions=2**31 - 1, replication_factor=1))
+    assert text == "Topic 'new' cannot get 2147483647 partitions: its znode has room for fewer than 100000."
+    grown = refusal(PolicyViolation, lambda: grow(view(standing(1)), TOPIC, 2**31 - 1))
+    assert grown == "Topic 't' cannot get 2147483646 partitions: its znode has room for fewer than 100000."
+    others = refusal(PolicyViolation, lambda: create(view(), num_partitions=4, replication_factor=1, most=3))
+    assert others.endswith("with this request, which asks for many others: ask for fewer topics at a time.")
+    assert len(create(view(), num_partitions=3, replication_factor=1, most=3).partitions) == 3
+
+
+def test_sv_1_many_partitions_are_made_in_slices() -> None:
+    count = 10 * topics.SLICE
+    made_anew = topics.create_topic(
+        view(), "new", topic_id=UUID(int=1), start=0, shift=0, num_partitions=count, replication_factor=1
+    )
+    by_hand = topics.create_topic(
+        view(), "new", topic_id=UUID(int=1), start=0, shift=0, assignments=dict.fromkeys(range(count), (1,))
+    )
+    grown = topics.create_partitions(view(standing(1)), TOPIC, count + 1)
+    assert [sum(1 for _ in steps) for steps in (made_anew, by_hand, grown)] == [10, 20, 10]
