@@ -3,8 +3,10 @@
     before a round's writes   the configs that its new leases need are set; so no leased replica is ever copied
                               without its throttle. And where moves are cancelled through ZooKeeper, what throttles
                               others have put on their replicas goes with them (KIP-236)
-    beside the rounds         what leases that have ended leave behind goes, and what stood before comes back; and
-                              what somebody else has changed is looked at
+    beside the rounds         what leases that have ended leave behind goes, and what stood before comes back;
+                              what somebody else has changed is looked at; and replicas that moves will bring in that
+                              are next in the queue are named, since a broker learns of a config a moment later than
+                              of a replica, and has copied a small one by then
 
 A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
 from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
@@ -23,10 +25,11 @@ from kafka_reassign_rpc.controller.pace import Pace
 from kafka_reassign_rpc.controller.recorder import Record
 from kafka_reassign_rpc.controller.store import MAX_STEP_BYTES, OutOfDate, Store, TopicTooLarge
 from kafka_reassign_rpc.core import leased_configs, replay
+from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.history import CONTROLLER, Event
 from kafka_reassign_rpc.core.leased_configs import BrokerMemory, Cancelled, TopicMemory
-from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Leases
+from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Leases, entries
 from kafka_reassign_rpc.core.model import Cluster
 from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, Configs
 from kafka_reassign_rpc.zookeeper import paths, znodes
@@ -45,6 +48,8 @@ GAP_S = 0.02
 BYTES_PER_S = 2_000_000
 """Between two looks at ended leases: lists of thousands of replicas are not written anew for each that leaves them."""
 AGAIN_S = 1.0
+AHEAD = 500
+"""Moves of the queue whose new replicas are named before they are there. That throttles nothing else."""
 
 Read = tuple[bytes, Stat] | None
 
@@ -77,6 +82,8 @@ class Throttler:
         """Leases of the round that is being made durable, on top of those in the cluster."""
         self._waiting: dict[Entity, None] = {}
         self._look_at_all = True
+        self._ahead: dict[str, dict[str, None]] = {}
+        """Replicas of moves that wait, by topic, as its list of throttled followers names them."""
         self._kept: set[Entity] = set()
         """Brokers whose rates stay for moves without a lease."""
         self._writing = asyncio.Lock()
@@ -120,7 +127,7 @@ class Throttler:
             for change in applied.partitions
         ):
             self._waiting.update(dict.fromkeys(self._kept))
-        if self._waiting:
+        if self._waiting or self._ahead or self._cluster.queue:
             self._news.set()
 
     def given_up(self) -> None:
@@ -138,6 +145,7 @@ class Throttler:
             try:
                 if self._look_at_all:
                     await self._find_all()
+                self._look_ahead()
                 entities, self._waiting = self._waiting, {}
                 if entities:
                     async with self._writing:
@@ -158,6 +166,18 @@ class Throttler:
     def _entities(leases: Leases) -> dict[Entity, None]:
         found = dict.fromkeys(Entity(BROKERS, str(broker)) for broker in leases.brokers)
         return found | dict.fromkeys(Entity(TOPICS, topic) for topic in leases.topics)
+
+    def _look_ahead(self) -> None:
+        ahead: dict[str, dict[str, None]] = {}
+        for (topic, index), move in self._cluster.queue.first(AHEAD):
+            partition = self._cluster.get(topic, index) if move.throttle > 0 else None
+            if partition is not None:
+                coming = without(move.target, partition.replicas)
+                ahead.setdefault(topic, {}).update(dict.fromkeys(entries(index, coming)))
+        for topic in ahead.keys() | self._ahead.keys():
+            if ahead.get(topic) != self._ahead.get(topic):
+                self._waiting[Entity(TOPICS, topic)] = None
+        self._ahead = ahead
 
     async def _find_all(self) -> None:
         kinds = (TOPICS, BROKERS)
@@ -297,7 +317,7 @@ class Throttler:
                     leased_configs.without_cancelled(configs, cancelled.get(entity.name, {})),
                     known,
                     wanted.leaders | coming.leaders,
-                    wanted.followers | coming.followers,
+                    wanted.followers | coming.followers | self._ahead.get(entity.name, {}),
                 )
         else:
             known = _remembered(memory, of_memory, BrokerMemory)

@@ -10,7 +10,7 @@ for, so that the next look sees those alone that may start now: a hundred thousa
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from heapq import heappush
-from itertools import count
+from itertools import count, islice
 
 import msgspec
 
@@ -102,6 +102,11 @@ class Queue:
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def first(self, most: int) -> Iterator[tuple[Name, Waiting]]:
+        """The moves that have waited for longest."""
+        for name in islice(self.names.values(), most):
+            yield name, self.topics[name[0]][name[1]].move
 
     def place(self, name: Name) -> Place | None:
         return self.topics.get(name[0], {}).get(name[1])
