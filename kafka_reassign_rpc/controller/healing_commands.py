@@ -267,7 +267,7 @@ class QueueRepairs(Command[None]):
                 if joined or healing.wanted(cluster, partition, queued) == move.origin:
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
-                    turns.add(move, priority_of(partition.isr, min_isr, cluster.brokers))
+                    turns.add(move, priority_of(partition.isr, min_isr, cluster.brokers), partition.leader)
             if looked % SLICE == 0:
                 yield
 

@@ -4,9 +4,9 @@
                               without its throttle. And where moves are cancelled through ZooKeeper, what throttles
                               others have put on their replicas goes with them (KIP-236)
     beside the rounds         what leases that have ended leave behind goes, and what stood before comes back;
-                              what somebody else has changed is looked at; and replicas that moves will bring in that
-                              are next in the queue are named, since a broker learns of a config a moment later than
-                              of a replica, and has copied a small one by then
+                              what somebody else has changed is looked at; and the topics' lists name the replicas of
+                              moves that are next in the queue, since a broker learns of a config a moment later than
+                              of a replica, and has copied a small one by then. So little is left to be set before
 
 A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
 from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.assignment import without
 from kafka_reassign_rpc.core.changes import View
 from kafka_reassign_rpc.core.history import CONTROLLER, Event
 from kafka_reassign_rpc.core.leased_configs import BrokerMemory, Cancelled, TopicMemory
-from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Leases, entries
+from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Lease, Leases
 from kafka_reassign_rpc.core.model import Cluster
 from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS, Configs
 from kafka_reassign_rpc.zookeeper import paths, znodes
@@ -44,12 +44,13 @@ log = logging.getLogger(__name__)
 TOPICS, BROKERS = "topics", "brokers"
 RACES = 20
 """So often configs are read and written again because somebody else was faster."""
-GAP_S = 0.02
+GAP_S = 0.5
 BYTES_PER_S = 2_000_000
-"""Between two looks at ended leases: lists of thousands of replicas are not written anew for each that leaves them."""
+"""Between two looks at ended leases: lists of thousands of replicas are not written anew for each that leaves them,
+and each write is an announcement that every broker reads."""
 AGAIN_S = 1.0
 AHEAD = 500
-"""Moves of the queue whose new replicas are named before they are there. That throttles nothing else."""
+"""Moves of the queue whose replicas are named before they move: no rate changes for that."""
 
 Read = tuple[bytes, Stat] | None
 
@@ -82,8 +83,8 @@ class Throttler:
         """Leases of the round that is being made durable, on top of those in the cluster."""
         self._waiting: dict[Entity, None] = {}
         self._look_at_all = True
-        self._ahead: dict[str, dict[str, None]] = {}
-        """Replicas of moves that wait, by topic, as its list of throttled followers names them."""
+        self._ahead = Leases()
+        """Those that moves will have that are next in the queue. Only the topics' lists go by them."""
         self._kept: set[Entity] = set()
         """Brokers whose rates stay for moves without a lease."""
         self._writing = asyncio.Lock()
@@ -127,7 +128,7 @@ class Throttler:
             for change in applied.partitions
         ):
             self._waiting.update(dict.fromkeys(self._kept))
-        if self._waiting or self._ahead or self._cluster.queue:
+        if self._waiting or self._ahead.topics or self._cluster.queue:
             self._news.set()
 
     def given_up(self) -> None:
@@ -168,14 +169,13 @@ class Throttler:
         return found | dict.fromkeys(Entity(TOPICS, topic) for topic in leases.topics)
 
     def _look_ahead(self) -> None:
-        ahead: dict[str, dict[str, None]] = {}
+        ahead = Leases()
         for (topic, index), move in self._cluster.queue.first(AHEAD):
             partition = self._cluster.get(topic, index) if move.throttle > 0 else None
-            if partition is not None:
-                coming = without(move.target, partition.replicas)
-                ahead.setdefault(topic, {}).update(dict.fromkeys(entries(index, coming)))
-        for topic in ahead.keys() | self._ahead.keys():
-            if ahead.get(topic) != self._ahead.get(topic):
+            if partition is not None and (adding := without(move.target, partition.replicas)):
+                ahead.put(topic, index, Lease(move.throttle, partition.replicas, adding))
+        for topic in ahead.topics.keys() | self._ahead.topics.keys():
+            if ahead.topics.get(topic, NOTHING).leases != self._ahead.topics.get(topic, NOTHING).leases:
                 self._waiting[Entity(TOPICS, topic)] = None
         self._ahead = ahead
 
@@ -310,14 +310,15 @@ class Throttler:
             if topic is None or topic.deleting:
                 after = leased_configs.TopicAfter(configs, TopicMemory())
             else:
-                wanted, coming = (
-                    leases.topics.get(entity.name, NOTHING) for leases in (self._cluster.leases, self._coming)
+                wanted, coming, ahead = (
+                    leases.topics.get(entity.name, NOTHING)
+                    for leases in (self._cluster.leases, self._coming, self._ahead)
                 )
                 after = leased_configs.topic_after(
                     leased_configs.without_cancelled(configs, cancelled.get(entity.name, {})),
                     known,
-                    wanted.leaders | coming.leaders,
-                    wanted.followers | coming.followers | self._ahead.get(entity.name, {}),
+                    wanted.leaders | coming.leaders | ahead.leaders,
+                    wanted.followers | coming.followers | ahead.followers,
                 )
         else:
             known = _remembered(memory, of_memory, BrokerMemory)

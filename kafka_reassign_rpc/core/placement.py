@@ -15,22 +15,6 @@ Placed = tuple[int, tuple[int, ...]]
 """A partition's number and its replicas."""
 
 
-def place(
-    brokers: Iterable[Broker],
-    partitions: int,
-    replication_factor: int,
-    *,
-    start: int,
-    shift: int,
-    first_partition: int = 0,
-) -> dict[int, tuple[int, ...]]:
-    """What `placements` gives, all of it."""
-    found = placements(
-        brokers, partitions, replication_factor, start=start, shift=shift, first_partition=first_partition
-    )
-    return dict(found)
-
-
 def placements(
     brokers: Iterable[Broker],
     partitions: int,

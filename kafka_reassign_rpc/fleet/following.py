@@ -27,6 +27,8 @@ log = logging.getLogger(__name__)
 ANNOUNCED_PER_REQUEST = 1000
 """So that one request is made, and taken in, well within 20 ms."""
 ANSWER_TIMEOUT_S = 10.0
+ASKS_PER_S = 20
+"""So often the fetchers of one broker ask, all together, while bandwidth or a throttle holds them back."""
 FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
 
 
@@ -60,6 +62,10 @@ class Inbound:
         self._throttle.take(throttled, now)
         return amount, throttled
 
+    def pace_s(self) -> float:
+        """How long a fetcher waits that could not take in all it wanted: the more there are, the longer."""
+        return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
+
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
         self._coming -= reserved[0]
         self._bandwidth.take(used[0] - reserved[0], now)
@@ -69,8 +75,11 @@ class Inbound:
         return self._throttles.follower_throttled(self._broker_id, name)
 
     def _share(self, bucket: TokenBucket, now: float) -> int:
+        """Twice what comes in between two questions, or more where few ask: what is saved up is not to be lost."""
         available = bucket.available(now)
-        return available if available == UNLIMITED else available // max(1, self.busy)
+        if bucket.rate is None:
+            return available
+        return min(available, max(available // max(1, self.busy), int(bucket.rate * 2 / ASKS_PER_S)))
 
 
 class Fetcher:
@@ -256,8 +265,8 @@ class Fetcher:
             await self._wake.wait()
             return
         wait = self._heartbeat_s() if wait_ms < 0 else wait_ms / 1000
-        if wait_ms >= 0 and not idle:
-            wait = max(wait, PACE_MS / 1000)
+        if wait_ms > 0 or (wait_ms == 0 and not idle):
+            wait = max(wait, self._inbound.pace_s())
         if self._refused:
             wait = min(wait, max(0.0, min(due for due, _ in self._refused.values()) - now))
         if wait > 0:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from kafka_reassign_rpc.client import Node, TopicPartition
 from kafka_reassign_rpc.core.errors import KafkaError
 from kafka_reassign_rpc.core.model import Broker
-from kafka_reassign_rpc.core.placement import place
+from kafka_reassign_rpc.core.placement import placements
 from kafka_reassign_rpc.reassign.errors import Failed
 from kafka_reassign_rpc.reassign.plan import (
     Assignment,
@@ -70,7 +70,7 @@ def propose(
     for topic, replicas in by_topic.items():
         size = max(1, len(brokers))
         try:
-            placed = place(brokers, len(replicas), len(replicas[0]), start=below(size), shift=below(size))
+            placed = dict(placements(brokers, len(replicas), len(replicas[0]), start=below(size), shift=below(size)))
         except KafkaError as error:
             raise Failed(error.message) from None
         proposed |= {TopicPartition(topic, index): target for index, target in placed.items()}

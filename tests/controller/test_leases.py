@@ -166,18 +166,18 @@ async def test_236_11_a_lease_is_taken_over_and_ends_under_the_next_controller(
     await eventually(standing.as_before)
 
 
-async def test_236_11_a_move_that_waits_has_its_newcomers_named_before_it_starts_and_its_lease_when_it_does(
+async def test_236_11_a_move_that_waits_has_its_replicas_named_before_it_starts_and_its_lease_when_it_does(
     world: Cluster, standing: Standing
 ) -> None:
     """A broker learns of configs later than of moves: one that had to be told both at once would copy unthrottled."""
     await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "1"})
     await start(world, {("a", 0): (3, 4)}, throttle=1)
     assert await world.alter({("b", 0): (4, 5)}, queue=True, throttle=1) == {("b", 0): (0, None)}
-    await eventually(lambda: lists_are(standing, "b", (None, "0:4,0:5")))
+    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:4,0:5")))
     assert await standing.rates(5) == [(None, None)], "it waits"
     await start(world, {("a", 0): None}, throttle=-1)
-    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:4,0:5")))
     await eventually(lambda: rates_are(standing, ("1", "1"), 1, 2, 4, 5))
+    assert await standing.lists("b") == ("0:1,0:2", "0:4,0:5")
     await start(world, {("b", 0): None}, throttle=-1)
     await world.configure("brokers", "<default>", {})
     await eventually(standing.as_before)
@@ -188,10 +188,10 @@ async def test_236_11_a_move_that_leaves_the_queue_without_having_started_leaves
 ) -> None:
     await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "0"})
     await world.alter({("a", 0): (3, 4), ("b", 0): (4, 5)}, queue=True, throttle=1)
-    await eventually(lambda: lists_are(standing, "a", ("5:5", "0:3,0:4")))
+    await eventually(lambda: lists_are(standing, "a", ("5:5,0:1,0:2", "0:3,0:4")))
     await world.stop_server()
     await world.start_server()
-    await eventually(lambda: lists_are(standing, "b", (None, "0:4,0:5")))
+    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:4,0:5")))
     await world.alter({("a", 0): None, ("b", 0): None})
     await world.configure("brokers", "<default>", {})
     await eventually(standing.as_before)

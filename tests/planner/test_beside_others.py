@@ -1,7 +1,7 @@
 """Beside the planners of others, on inputs that they document: bytes moved and balance."""
 
 from kafka_reassign_rpc.core.model import Broker as Node
-from kafka_reassign_rpc.core.placement import place
+from kafka_reassign_rpc.core.placement import placements
 from kafka_reassign_rpc.planner.local import Snapshot, plan
 from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic, Weights
 from tests.planner.clusters import partition, topic
@@ -50,9 +50,9 @@ def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() 
 def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() -> None:
     """Kafka's AdminUtils spreads 10 partitions over 5 brokers as its comment shows; a sixth broker comes."""
     five, six = ([Node(number, 0, ()) for number in range(count)] for count in (5, 6))
-    stood = place(five, 10, 3, start=0, shift=0)
+    stood = dict(placements(five, 10, 3, start=0, shift=0))
     assert (stood[0], stood[5]) == ((0, 1, 2), (0, 2, 3))
-    generated = place(six, 10, 3, start=0, shift=0)
+    generated = dict(placements(six, 10, 3, start=0, shift=0))
     snapshot = Snapshot([Broker(number) for number in range(6)], [as_topic(stood)])
     made = plan(snapshot, Goal(Kind.EXPAND, (5,)), Options(tolerance=0.2))
     planned = stood | {move.partition: move.target for move in made.moves}
@@ -65,8 +65,8 @@ def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() 
 def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it() -> None:
     """`--generate` starts at random: the same brokers, another starting point."""
     nodes = [Node(number, 0, ()) for number in range(5)]
-    stood = place(nodes, 10, 3, start=0, shift=0)
-    generated = place(nodes, 10, 3, start=2, shift=1)
+    stood = dict(placements(nodes, 10, 3, start=0, shift=0))
+    generated = dict(placements(nodes, 10, 3, start=2, shift=1))
     made = plan(Snapshot([Broker(number) for number in range(5)], [as_topic(stood)]), Goal(Kind.REBALANCE))
     assert made.moves == ()
     assert copied(stood, generated) >= sum(map(len, stood.values())) * SIZE / 3
@@ -77,7 +77,7 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
     """Its comment: brokers 0 to 5 in racks 1, 3, 3, 2, 2, 1 are taken as 0, 3, 1, 5, 4, 2."""
     racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
     nodes = [Node(number, 0, (), rack) for number, rack in racks.items()]
-    stood = place(nodes, 6, 3, start=0, shift=0)
+    stood = dict(placements(nodes, 6, 3, start=0, shift=0))
     assert stood == {0: (0, 3, 1), 1: (3, 1, 5), 2: (1, 5, 4), 3: (5, 4, 2), 4: (4, 2, 0), 5: (2, 0, 3)}
 
     lost = [Broker(number, rack, number != 3) for number, rack in racks.items()]
@@ -86,11 +86,15 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
     assert {move.partition: move.target for move in healed.moves} == {0: (0, 4, 1), 1: (4, 1, 5), 5: (2, 0, 4)}
     assert healed.summary.bytes == healed.summary.lower_bound == 3 * SIZE
     left = [node for node in nodes if node.id != 3]
-    generated = [copied(stood, place(left, 6, 3, start=start, shift=0)) for start in range(5)]  # as chance has it
+    generated = [
+        copied(stood, dict(placements(left, 6, 3, start=start, shift=0))) for start in range(5)
+    ]  # as chance has it
     assert 3 * SIZE == min(generated) < max(generated)
 
     grown = {**racks, 6: "rack1", 7: "rack2", 8: "rack3"}
-    generated_anew = place([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
+    generated_anew = dict(
+        placements([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
+    )
     brokers = [Broker(number, rack) for number, rack in grown.items()]
     options = Options(tolerance=0.2, weights=Weights(leaders=0))  # six leaders cannot be even on nine brokers
     made = plan(Snapshot(brokers, [as_topic(stood)]), Goal(Kind.EXPAND, (6, 7, 8)), options)
