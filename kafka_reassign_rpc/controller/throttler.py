@@ -18,6 +18,7 @@ leases do not need any more goes.
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
@@ -44,10 +45,10 @@ log = logging.getLogger(__name__)
 TOPICS, BROKERS = "topics", "brokers"
 RACES = 20
 """So often configs are read and written again because somebody else was faster."""
-GAP_S = 0.5
-BYTES_PER_S = 2_000_000
-"""Between two looks at ended leases: lists of thousands of replicas are not written anew for each that leaves them,
-and each write is an announcement that every broker reads."""
+GAP_S = 0.02
+BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
+"""Between two looks at ended leases, unless it was the last one: lists of thousands of replicas are not written anew
+for each that leaves them, and each write is an announcement that every broker reads."""
 AGAIN_S = 1.0
 AHEAD = 500
 """Moves of the queue whose replicas are named before they move: no rate changes for that."""
@@ -90,6 +91,8 @@ class Throttler:
         self._writing = asyncio.Lock()
         self._news = asyncio.Event()
         self._news.set()
+        self._all_ended = asyncio.Event()
+        """No lease is left: throttles are not to outlive the last one by a pause."""
 
     def everything(self) -> None:
         """The cluster was read again."""
@@ -130,6 +133,10 @@ class Throttler:
             self._waiting.update(dict.fromkeys(self._kept))
         if self._waiting or self._ahead.topics or self._cluster.queue:
             self._news.set()
+        if self._cluster.leases.topics:
+            self._all_ended.clear()
+        else:
+            self._all_ended.set()
 
     def given_up(self) -> None:
         """A round could not be made durable as it was."""
@@ -142,7 +149,7 @@ class Throttler:
         while True:
             await self._news.wait()
             self._news.clear()
-            written = 0
+            pause = GAP_S
             try:
                 if self._look_at_all:
                     await self._find_all()
@@ -152,6 +159,7 @@ class Throttler:
                     async with self._writing:
                         try:
                             written = await self._settle(entities)
+                            pause = max(GAP_S, written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
                         except OutOfDate:
                             self._waiting = entities | self._waiting
                             raise
@@ -161,7 +169,10 @@ class Throttler:
                 self._news.set()
                 await asyncio.sleep(AGAIN_S)
             else:
-                await asyncio.sleep(max(GAP_S, written / BYTES_PER_S))
+                await asyncio.sleep(GAP_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._all_ended.wait()
 
     @staticmethod
     def _entities(leases: Leases) -> dict[Entity, None]:

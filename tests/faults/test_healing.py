@@ -73,7 +73,7 @@ async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
         assert {RACKS[broker] for broker in found} == set(racks), (name, found)
     assert await cluster.rested_at(standing)
     assert await cluster.failed() == {}
-    assert await cluster.throttles() == {}
+    await eventually(lambda: _is(cluster.throttles(), {}))
     assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
     assert await everybody_has_everything(cluster)
     return True
@@ -219,7 +219,7 @@ async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_a
     await cluster.rests_at(before)
     assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
     assert await cluster.failed() == {}
-    assert await cluster.throttles() == {}
+    await eventually(lambda: _is(cluster.throttles(), {}))
     assert "heal.dropped" in await said(cluster)
 
 
