@@ -9,7 +9,6 @@ that of the server's process, from /proc (Linux). A ping every 2 ms shows what o
 """
 
 import asyncio
-import os
 import time
 from pathlib import Path
 
@@ -67,13 +66,13 @@ def _measure(server: Server, window: float, *, watched: bool) -> tuple[float, li
     describe: list[float] = []
     answer = b""
     with Wire(server.address, 60) as wire:
-        begun, used = time.perf_counter(), _cpu_seconds(server.pid)
+        begun, used = time.perf_counter(), server.cpu_seconds()
         while (left := begun + window - time.perf_counter()) > 0:
             refreshed = time.perf_counter()
             if watched:
                 answer = _refresh(wire, describe)
             time.sleep(max(0.0, min(left, refreshed + 1.0 - time.perf_counter())))
-        share = (_cpu_seconds(server.pid) - used) / (time.perf_counter() - begun)
+        share = (server.cpu_seconds() - used) / (time.perf_counter() - begun)
     return share, describe, frames.with_figures(answer) if answer else 0
 
 
@@ -95,9 +94,3 @@ def _refresh(wire: Wire, describe: list[float]) -> bytes:
     answer = wire.ask(frames.DESCRIBE_ALL)
     describe.append(time.perf_counter() - asked)
     return answer
-
-
-def _cpu_seconds(pid: int) -> float:
-    """User and system time of a process, all of its threads."""
-    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

@@ -48,7 +48,6 @@ class Memory:
     held_back   the reason that it has reported last why nothing is healed
     problems    configs that make no sense, racks that are not known, as it has reported them last
     left        partitions that a repair had to leave as they are: the brokers they have lost, and why
-    impossible  what it has reported of them
     """
 
     def __init__(self) -> None:
@@ -59,7 +58,11 @@ class Memory:
         self.held_back: str | None = None
         self.problems: list[str] = []
         self.left: Mapping[Name, Left] = {}
-        self.impossible: list[str] = []
+
+    @property
+    def impossible(self) -> list[str]:
+        """What it has reported of those that are left."""
+        return list(_impossible(self.left))
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -138,7 +141,6 @@ class Look(Command[Found]):
         memory.tried = self._tried
         memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
-        memory.impossible = list(_impossible(memory.left))
         super().durable()
 
     def _queued(self, work: Round) -> Iterator[None]:
@@ -293,7 +295,6 @@ class QueueRepairs(Command[None]):
         self._left[name] = Left(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
 
     def _say(self, work: Round) -> None:
-        self._impossible = list(_impossible(self._left))
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
             if broker in work.view.cluster.failed and broker not in self._unhealed:
@@ -301,8 +302,9 @@ class QueueRepairs(Command[None]):
             if count:
                 what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event("heal.scheduled", broker=broker, reason=what))
-        for problem in self._impossible:
-            if problem not in self._memory.impossible:
+        told = self._memory.impossible
+        for problem in _impossible(self._left):
+            if problem not in told:
                 work.view.report(Event("heal.impossible", reason=problem))
 
     def durable(self) -> None:
@@ -310,7 +312,7 @@ class QueueRepairs(Command[None]):
         for broker in self._unhealed:
             memory.tried[broker] = (self._now_ms + healing.RETRY_MS, live)
         memory.repairs |= self._repairs
-        memory.left, memory.impossible = self._left, self._impossible
+        memory.left = self._left
         super().durable()
 
 

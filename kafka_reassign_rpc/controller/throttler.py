@@ -47,8 +47,8 @@ RACES = 20
 """So often configs are read and written again because somebody else was faster."""
 GAP_S = 0.02
 BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
-"""Between two looks at ended leases, unless it was the last one: lists of thousands of replicas are not written anew
-for each that leaves them, and each write is an announcement that every broker reads."""
+"""Between two looks at ended leases, and what comes on top unless it was the last one: lists of thousands of replicas
+are not written anew for each that leaves them, and each write is an announcement that every broker reads."""
 AGAIN_S = 1.0
 AHEAD = 500
 """Moves of the queue whose replicas are named before they move: no rate changes for that."""
@@ -149,7 +149,7 @@ class Throttler:
         while True:
             await self._news.wait()
             self._news.clear()
-            pause = GAP_S
+            pause = 0.0
             try:
                 if self._look_at_all:
                     await self._find_all()
@@ -159,7 +159,7 @@ class Throttler:
                     async with self._writing:
                         try:
                             written = await self._settle(entities)
-                            pause = max(GAP_S, written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
+                            pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
                         except OutOfDate:
                             self._waiting = entities | self._waiting
                             raise
@@ -338,7 +338,7 @@ class Throttler:
             lease = self._lease(broker)
             after = leased_configs.broker_after(
                 configs,
-                self._cluster.broker_configs.get("<default>", {}),
+                self._cluster.default_configs,
                 known,
                 lease,
                 needed=broker in needed,

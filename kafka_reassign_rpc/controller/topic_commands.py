@@ -70,7 +70,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 configs=topic.configs,
                 default_partitions=int(defaults.get("num.partitions", "1")),
                 default_replication_factor=int(defaults.get("default.replication.factor", "1")),
-                most=min(room, topics.MOST_PARTITIONS),
+                most=room,
             )
         except KafkaError as error:
             return error
@@ -117,9 +117,8 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
             refused = work.refused.get(wanted.topic)
             try:
                 if refused is None:
-                    most = min(room, topics.MOST_PARTITIONS)
                     change = yield from topics.create_partitions(
-                        work.view, wanted.topic, wanted.count, wanted.assignments, most=most
+                        work.view, wanted.topic, wanted.count, wanted.assignments, most=room
                     )
                     room -= len(change.partitions)
                     if not self._validate_only:

@@ -79,7 +79,7 @@ class Links:
     def sampled(self, now: float, cluster: Cluster, silent: Collection[int]) -> None:
         """All moves of a sample at `now` (seconds) are told; `silent`: brokers that have not answered in time."""
         seconds = 0.0 if self._sampled_at is None else now - self._sampled_at
-        default = cluster.broker_configs.get("<default>", {})
+        default = cluster.default_configs
         for broker in self._busy if seconds > 0 else ():
             configs = cluster.broker_configs.get(str(broker), {})
             if broker not in self._late and rate_of(FOLLOWER_RATE, configs, default) is None:

@@ -82,7 +82,7 @@ def create_topic(
 ) -> Generator[None, None, TopicCreated]:
     """A new topic with its partitions' first states. `start` and `shift`: two random numbers (see `placement`).
 
-    most   so many partitions may be made at a time
+    most   so many partitions may still be made with this request
     For a request that only validates, drop what is returned.
     """
     cluster = view.cluster
@@ -117,10 +117,10 @@ def create_topic(
 
 
 def _refuse_many(name: str, count: int, most: int) -> None:
-    if count > most:
+    if count > min(most, MOST_PARTITIONS):
         raise PolicyViolation(
             f"Topic '{name}' cannot get {count} partitions: its znode has room for fewer than {MOST_PARTITIONS}."
-            if most == MOST_PARTITIONS
+            if most >= MOST_PARTITIONS
             else f"Topic '{name}' cannot get {count} partitions with this request, which asks for many others:"
             " ask for fewer topics at a time."
         )
@@ -172,7 +172,7 @@ def create_partitions(
 ) -> Generator[None, None, PartitionsAdded]:
     """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one.
 
-    most   so many partitions may be made at a time
+    most   so many partitions may still be made with this request
     """
     cluster = view.cluster
     topic = view.topic(name)
