@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 from aiohttp import web
 
+from kafka_reassign_rpc.server.listening import stop_listening
 from kafka_reassign_rpc.server.page import Page
 
 log = logging.getLogger(__name__)
@@ -49,7 +50,7 @@ class HttpServer:
     async def close(self) -> None:
         if self._listening is None:
             return
-        self._listening.close()
+        await stop_listening([self._listening])
         for end in self._ends:
             end.cancel()
         await self._web.shutdown(1.0)

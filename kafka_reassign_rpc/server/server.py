@@ -10,6 +10,7 @@ import msgspec
 
 from kafka_reassign_rpc.server.connection import ServerConnection
 from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.server.listening import stop_listening
 from kafka_reassign_rpc.server.pool import Pool
 from kafka_reassign_rpc.server.service import Service
 from kafka_reassign_rpc.server.stats import ServerStats
@@ -59,15 +60,13 @@ class Server:
                 host, port = server.sockets[0].getsockname()[:2]
                 self.addresses[listener.name] = (host, port)
         except BaseException:
-            for server in self._sockets:
-                server.close()
+            await stop_listening(self._sockets)
             self._pool.drain()
             raise
 
     async def close(self, deadline: float = 10.0) -> None:
         """Stop accepting, answer what has arrived, close. After `deadline` seconds whatever is left is cut off."""
-        for server in self._sockets:
-            server.close()
+        await stop_listening(self._sockets)
         self._pool.drain()
         try:
             async with asyncio.timeout(deadline):

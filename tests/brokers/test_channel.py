@@ -24,6 +24,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.server.listening import stop_listening
 from tests.core.build import cluster, moving, standing
 from tests.waiting import eventually
 
@@ -51,7 +52,7 @@ class ScriptedBroker:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self) -> None:
-        self._server.close()
+        await stop_listening([self._server])
         for writer in list(self._writers):
             writer.close()
 

@@ -17,6 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     ControlledShutdownResponse,
 )
+from kafka_reassign_rpc.server.listening import stop_listening
 
 from . import messages
 
@@ -61,7 +62,7 @@ class ScriptedController:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         assert self._server is not None
-        self._server.close()
+        await stop_listening([self._server])
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

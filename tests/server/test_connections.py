@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import socket
 import struct
 import threading
 from contextlib import AsyncExitStack
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api import a03_metadata, a32_describe_configs
+from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -315,6 +317,24 @@ async def test_sv_6_a_server_that_closes_cuts_off_what_does_not_end(start_server
         await server.close(deadline=0.05)
         assert await working.is_closed()
     assert server.stats.connections_now == 0
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_sv_6_a_connection_that_comes_while_the_server_closes_is_closed_too(turns: int) -> None:
+    server = Server(Dispatcher(ModelNode()), [Listener("127.0.0.1", 0)])
+    await server.start()
+    with socket.create_connection(address(server), timeout=10) as client:
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        await server.close()
+        assert await asyncio.to_thread(is_over, client)
+
+
+def is_over(client: socket.socket) -> bool:
+    try:
+        return client.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 async def test_a_port_in_use_is_an_os_error_and_leaves_nothing_open(start_server: StartServer) -> None:

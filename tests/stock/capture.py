@@ -14,6 +14,8 @@ from typing import Self
 
 from kafka.protocol.api_key import ApiKey
 
+from kafka_reassign_rpc.server.listening import stop_listening
+
 
 @dataclass(frozen=True)
 class Frame:
@@ -52,7 +54,7 @@ class Capture:
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         assert self._server is not None
-        self._server.close()
+        await stop_listening([self._server])
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)

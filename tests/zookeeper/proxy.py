@@ -14,6 +14,8 @@ import socket
 import struct
 from typing import Self
 
+from kafka_reassign_rpc.server.listening import stop_listening
+
 
 class Proxy:
     def __init__(self, target: str, at: tuple[str, int] = ("127.0.0.1", 0)) -> None:
@@ -36,7 +38,7 @@ class Proxy:
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        self.server.close()
+        await stop_listening([self.server])
         self.fin()
         for task in list(self._tasks):
             task.cancel()
