@@ -28,12 +28,9 @@ LOST = 30
 PARTITIONS = 29_000
 QUICK_PARTITIONS = 1_450
 PER_TOPIC = 1_450
-BYTES = 4_000_000
+BYTES = 2_000_000
 THROTTLE = 5_000_000
 """Bytes/s that each broker may take in for the repair."""
-AT_A_TIME = 2_000
-"""Moves in flight. All replicas are of one size here, so those of a broker end together, and it has nothing to do until
-the next ones have started: the more there are, the less that weighs."""
 INTERVAL_MS, QUICK_INTERVAL_MS = 20_000, 3_000
 BOUND_S = 1_200.0
 HEAD = (
@@ -77,7 +74,6 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 async def _one(cluster: Cluster, topics: Mapping[str, int], interval: float) -> Repair:
     settings = ["--failure-interval-ms", str(int(1000 * interval)), "--self-healing-throttle", str(THROTTLE)]
-    settings += ["--self-healing-max-moves", str(AT_A_TIME)]
     server = await cluster.server(1000, *settings)
     lost = await cluster.more_brokers(LOST)
     await cluster.create(server.address, topics, 2, BYTES, place=_place)

@@ -8,7 +8,6 @@ as it stands then.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from typing import Any
 
 from kafka_reassign_rpc.brokers import encoding, requests
@@ -26,6 +25,7 @@ from kafka_reassign_rpc.core.errors import FencedLeaderEpoch, StaleControllerEpo
 from kafka_reassign_rpc.core.model import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -88,9 +88,7 @@ class BrokerChannel:
     async def close(self) -> None:
         if self._again is not None:
             self._again.cancel()
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await end(self._task)
 
     async def _run(self) -> None:
         backoff = FIRST_BACKOFF_S

@@ -11,7 +11,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -29,6 +28,7 @@ from kafka_reassign_rpc.core.progress import LogDir, Tracker
 from kafka_reassign_rpc.protocol.errors import ProtocolError
 from kafka_reassign_rpc.protocol.logdirs import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
+from kafka_reassign_rpc.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -232,9 +232,7 @@ class _AskedBroker:
 
     async def close(self) -> None:
         if self.task is not None:
-            self.task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self.task
+            await end(self.task)
         self._drop()
 
     def _drop(self) -> None:

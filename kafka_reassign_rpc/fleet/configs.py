@@ -7,9 +7,9 @@ Source: DynamicConfigManager, ZkNodeChangeNotificationListener.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 
 from kafka_reassign_rpc.fleet.throttles import Throttles
+from kafka_reassign_rpc.tasks import end
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
 from kafka_reassign_rpc.zookeeper.errors import ZkError
@@ -44,9 +44,7 @@ class ConfigFollower:
         await self._caught_up.wait()
 
     async def close(self) -> None:
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await end(self._task)
 
     def _connected(self) -> None:
         self._read_all = True

@@ -18,9 +18,10 @@ from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leading import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replicas import Log, Replica
 from kafka_reassign_rpc.fleet.throttles import Throttles
-from kafka_reassign_rpc.fleet.tokens import UNLIMITED, TokenBucket
+from kafka_reassign_rpc.fleet.tokens import THROTTLE_BURST_S, UNLIMITED, TokenBucket
 from kafka_reassign_rpc.protocol.errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest
+from kafka_reassign_rpc.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +45,7 @@ class Inbound:
         self._broker_id = broker_id
         self._throttles = throttles
         self._bandwidth = TokenBucket(bandwidth, now)
-        self._throttle = TokenBucket(None, now)
+        self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
         self._free = free
         self._coming = 0
         """Bytes that are reserved and not settled."""
@@ -120,9 +121,7 @@ class Fetcher:
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{broker_id}-{leader}")
 
     async def close(self) -> None:
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await end(self._task)
         self._set_busy(False)
 
     def follow(self, replica: Replica) -> None:

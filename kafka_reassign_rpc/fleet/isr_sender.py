@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +10,7 @@ from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.fleet.controller_link import ControllerLink
 from kafka_reassign_rpc.fleet.isr import IsrKeeper, Proposal, alter_partition, is_slow_retry
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
+from kafka_reassign_rpc.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -55,10 +55,7 @@ class IsrSender:
     async def close(self) -> None:
         for handle in self._later:
             handle.cancel()
-        for task in self._tasks:
-            task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+        await end(*self._tasks)
 
     async def _look_for_late(self) -> None:
         loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.core.throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replicas import Replica, ReplicaTable
 from kafka_reassign_rpc.fleet.throttles import Throttles
-from kafka_reassign_rpc.fleet.tokens import TokenBucket
+from kafka_reassign_rpc.fleet.tokens import THROTTLE_BURST_S, TokenBucket
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchResponse
 
 NOT_LEADER_OR_FOLLOWER = 6
@@ -91,7 +91,7 @@ class Leading:
         self._table = table
         self._throttles = throttles
         self._out = TokenBucket(bandwidth, now)
-        self._throttle = TokenBucket(None, now)
+        self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
         self._caught_up = caught_up
         self._sessions: dict[int, Session] = {}
         self._behind: dict[TopicPartition, dict[int, float]] = {}

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 
 import msgspec
 
@@ -13,6 +12,7 @@ from kafka_reassign_rpc.core.model import TopicPartition
 from kafka_reassign_rpc.fleet.replicas import Log, ReplicaTable
 from kafka_reassign_rpc.fleet.throttles import LOG_DIRS_RATE, Throttles
 from kafka_reassign_rpc.fleet.tokens import UNLIMITED, TokenBucket
+from kafka_reassign_rpc.tasks import end
 
 log = logging.getLogger(__name__)
 
@@ -99,9 +99,7 @@ class LogDirs:
 
     async def close(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
+            await end(self._task)
 
     async def _copy(self) -> None:
         loop = asyncio.get_running_loop()

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.tasks import end
 from kafka_reassign_rpc.zookeeper import paths, znodes
 from kafka_reassign_rpc.zookeeper.errors import NodeExists, NoNode, NotSent, SessionOver, Unknown
 from kafka_reassign_rpc.zookeeper.ops import WatchKind
@@ -64,9 +65,7 @@ class Registration:
 
     async def close(self) -> None:
         """Stop registering. The znode goes with the session."""
-        self._task.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._task
+        await end(self._task)
 
     def _watch_fired(self, kind: WatchKind, path: str) -> None:
         if kind is WatchKind.DELETED and path == paths.broker(self._broker_id):

@@ -10,16 +10,21 @@ UNLIMITED = (1 << 63) - 1
 BURST_S = 0.2
 """How much time's worth of bytes may be saved up: little, so that a rate holds over any second."""
 
+THROTTLE_BURST_S = 1.0
+"""The same of a replication throttle: Kafka's replication.quota.window.size.seconds. Leader and follower keep to a rate
+of their own each, and what one cannot use while it waits for the other must not be lost to it."""
+
 
 class TokenBucket:
     """Bytes that may pass. `rate` is None where nothing limits them; 0 lets nothing pass."""
 
-    __slots__ = ("_at", "_tokens", "rate")
+    __slots__ = ("_at", "_burst_s", "_tokens", "rate")
 
-    def __init__(self, rate: float | None, now: float) -> None:
+    def __init__(self, rate: float | None, now: float, burst_s: float = BURST_S) -> None:
         self.rate = rate
         self._at = now
-        self._tokens = (rate or 0) * BURST_S
+        self._burst_s = burst_s
+        self._tokens = (rate or 0) * burst_s
 
     def set_rate(self, rate: float | None, now: float) -> None:
         """A new rate from now on. What was saved up beyond the new burst is gone."""
@@ -27,7 +32,7 @@ class TokenBucket:
             return
         self._refill(now)
         self.rate = rate
-        self._tokens = min(self._tokens, (rate or 0) * BURST_S)
+        self._tokens = min(self._tokens, (rate or 0) * self._burst_s)
 
     def available(self, now: float) -> int:
         """Bytes that may pass now, never negative."""
@@ -52,5 +57,5 @@ class TokenBucket:
 
     def _refill(self, now: float) -> None:
         if self.rate is not None and now > self._at:
-            self._tokens = min(self._tokens + (now - self._at) * self.rate, self.rate * BURST_S)
+            self._tokens = min(self._tokens + (now - self._at) * self.rate, self.rate * self._burst_s)
         self._at = max(self._at, now)

@@ -298,6 +298,8 @@ class Ours(World):
         self._directory = directory
         self._processes: dict[int, LoggedProcess] = {}
         self._servers: dict[int, tuple[str, int]] = {}
+        self.replica_bytes = OUR_BYTES
+        """In each partition of a topic whose moves are held, from its creation."""
 
     async def address(self, node_id: int) -> tuple[str, int]:
         return self._servers[node_id] if node_id in self._servers else await super().address(node_id)
@@ -349,7 +351,7 @@ class Ours(World):
     async def prepare_data(self, topic: str) -> None:
         """Simulated brokers find the size of a new topic's replicas in a znode."""
         await self.znodes.ensure_path("/simulated_fleet")
-        await self.znodes.create(f"/simulated_fleet/{topic}", str(OUR_BYTES).encode())
+        await self.znodes.create(f"/simulated_fleet/{topic}", str(self.replica_bytes).encode())
 
     async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
         """Nothing: new replicas had their size from the start."""

@@ -14,7 +14,7 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.zookeeper.configs import ConfigStore
-from tests.interop.worlds import Ours
+from tests.interop.worlds import OUR_BYTES, Ours
 from tests.stock.jars import TOOL_VERSIONS, require
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
@@ -260,9 +260,10 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
 
 
 async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept_and_a_lease_comes_back(
-    tools: Tools, ours: Ours, tmp_path: Path
+    tools: Tools, ours: Ours, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two operators, each with a throttled move; one cancels his."""
+    monkeypatch.setattr(ours, "replica_bytes", 20 * OUR_BYTES)  # no move ends while a rate is gone
     host, port = await ours.address(2)
     configs = ConfigStore(ours.znodes)
     files = Files(tmp_path)
