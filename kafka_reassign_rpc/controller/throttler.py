@@ -157,12 +157,15 @@ class Throttler:
                 entities, self._waiting = self._waiting, {}
                 if entities:
                     async with self._writing:
+                        self._cluster.leases.being_written = True
                         try:
                             written = await self._settle(entities)
                             pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
                         except OutOfDate:
                             self._waiting = entities | self._waiting
                             raise
+                        finally:
+                            self._cluster.leases.being_written = False
             except OutOfDate as reason:
                 # The session decides: it is over, and so is the term; or it is back soon.
                 log.info("throttles are put off: %s", reason)

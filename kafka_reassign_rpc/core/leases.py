@@ -63,6 +63,8 @@ class Leases:
         """Broker -> rate -> how many leases on it have this rate: few, as leases come in batches."""
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
+        self.being_written = False
+        """Configs are being written by what they said a moment ago: whoever sees one meanwhile has seen a change."""
 
     @property
     def brokers(self) -> Iterable[int]:

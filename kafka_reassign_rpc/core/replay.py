@@ -317,7 +317,8 @@ def set_shutting_down(cluster: Cluster, broker: int) -> None:
 def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
     """Put in the dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left."""
     known = cluster.topic_configs if kind == TOPICS else cluster.broker_configs
-    changed = [name for name, values in configs.items() if known.get(name, {}) != values]
+    all_new = cluster.leases.being_written
+    changed = [name for name, values in configs.items() if all_new or known.get(name, {}) != values]
     if kind == TOPICS:
         cluster.leases.disturbed(topics=changed)
     else:
