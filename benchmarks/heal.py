@@ -24,10 +24,10 @@ from kafka_reassign_rpc.zookeeper.session import ZooKeeper
 
 BROKERS = 30
 LOST = 30
-"""The last one: all others hold its partitions' other replica, each as many as any other."""
-PARTITIONS = 29_000
-QUICK_PARTITIONS = 1_450
-PER_TOPIC = 1_450
+"""The last one: all others hold its partitions' other replica, each as many as any other, or one more."""
+PARTITIONS = 30_000
+QUICK_PARTITIONS = 1_500
+PER_TOPIC = 1_500
 BYTES = 2_000_000
 THROTTLE = 5_000_000
 """Bytes/s that each broker may take in for the repair."""
