@@ -17,7 +17,7 @@ import struct
 from typing import Any
 
 from kafka_reassign_rpc.api.common import active_controller, in_turns
-from kafka_reassign_rpc.api.node import AlterReassignments, Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.api.node import AlterReassignments, Api, Encoded, Node, RequestContext, TargetItem
 from kafka_reassign_rpc.core.alter import AS_IT_IS
 from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.model import QUEUE, RPC
@@ -52,12 +52,16 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     async for some in in_turns((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
         for targets, partition in some:
             targets[partition.partition_index] = (_ids(partition.replicas), _ids(partition.expected_replicas))
+    topics: dict[str, list[TargetItem]] = {name: [] for name in wanted}
+    async for merged in in_turns(
+        (topics[name], i, each) for name, targets in wanted.items() for i, each in targets.items()
+    ):
+        for items, index, (target, expected) in merged:
+            items.append((index, target, expected))
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = await controller.alter_reassignments(
         AlterReassignments(
-            topics=[
-                (name, [(i, target, expected) for i, (target, expected) in t.items()]) for name, t in wanted.items()
-            ],
+            topics=list(topics.items()),
             allow_replication_factor_change=allow,
             timeout_ms=request.timeout_ms,
             reason=reason,

@@ -16,6 +16,7 @@ import asyncio
 import struct
 from collections.abc import Collection, Sequence
 from functools import cache
+from itertools import repeat
 from typing import Any
 
 from kafka_reassign_rpc.api.common import active_controller
@@ -43,6 +44,8 @@ _ROUTE, _REASON = b"\xf2\x01", b"\xf3\x01"
 _LONG = struct.Struct(">q")
 
 Listed = Sequence[tuple[int, Partition, Waiting | None]]
+Moving = tuple[Sequence[int], Sequence[Partition]]
+"""Of a topic: the indexes of those that move, and what they are now."""
 
 
 def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
@@ -57,26 +60,28 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     waiting = dict(controller.waiting_reassignments(wanted))
     parts: dict[str, bytes] = {}
     complete = wanted is None
-    missing: list[tuple[str, int | None, Listed]] = []
+    missing: list[tuple[str, int | None, Moving, Listed]] = []
     for topic, indexes in controller.list_reassignments(wanted):
         revision = topic.revision if complete and topic.name not in waiting else None
         kept = None if revision is None else _FRAGMENTS.of_topic(topic.name, revision)
         if kept is None:
-            moving = [(index, topic.partitions[index], None) for index in indexes]
-            missing.append((topic.name, revision, [*moving, *waiting.pop(topic.name, ())]))
+            moving = tuple(indexes)
+            values = tuple(map(topic.partitions.__getitem__, moving))
+            missing.append((topic.name, revision, (moving, values), waiting.pop(topic.name, ())))
         parts[topic.name] = kept or b""
     for name, found in waiting.items():
         parts[name] = b""
-        missing.append((name, None, found))
+        missing.append((name, None, ((), ()), found))
     if complete:
         _FRAGMENTS.keep(parts)
 
     def answer() -> Encoded:
-        for name, revision, listed in missing:
+        for name, revision, moving, found in missing:
+            listed = [*zip(*moving, repeat(None)), *found]
             parts[name] = _FRAGMENTS.encode(name, listed, revision, complete=complete)
         return Encoded(b"".join([_HEAD, uvarint(len(parts) + 1), *parts.values(), b"\x00"]))
 
-    if sum(len(listed) for _, _, listed in missing) < IN_THREAD:
+    if sum(len(moving[0]) + len(found) for _, _, moving, found in missing) < IN_THREAD:
         return answer()
     return asyncio.to_thread(answer)
 

@@ -17,6 +17,7 @@ What can go wrong with a commit, and what follows:
 import asyncio
 import logging
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
@@ -155,7 +156,8 @@ class Loop:
         """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
         found = self._store.problems()
         problems = [Event("entry.refused", who=f"znode {problem.root}", reason=problem.text) for problem in found]
-        said, self._said = [*self._said, *problems, *view.said], []
+        said = deque(chain(self._said, problems, view.said))
+        self._said = []
         news = list(self._news_of.of(self.cluster))
         if said or news:
             self._record(chain(history.events_of(said, applied.moves), news))
