@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen, Settl
 from kafka_reassign_rpc.controller.loop import Loop
 from kafka_reassign_rpc.controller.queue_commands import QueueSeen
 from kafka_reassign_rpc.controller.requests import Requests
+from kafka_reassign_rpc.core.batch import CancelAll
 from kafka_reassign_rpc.core.errors import NotController
 from kafka_reassign_rpc.core.model import Topic
 from kafka_reassign_rpc.zookeeper import paths
@@ -277,17 +278,24 @@ class Events:
             self._loop.submit(Settle(topics))
 
     async def admin(self) -> None:
-        """Our own writes of the batch fire its watch too: it is read where its last change is not ours."""
+        found, batch_read = await self._admin_znodes()
+        if self._is_new(found.cancel_all) and not batch_read:
+            found, batch_read = await self._admin_znodes()  # a batch that was there before the cancel is part of it
+        if batch_read or self._is_new(found.cancel_all) or found.guarded != self._loop.cluster.guarded:
+            self._loop.submit(AdminZnodesSeen(found, batch_read=batch_read))
+            self._requests.changed()
+
+    async def _admin_znodes(self) -> tuple[reading.AdminZnodes, bool]:
+        """And whether the batch is among them: our own writes fire its watch too, so it is read where its last change
+        is not ours. That is looked at before the others are, which may have come later than a batch not seen yet."""
         stat = await self._zk.exists(paths.REASSIGN_PARTITIONS, watch=True)
         with suppress(NotController):  # the loop has ended, and we with it
             await self._loop.submit(commands.Barrier())
-        cluster = self._loop.cluster
         news = self._is_news(stat)
-        found = await reading.read_admin(self._zk, batch=news, watch=True)
-        cancel = found.cancel_all is not None and found.cancel_all.id != cluster.cancelled
-        if news or cancel or found.guarded != cluster.guarded:
-            self._loop.submit(AdminZnodesSeen(found, batch_read=news))
-            self._requests.changed()
+        return await reading.read_admin(self._zk, batch=news, watch=True), news
+
+    def _is_new(self, cancel: CancelAll | None) -> bool:
+        return cancel is not None and cancel.id != self._loop.cluster.cancelled
 
     async def queues(self) -> None:
         """What the controller itself writes into them fires their watches too."""

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller import reading
 from kafka_reassign_rpc.fleet.broker import SimulatedBroker
 from kafka_reassign_rpc.zookeeper import paths
 from kafka_reassign_rpc.zookeeper.errors import NodeExists
@@ -260,4 +261,25 @@ async def test_236_2_a_cancel_znode_that_cannot_be_deleted_is_carried_out_once(w
     await submit(world)
     await world.zk.delete_tree(paths.CANCEL_IN_PROGRESS)
     await world.cancel_all()
+    assert await world.batch_gone()
+
+
+async def test_236_2_a_batch_that_comes_just_before_the_cancel_is_rolled_back_with_it(
+    world: Cluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both come after the controller has looked for a batch, and before it looks for a cancel."""
+    read_admin = reading.read_admin
+    left = [True]
+
+    async def read(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> reading.AdminZnodes:
+        if left and not batch:
+            left.clear()
+            await world.submit({("held", 0): (3, 4)})
+            await world.zk.create(paths.CANCEL_IN_PROGRESS, b"")
+        return await read_admin(zk, batch=batch, watch=watch)
+
+    monkeypatch.setattr(reading, "read_admin", read)
+    await world.zk.create(paths.REASSIGN_CANCEL, b"")  # so that it looks, and starts nothing
+    await eventually(lambda: not left)
+    await eventually(world.cancel_gone)
     assert await world.batch_gone()
