@@ -78,7 +78,7 @@ def test_455_2_ten_thousand_moving_partitions_are_encoded_in_milliseconds() -> N
         since = time.thread_time()
         znodes.encode_topic(UUID(int=1), partitions)
         took.append(time.thread_time() - since)
-    assert min(took) < 0.010
+    assert min(took) < 0.020
 
 
 @given(ids, ids, replica_sets, ids, st.integers(0, 1))
