@@ -36,7 +36,7 @@ _TAKEN = struct.Struct(">ihBB")
 """The partition, no error, no message, no tags."""
 _REFUSED = struct.Struct(">ih")
 
-Targets = dict[int, tuple[tuple[int, ...] | None, tuple[int, ...] | None]]
+Targets = dict[int, TargetItem]
 
 
 async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
@@ -51,17 +51,12 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     wanted: dict[str, Targets] = {topic.name: {} for topic in request.topics}
     async for some in in_turns((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
         for targets, partition in some:
-            targets[partition.partition_index] = (_ids(partition.replicas), _ids(partition.expected_replicas))
-    topics: dict[str, list[TargetItem]] = {name: [] for name in wanted}
-    async for merged in in_turns(
-        (topics[name], i, each) for name, targets in wanted.items() for i, each in targets.items()
-    ):
-        for items, index, (target, expected) in merged:
-            items.append((index, target, expected))
+            index = partition.partition_index
+            targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = await controller.alter_reassignments(
         AlterReassignments(
-            topics=list(topics.items()),
+            topics=[(name, list(targets.values())) for name, targets in wanted.items()],
             allow_replication_factor_change=allow,
             timeout_ms=request.timeout_ms,
             reason=reason,
