@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queue, rps
-from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
 BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {

@@ -11,8 +11,8 @@ from benchmarks.client import Address, Pings, Wire
 from benchmarks.cluster import Cluster, controlling, spread
 from benchmarks.listing import BANDWIDTH, BYTES, put_in_flight
 from benchmarks.tables import duration, middle, ratio, show
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 REPLICAS = 3
 SIZES = (1_000, 10_000)
@@ -91,21 +91,21 @@ async def _by_znode(zk: ZooKeeper, topics: Mapping[str, int]) -> tuple[float, fl
     ]
     data = json.dumps({"version": 1, "partitions": entries}, separators=(",", ":")).encode()
     begun = time.perf_counter()
-    await zk.create(paths.REASSIGN_PARTITIONS, data)
+    await zk.create(znode_paths.REASSIGN_PARTITIONS, data)
     await _until(lambda held: held is not None and held.count(b"original_replicas") == len(entries), zk)
     taken_up = time.perf_counter() - begun
     await asyncio.sleep(PAUSE_S)
     begun = time.perf_counter()
-    await zk.create(paths.CANCEL_IN_PROGRESS, b"")
+    await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
     await _until(lambda held: held is None, zk)
-    while await zk.exists(paths.CANCEL_IN_PROGRESS) is not None:
+    while await zk.exists(znode_paths.CANCEL_IN_PROGRESS) is not None:
         await asyncio.sleep(0.01)
     return taken_up, time.perf_counter() - begun
 
 
 async def _until(holds: Callable[[bytes | None], bool], zk: ZooKeeper) -> None:
     while True:
-        (found,) = await zk.multi_get([paths.REASSIGN_PARTITIONS])
+        (found,) = await zk.multi_get([znode_paths.REASSIGN_PARTITIONS])
         if holds(None if found is None else found[0]):
             return
         await asyncio.sleep(0.05)

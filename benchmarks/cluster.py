@@ -17,9 +17,9 @@ from typing import Self
 
 from benchmarks import frames
 from benchmarks.client import Address, Wire, until_controller
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.ops import Stat
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.stock.cluster import StockBroker
 from tests.stock.process import LoggedProcess
 
@@ -160,7 +160,7 @@ class Cluster:
 
     async def elected(self) -> Stat:
         """The `/controller` znode that stands now."""
-        return (await self._zk.get(paths.CONTROLLER))[1]
+        return (await self._zk.get(znode_paths.CONTROLLER))[1]
 
     async def create(
         self,
@@ -188,7 +188,7 @@ class Cluster:
             await asyncio.to_thread(_until_shown, await self._broker(broker), topics, timeout)
 
     async def _broker(self, broker: int) -> Address:
-        data, _ = await self._zk.get(f"{paths.BROKER_IDS}/{broker}")
+        data, _ = await self._zk.get(f"{znode_paths.BROKER_IDS}/{broker}")
         found = re.search(rb'"port": ?(\d+)', data)
         assert found is not None
         return "127.0.0.1", int(found[1])

@@ -8,7 +8,7 @@ import struct
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
+from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,

@@ -11,11 +11,11 @@ from typing import NamedTuple
 from benchmarks.cluster import Cluster, controlling
 from benchmarks.tables import show
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.client.rendering import size
-from kafka_reassign_rpc.pipeline import plan
-from kafka_reassign_rpc.pipeline.exporting import export
-from kafka_reassign_rpc.pipeline.spark import session
-from kafka_reassign_rpc.planner.model import Goal, Kind
+from kafka_reassign_rpc.client.text_format import size
+from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
+from kafka_reassign_rpc.pipeline.spark_session import session
+from kafka_reassign_rpc.planner.values import Goal, Kind
 from tests.stock.generate import Figures, Placement, figures, generated, planned
 from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Tools
@@ -68,7 +68,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     with session("generate", master="local[2]") as spark:
         for case, snapshot, theirs in asked:
             out = snapshot.with_name(f"{snapshot.name}-plan")
-            await asyncio.to_thread(plan.run, spark, plan.Job(snapshot, out, case.goal))
+            await asyncio.to_thread(plan_job.run, spark, plan_job.Job(snapshot, out, case.goal))
             rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
             rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
     return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 from benchmarks.client import Pings, until_nothing_moves
 from benchmarks.cluster import Cluster, spread
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.brokers.rpc import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 BROKERS = 30
 LOST = 30
@@ -81,13 +81,13 @@ async def _one(cluster: Cluster, topics: Mapping[str, int], interval: float) -> 
         before = await _replicas(zk, topics)
         with Pings(server.address) as until_queued:
             await lost.kill()
-            while not (names := await zk.children(paths.FAILED_BROKERS)):
+            while not (names := await zk.children(znode_paths.FAILED_BROKERS)):
                 await asyncio.sleep(0.01)
-            noticed = json.loads((await zk.get(f"{paths.FAILED_BROKERS}/{names[0]}"))[0])["timestamp"]
+            noticed = json.loads((await zk.get(f"{znode_paths.FAILED_BROKERS}/{names[0]}"))[0])["timestamp"]
             end = noticed / 1000 + interval
             await asyncio.sleep(max(0.0, end - time.time()))
             cpu = server.cpu_seconds()
-            while await zk.children(paths.FAILED_BROKERS):  # it goes with the same commit
+            while await zk.children(znode_paths.FAILED_BROKERS):  # it goes with the same commit
                 await asyncio.sleep(0.01)
             cpu = server.cpu_seconds() - cpu
         with Pings(server.address) as until_whole:
@@ -115,7 +115,7 @@ def _place(index: int, _replicas: int) -> list[int]:
 async def _replicas(zk: ZooKeeper, topics: Mapping[str, int]) -> dict[tuple[str, str], list[int]]:
     found = {}
     for topic in topics:
-        partitions = json.loads((await zk.get(paths.topic(topic)))[0])["partitions"]
+        partitions = json.loads((await zk.get(znode_paths.topic(topic)))[0])["partitions"]
         found.update({(topic, index): replicas for index, replicas in partitions.items()})
     return found
 
@@ -141,6 +141,6 @@ async def _scheduled(address: tuple[str, int]) -> float:
 async def _nothing_left(zk: ZooKeeper, address: tuple[str, int]) -> None:
     """First the queue has to be empty: to list what waits, again and again, would be no small load itself."""
     async with asyncio.timeout(BOUND_S):
-        while await zk.exists(paths.REASSIGN_QUEUE) is not None:
+        while await zk.exists(znode_paths.REASSIGN_QUEUE) is not None:
             await asyncio.sleep(0.2)
     await asyncio.to_thread(until_nothing_moves, address, BOUND_S)

@@ -13,11 +13,11 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.server import pauses
-from kafka_reassign_rpc.zookeeper import paths, znodes
-from kafka_reassign_rpc.zookeeper.ops import Create, Op
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Op
 from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.rig import MortalZooKeeper, Name, Replicas, Rig, office, register
 
 SIZE, QUICK_SIZE = 100_000, 4_000
@@ -52,7 +52,7 @@ async def watched() -> AsyncIterator[Stalls]:
 
 
 async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
-    pauses.prepare()
+    garbage_collection.prepare()
     size = QUICK_SIZE if quick else SIZE
     connect = f"{zookeeper}/queue"
     targets = await _world(connect, size)
@@ -60,24 +60,24 @@ async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
     async with ZooKeeper(connect) as brokers:
         await register(brokers, *range(1, BROKERS + 1))
         async with office(connect) as controller:
-            pauses.settled()
-            await brokers.create(paths.REASSIGN_CANCEL, b"")
+            garbage_collection.settled()
+            await brokers.create(znode_paths.REASSIGN_CANCEL, b"")
             await controller.look()
             rows.append(await _measured(f"{size:,} moves sent", controller, lambda: _send(controller, targets)))
         begun = time.perf_counter()
         async with watched() as stalls, office(connect) as controller:
-            pauses.settled()
+            garbage_collection.settled()
             rows.append(
                 ("the next controller", duration(time.perf_counter() - begun), duration(stalls.worst), "-", "-")
             )
             rows.append(await _measured("a look while the guard is closed", controller, controller.look_at_queue))
-            await brokers.delete(paths.REASSIGN_CANCEL)
+            await brokers.delete(znode_paths.REASSIGN_CANCEL)
             _cap(controller)
             rows.append(await _measured("the first ones start", controller, controller.look))
             rows.append(await _measured("a look while all is full", controller, controller.look_at_queue))
             rows.append(await _measured("all the others, as they end", controller, lambda: _carry_out(controller)))
             left = [value for _, _, value in controller.cluster.all_partitions() if value.is_moving]
-            if controller.cluster.queue or left or await brokers.exists(paths.REASSIGN_QUEUE):
+            if controller.cluster.queue or left or await brokers.exists(znode_paths.REASSIGN_QUEUE):
                 raise RuntimeError("not all has been taken up")
     head = ("queue", "took", "longest stall", "written to the queue", "written in all")
     return show(f"queue: caps of {PER_BROKER} per broker, {PER_CLUSTER} in all", head, rows)
@@ -95,13 +95,22 @@ async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
             first, second, third = (1 + (at + step) % BROKERS for step in (0, 7, 12))
             origins[index] = (first, second)
             targets[topic, index] = (first, third)
-        assignment = znodes.encode_topic(UUID(int=number + 1), {i: (to, (), ()) for i, to in origins.items()})
-        ops += [Create(paths.topic(topic), assignment), Create(paths.partitions(topic))]
+        assignment = znode_contents.encode_topic(UUID(int=number + 1), {i: (to, (), ()) for i, to in origins.items()})
+        ops += [Create(znode_paths.topic(topic), assignment), Create(znode_paths.partitions(topic))]
         for index, replicas in origins.items():
-            ops.append(Create(paths.partition(topic, index)))
-            ops.append(Create(paths.partition_state(topic, index), znodes.encode_state(replicas[0], 3, replicas, 1)))
+            ops.append(Create(znode_paths.partition(topic, index)))
+            ops.append(
+                Create(
+                    znode_paths.partition_state(topic, index), znode_contents.encode_state(replicas[0], 3, replicas, 1)
+                )
+            )
     async with ZooKeeper(connect) as zk:
-        for path in (paths.TOPICS, paths.DELETE_TOPICS, paths.REASSIGNMENTS, f"{paths.CONFIG}/topics"):
+        for path in (
+            znode_paths.TOPICS,
+            znode_paths.DELETE_TOPICS,
+            znode_paths.REASSIGNMENTS,
+            f"{znode_paths.CONFIG}/topics",
+        ):
             await zk.ensure_path(path)
         await zk.multi_many(split_ops(ops))
     return targets
@@ -120,7 +129,7 @@ async def _measured(name: str, controller: Rig, work: Callable[[], object]) -> t
 def _written(zk: MortalZooKeeper) -> tuple[int, int]:
     """Bytes of the operations on the queue, and of all."""
     ops = [op for transaction in zk.transactions for op in transaction]
-    return _sum(op for op in ops if op.path.startswith(paths.REASSIGN_QUEUE)), _sum(ops)
+    return _sum(op for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)), _sum(ops)
 
 
 def _sum(ops: Iterable[Op]) -> int:

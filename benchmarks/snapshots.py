@@ -4,7 +4,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
 
 RACKS = 5
 FACTOR = 3

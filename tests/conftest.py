@@ -20,8 +20,8 @@ import pytest
 import pytest_asyncio
 import uvloop
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 hypothesis.settings.register_profile("default", max_examples=50, deadline=None)
 hypothesis.settings.register_profile(

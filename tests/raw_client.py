@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
+from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import RESPONSES
 
 TIMEOUT = 10

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from kafka_reassign_rpc.tasks import end
+from kafka_reassign_rpc.support.tasks import end
 
 
 async def slow_to_end(begun: asyncio.Event, may_end: asyncio.Event) -> None:

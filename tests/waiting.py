@@ -5,7 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from kafka_reassign_rpc.zookeeper.errors import ZkError
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 EVERY_S = 0.05
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.common import (
+from kafka_reassign_rpc.api.handler_helpers import (
     ALL_CLUSTER_OPERATIONS,
     ALL_TOPIC_OPERATIONS,
     INTERNAL_TOPICS,
@@ -22,17 +22,17 @@ from kafka_reassign_rpc.api.common import (
     shown,
     with_topics,
 )
-from kafka_reassign_rpc.api.metadata_view import PartitionView, count_partitions, partition_view, snapshot
-from kafka_reassign_rpc.api.node import Api, Node, NodeEndpoint, RequestContext
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.api.partition_snapshot import PartitionView, count_partitions, partition_view, snapshot
+from kafka_reassign_rpc.api.ports import Api, Node, NodeEndpoint, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     InvalidTopic,
     KafkaError,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.model import Topic
-from kafka_reassign_rpc.core.topics import is_valid_name
+from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import MetadataResponse
 
 FIRST_WITH_TOPIC_IDS = 12

@@ -11,10 +11,10 @@ ACL         DESCRIBE on the group or the transactional id.
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.common import CONSUMER_OFFSETS, TRANSACTION_STATE, in_thread, shown, with_topics
-from kafka_reassign_rpc.api.node import Api, Node, NodeEndpoint, RequestContext
-from kafka_reassign_rpc.core.errors import CoordinatorNotAvailable, KafkaError
-from kafka_reassign_rpc.core.model import Topic
+from kafka_reassign_rpc.api.handler_helpers import CONSUMER_OFFSETS, TRANSACTION_STATE, in_thread, shown, with_topics
+from kafka_reassign_rpc.api.ports import Api, Node, NodeEndpoint, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import CoordinatorNotAvailable, KafkaError
+from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorResponse
 
 _Coordinator = FindCoordinatorResponse.Coordinator

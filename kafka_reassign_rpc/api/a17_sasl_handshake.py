@@ -6,8 +6,8 @@ ACL         none.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import IllegalSaslState, KafkaError
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
 from kafka_reassign_rpc.protocol.messages import SaslHandshakeResponse
 
 

@@ -11,8 +11,8 @@ ACL         none.
 import re
 from typing import Any
 
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse
 
 MAX_VERSION = 4

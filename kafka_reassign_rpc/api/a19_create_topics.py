@@ -10,11 +10,11 @@ ACL         CREATE on the cluster or the topic; DESCRIBE_CONFIGS on the topic fo
 from collections import Counter
 from typing import Any
 
-from kafka_reassign_rpc.api.common import ZERO_UUID, active_controller, shown
-from kafka_reassign_rpc.api.config_view import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.configs import ConfigValueError, validate_topic_configs
-from kafka_reassign_rpc.api.node import BROKERS, CLUSTER_DEFAULT, Api, CreatedTopic, NewTopic, Node, RequestContext
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
+from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
+from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller, shown
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, Api, CreatedTopic, NewTopic, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
     KafkaError,

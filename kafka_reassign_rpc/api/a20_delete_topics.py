@@ -10,9 +10,9 @@ ACL         DELETE on each topic.
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.common import ZERO_UUID, active_controller, shown
-from kafka_reassign_rpc.api.node import Api, ControllerPort, Node, RequestContext
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller, shown
+from kafka_reassign_rpc.api.ports import Api, ControllerPort, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,
     NotController,

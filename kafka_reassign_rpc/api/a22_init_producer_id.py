@@ -8,9 +8,9 @@ ACL         IDEMPOTENT_WRITE on the cluster; WRITE on the transactional id.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import CoordinatorLoadInProgress, KafkaError, NotController, NotCoordinator
+from kafka_reassign_rpc.api.handler_helpers import active_controller
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, KafkaError, NotController, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import InitProducerIdResponse
 
 

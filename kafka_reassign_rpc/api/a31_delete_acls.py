@@ -5,8 +5,8 @@ ACL         ALTER on the cluster.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, SecurityDisabled
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
 from kafka_reassign_rpc.protocol.messages import DeleteAclsResponse
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult

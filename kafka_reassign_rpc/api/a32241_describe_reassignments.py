@@ -4,7 +4,8 @@ Behaviour   all of them where the topics are null, else those named. A move that
             its partition is left out, without an error. The throttles are those that topic and broker configs put on
             the leader and on each replica of the target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any
             other node. Tagged fields name the topic and the partition, which the proposal leaves to the client's
-            memory, tell how far the move is, as of the last sample of brokers' log dirs (see core.progress), by which
+            memory, tell how far the move is, as of the last sample of brokers' log dirs (see
+            core.reassignment.progress), by which
             route it was asked for, and why.
             Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
 ACL         DESCRIBE on the cluster.
@@ -17,13 +18,13 @@ import struct
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.api.common import active_controller, in_turns
-from kafka_reassign_rpc.api.node import Api, ControllerPort, Encoded, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, NotController
-from kafka_reassign_rpc.core.model import RPC, Partition
-from kafka_reassign_rpc.core.progress import MoveProgress
-from kafka_reassign_rpc.core.throttles import TopicThrottles
-from kafka_reassign_rpc.protocol.flexible import compact_string, sized, uvarint
+from kafka_reassign_rpc.api.handler_helpers import active_controller, in_turns
+from kafka_reassign_rpc.api.ports import Api, ControllerPort, Encoded, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.state.cluster import RPC, Partition
+from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
@@ -118,7 +119,7 @@ class Missing(NamedTuple):
 NOTHING = Described(0, b"")
 
 
-class Fragments:
+class DescriptionFragments:
     """Descriptions of moves and of topics, each kept as long as what it was made from is what stands."""
 
     def __init__(self) -> None:
@@ -157,7 +158,7 @@ class Fragments:
                 del kept[name]
 
 
-_FRAGMENTS = Fragments()
+_FRAGMENTS = DescriptionFragments()
 
 
 def encode_description(

@@ -9,8 +9,8 @@ ACL         DESCRIBE on the cluster.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.node import Api, Events, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, PolicyViolation
+from kafka_reassign_rpc.api.ports import Api, EventsPort, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
@@ -26,10 +26,10 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
 
 
 def fail(_request: Any, _version: int, error: KafkaError) -> Any:
-    return _answer(error, -1, Events([], -1, -1))
+    return _answer(error, -1, EventsPort([], -1, -1))
 
 
-def _answer(error: KafkaError | None, server: int, found: Events) -> Any:
+def _answer(error: KafkaError | None, server: int, found: EventsPort) -> Any:
     return DescribeReassignmentEventsResponse(
         version=0,
         throttle_time_ms=0,

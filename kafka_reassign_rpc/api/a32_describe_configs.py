@@ -9,23 +9,18 @@ ACL         DESCRIBE_CONFIGS on the cluster or the topic.
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.api.common import in_thread, shown, side_by_side
 from kafka_reassign_rpc.api.config_changes import Resource, ResourceType, as_kafka_error, check_broker_name
-from kafka_reassign_rpc.api.config_view import (
+from kafka_reassign_rpc.api.config_entries import (
     DEFAULT_CONFIG,
     ConfigEntry,
     broker_entries,
     cluster_entries,
     topic_entries,
 )
-from kafka_reassign_rpc.api.node import BROKERS, CLUSTER_DEFAULT, TOPICS, Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import (
-    InvalidRequest,
-    InvalidTopic,
-    KafkaError,
-    UnknownTopicOrPartition,
-)
-from kafka_reassign_rpc.core.topics import is_valid_name
+from kafka_reassign_rpc.api.handler_helpers import in_thread, shown, side_by_side
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse
 
 ON_LOOP = 3

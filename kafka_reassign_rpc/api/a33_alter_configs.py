@@ -8,10 +8,10 @@ ACL         ALTER_CONFIGS on the cluster or the topic.
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.altering import alter_resources, refuse_all
+from kafka_reassign_rpc.api.alter_configs_handling import alter_resources, refuse_all
 from kafka_reassign_rpc.api.config_changes import Op, OpType, Resource, check_ops, replacing
-from kafka_reassign_rpc.api.node import Api, ConfigChange, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.api.ports import Api, ConfigChange, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse
 
 

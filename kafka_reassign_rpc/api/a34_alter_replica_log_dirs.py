@@ -7,9 +7,9 @@ ACL         ALTER on the cluster.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.common import code_of
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, LogDirNotFound
+from kafka_reassign_rpc.api.handler_helpers import code_of
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsResponse
 
 _Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult

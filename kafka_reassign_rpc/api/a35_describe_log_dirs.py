@@ -10,9 +10,9 @@ ACL         DESCRIBE on the cluster.
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.common import SMALL, in_thread
-from kafka_reassign_rpc.api.node import Api, LogDir, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.api.handler_helpers import SMALL, in_thread
+from kafka_reassign_rpc.api.ports import Api, LogDir, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
 
 NO_LOG_DIRS = (LogDir(path="none", replicas=(), total_bytes=0, usable_bytes=0),)

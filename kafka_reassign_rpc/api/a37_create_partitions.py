@@ -8,9 +8,9 @@ ACL         ALTER on each topic.
 from collections import Counter
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller, code_of, message_of
-from kafka_reassign_rpc.api.node import Api, NewPartitions, Node, RequestContext
-from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.api.handler_helpers import active_controller, code_of, message_of
+from kafka_reassign_rpc.api.ports import Api, NewPartitions, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsResponse
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult

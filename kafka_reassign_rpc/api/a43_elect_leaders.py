@@ -11,9 +11,9 @@ ACL         ALTER on the cluster.
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller, code_of, message_of
-from kafka_reassign_rpc.api.node import Api, ItemResult, Node, RequestContext
-from kafka_reassign_rpc.core.errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.api.handler_helpers import active_controller, code_of, message_of
+from kafka_reassign_rpc.api.ports import Api, ItemResult, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import ElectLeadersResponse
 
 PREFERRED = 0

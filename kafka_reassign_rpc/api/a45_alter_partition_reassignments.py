@@ -16,12 +16,12 @@ Speed       the results of ten thousand partitions are packed in a few ms, witho
 import struct
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller, in_turns
-from kafka_reassign_rpc.api.node import AlterReassignments, Api, Encoded, Node, RequestContext, TargetItem
-from kafka_reassign_rpc.core.alter import AS_IT_IS
-from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.model import QUEUE, RPC
-from kafka_reassign_rpc.protocol.flexible import compact_string, uvarint
+from kafka_reassign_rpc.api.handler_helpers import active_controller, in_turns
+from kafka_reassign_rpc.api.ports import AlterReassignments, Api, Encoded, Node, RequestContext, TargetItem
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
+from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
+from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse

@@ -19,13 +19,13 @@ from functools import cache
 from itertools import repeat
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller
-from kafka_reassign_rpc.api.node import Api, Encoded, Node, RequestContext
-from kafka_reassign_rpc.core.assignment import without
-from kafka_reassign_rpc.core.errors import KafkaError, NotController
-from kafka_reassign_rpc.core.model import RPC, Move, Partition
-from kafka_reassign_rpc.core.queue import Waiting
-from kafka_reassign_rpc.protocol.flexible import compact_ids, compact_string, sized, uvarint
+from kafka_reassign_rpc.api.handler_helpers import active_controller
+from kafka_reassign_rpc.api.ports import Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsResponse
 
 IN_THREAD = 5000
@@ -86,7 +86,7 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     return asyncio.to_thread(answer)
 
 
-class Fragments:
+class ListFragments:
     """What is encoded of partitions and of whole topics, each kept as long as what it was made from stands."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ class Fragments:
                 del kept[name]
 
 
-_FRAGMENTS = Fragments()
+_FRAGMENTS = ListFragments()
 
 
 @cache
@@ -159,7 +159,7 @@ def encode_partition(index: int, partition: Partition, waiting: Waiting | None =
     return struct.pack(">i", index) + compact_ids(replicas) + compact_ids(adding) + compact_ids(removing) + tags
 
 
-def _tags(first: bytes, of: Move | Waiting) -> bytes:
+def _tags(first: bytes, of: MoveRecord | Waiting) -> bytes:
     """The tagged fields: `first` (one, or none), then the route and the reason where there is something to tell."""
     tags = [first] if first else []
     if of.route != RPC:

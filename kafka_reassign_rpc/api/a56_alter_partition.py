@@ -8,10 +8,10 @@ ACL         CLUSTER_ACTION on the cluster.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.common import ZERO_UUID, active_controller
-from kafka_reassign_rpc.api.node import AlterPartition, Api, IsrChange, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, NotController
-from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller
+from kafka_reassign_rpc.api.ports import AlterPartition, Api, IsrChange, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionResponse
 
 _Topic = AlterPartitionResponse.TopicData

@@ -8,9 +8,9 @@ ACL         DESCRIBE on the cluster, for the authorized operations only.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.common import ALL_CLUSTER_OPERATIONS
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import InvalidRequest, KafkaError, MismatchedEndpointType
+from kafka_reassign_rpc.api.handler_helpers import ALL_CLUSTER_OPERATIONS
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, MismatchedEndpointType
 from kafka_reassign_rpc.protocol.messages import DescribeClusterResponse
 
 BROKER_ENDPOINTS = 1

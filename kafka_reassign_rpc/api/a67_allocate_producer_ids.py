@@ -6,9 +6,9 @@ ACL         CLUSTER_ACTION on the cluster.
 
 from typing import Any
 
-from kafka_reassign_rpc.api.common import active_controller
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, NotController
+from kafka_reassign_rpc.api.handler_helpers import active_controller
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsResponse
 
 

@@ -15,17 +15,12 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from kafka_reassign_rpc.api.common import (
-    INTERNAL_TOPICS,
-    ZERO_UUID,
-    shown,
-    with_topics,
-)
-from kafka_reassign_rpc.api.metadata_view import partition_view
-from kafka_reassign_rpc.api.node import Api, Node, RequestContext
-from kafka_reassign_rpc.core.errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
-from kafka_reassign_rpc.core.model import Topic
-from kafka_reassign_rpc.core.topics import is_valid_name
+from kafka_reassign_rpc.api.handler_helpers import INTERNAL_TOPICS, ZERO_UUID, shown, with_topics
+from kafka_reassign_rpc.api.partition_snapshot import partition_view
+from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsResponse
 
 MAX_PARTITIONS = 2000

@@ -11,8 +11,7 @@ from collections.abc import Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.common import shown
-from kafka_reassign_rpc.api.configs import (
+from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigDefinition,
@@ -21,8 +20,9 @@ from kafka_reassign_rpc.api.configs import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.node import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.api.handler_helpers import shown
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
+from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
     KafkaError,

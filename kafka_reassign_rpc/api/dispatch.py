@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from inspect import isawaitable
 from typing import Any, Protocol
 
-from kafka_reassign_rpc.api.node import Api, Encoded, Node, RequestContext
-from kafka_reassign_rpc.core.errors import KafkaError, UnknownServerError
-from kafka_reassign_rpc.protocol.codec import Request
+from kafka_reassign_rpc.api.ports import Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
 
 log = logging.getLogger(__name__)
 
@@ -26,7 +26,7 @@ class Peer(Protocol):
 
 
 class Dispatcher:
-    """Answers requests with a node's APIs (`server.service.Service`).
+    """Answers requests with a node's APIs (`server.request_service.Service`).
 
     A KafkaError from a handler becomes the error answer of its API. Anything else is a defect: it is logged with its
     traceback, counted in `failures`, answered with UNKNOWN_SERVER_ERROR, and the connection lives.
@@ -42,7 +42,7 @@ class Dispatcher:
         """Versions served, by API key."""
         return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
 
-    def handle(self, request: Request, peer: Peer) -> Any:
+    def handle(self, request: DecodedRequest, peer: Peer) -> Any:
         """The body of the answer, its bytes, or an awaitable of either."""
         header = request.header
         api = self._apis[header.api_key]
@@ -63,14 +63,14 @@ class Dispatcher:
             return self._later(api, request, result)
         return result.body if isinstance(result, Encoded) else result
 
-    async def _later(self, api: Api, request: Request, result: Any) -> Any:
+    async def _later(self, api: Api, request: DecodedRequest, result: Any) -> Any:
         try:
             body = await result
         except Exception as error:
             return self._failed(api, request, error)
         return body.body if isinstance(body, Encoded) else body
 
-    def _failed(self, api: Api, request: Request, error: Exception) -> Any:
+    def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Any:
         if not isinstance(error, KafkaError):
             self.failures += 1
             log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)

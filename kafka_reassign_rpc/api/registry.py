@@ -39,7 +39,7 @@ from kafka_reassign_rpc.api import (
     a32243_describe_self_healing,
     a32244_heal_broker,
 )
-from kafka_reassign_rpc.api.node import Api
+from kafka_reassign_rpc.api.ports import Api
 
 
 def table(apis: Iterable[Api]) -> dict[int, Api]:

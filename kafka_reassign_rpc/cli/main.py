@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
-from kafka_reassign_rpc.cli.errors import UsageError
+from kafka_reassign_rpc.cli.usage_error import UsageError
 
 COMMANDS = ("serve", "fleet", "zookeeper", "export", "plan", "submit", "audit", "history")
 
 
-class Command(Protocol):
+class CliCommand(Protocol):
     """What a command's module offers."""
 
     HELP: str
@@ -30,9 +30,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    modules: dict[str, Command] = {}
+    modules: dict[str, CliCommand] = {}
     for name in COMMANDS:
-        module = cast(Command, import_module(f"kafka_reassign_rpc.cli.{name}"))
+        module = cast(CliCommand, import_module(f"kafka_reassign_rpc.cli.{name}"))
         modules[name] = module
         module.add_arguments(
             commands.add_parser(

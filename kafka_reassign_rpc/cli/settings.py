@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.cli.errors import UsageError
-from kafka_reassign_rpc.zookeeper.hosts import parse_connect_string
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
 
 class Setting(NamedTuple):

@@ -8,16 +8,17 @@
 AsyncReassignmentClient has the same calls for asyncio.
 """
 
-from kafka_reassign_rpc.client.aio import AsyncReassignmentClient
-from kafka_reassign_rpc.client.errors import Unauthenticated, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.events import Event, EventPage
-from kafka_reassign_rpc.client.healing import FailedBroker, HealingStatus, Repair, RepairMove
-from kafka_reassign_rpc.client.model import (
+from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
+from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
+from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.log_dir_progress import LogDirProgressTracker, Progress, ProgressSnapshot
+from kafka_reassign_rpc.client.result_values import (
     MOVING,
     NO_THROTTLE,
     WAITING,
+    ClusterNode,
     LogDirs,
-    Node,
     PartitionInfo,
     PartitionReassignment,
     Reassignment,
@@ -25,26 +26,27 @@ from kafka_reassign_rpc.client.model import (
     Replica,
     ReplicaLogDir,
 )
-from kafka_reassign_rpc.client.progress import Progress, Snapshot, Tracker
-from kafka_reassign_rpc.client.sync import ReassignmentClient
-from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.model import TopicPartition
+from kafka_reassign_rpc.client.self_healing_calls import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 __all__ = [
     "MOVING",
     "NO_THROTTLE",
     "WAITING",
     "AsyncReassignmentClient",
+    "ClusterNode",
     "Event",
     "EventPage",
     "FailedBroker",
     "HealingStatus",
     "KafkaError",
+    "LogDirProgressTracker",
     "LogDirs",
-    "Node",
     "PartitionInfo",
     "PartitionReassignment",
     "Progress",
+    "ProgressSnapshot",
     "Reassignment",
     "ReassignmentClient",
     "ReassignmentDescription",
@@ -52,9 +54,7 @@ __all__ = [
     "RepairMove",
     "Replica",
     "ReplicaLogDir",
-    "Snapshot",
     "TopicPartition",
-    "Tracker",
     "Unauthenticated",
     "Unreachable",
     "UnsupportedHere",

@@ -11,9 +11,9 @@ A controller (ours, or that of a stock Kafka broker in ZooKeeper mode) drives th
     broker, fleet   the parts put together
 """
 
-from kafka_reassign_rpc.fleet.config import FleetConfig, SeedTopic, parse_bytes, parse_topic
 from kafka_reassign_rpc.fleet.fleet import Fleet
-from kafka_reassign_rpc.fleet.seeding import SeedError
-from kafka_reassign_rpc.fleet.store import StoreError
+from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
+from kafka_reassign_rpc.fleet.log_size_file import LogSizeFileError
+from kafka_reassign_rpc.fleet.seed_topics import SeedError
 
-__all__ = ["Fleet", "FleetConfig", "SeedError", "SeedTopic", "StoreError", "parse_bytes", "parse_topic"]
+__all__ = ["Fleet", "FleetConfig", "LogSizeFileError", "SeedError", "SeedTopic", "parse_bytes", "parse_topic"]

@@ -6,23 +6,23 @@ from types import TracebackType
 from typing import Self
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.core.model import Endpoint
-from kafka_reassign_rpc.fleet.apis import BROKER_APIS
-from kafka_reassign_rpc.fleet.broker import LISTENER, SimulatedBroker
-from kafka_reassign_rpc.fleet.config import FleetConfig
-from kafka_reassign_rpc.fleet.configs import ConfigFollower
-from kafka_reassign_rpc.fleet.registration import cluster_id
-from kafka_reassign_rpc.fleet.seeding import Seeder, SeedSizes
-from kafka_reassign_rpc.fleet.throttles import Throttles
-from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
+from kafka_reassign_rpc.fleet.broker_registration import cluster_id
+from kafka_reassign_rpc.fleet.dynamic_configs import ConfigFollower
+from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
+from kafka_reassign_rpc.fleet.seed_topics import Seeder, SeedSizes
+from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
+from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.server import Listener, Server
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.errors import ZkError
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
-LIMITS = Limits(socket_request_max_bytes=100 * 1024 * 1024)
+LIMITS = ServerLimits(socket_request_max_bytes=100 * 1024 * 1024)
 """A broker takes what Kafka's takes: a controller may tell it of a whole cluster in one request."""
 HEARTBEAT_S = 0.5
 HEARTBEATS_PER_S = 200
@@ -80,7 +80,7 @@ class Fleet:
         try:
             while not waiting.done():
                 try:
-                    self._controller_exists = await self._zk.exists(paths.CONTROLLER) is not None
+                    self._controller_exists = await self._zk.exists(znode_paths.CONTROLLER) is not None
                 except ZkError as error:
                     log.info("ready: %s", error)
                 for broker in self.brokers.values():

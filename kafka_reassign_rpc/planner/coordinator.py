@@ -15,25 +15,25 @@ import math
 from collections.abc import Iterable
 from functools import partial
 
-from kafka_reassign_rpc.planner import leveling
-from kafka_reassign_rpc.planner.balancing import cost, distance, measured
-from kafka_reassign_rpc.planner.model import (
+from kafka_reassign_rpc.planner import fill_levels
+from kafka_reassign_rpc.planner.balance_goals import cost, distance, measured
+from kafka_reassign_rpc.planner.broker_targets import Targets, lower_bound
+from kafka_reassign_rpc.planner.load_changes import IN, OUT
+from kafka_reassign_rpc.planner.planning_round import EVERYTHING, Change, Demand, Survey, Thresholds
+from kafka_reassign_rpc.planner.round_input import ALL, Balance, RoundInput, Table
+from kafka_reassign_rpc.planner.values import (
     LED,
     MEASURES,
     UNKNOWN,
-    Broker,
     Goal,
     Kind,
     Load,
     Options,
     PlanError,
-    Summary,
+    PlannerBroker,
+    PlannerSummary,
     Weights,
 )
-from kafka_reassign_rpc.planner.rounds import EVERYTHING, Change, Demand, Survey, Thresholds
-from kafka_reassign_rpc.planner.targets import Targets, lower_bound
-from kafka_reassign_rpc.planner.touches import IN, OUT
-from kafka_reassign_rpc.planner.view import ALL, Balance, Table, View
 
 FORCED_ROUNDS = 24
 _STRICT_ROUNDS = 6
@@ -47,7 +47,7 @@ _UNBOUNDED = 2**62
 class Coordinator:
     """See the module."""
 
-    def __init__(self, brokers: Iterable[Broker], goal: Goal, options: Options) -> None:
+    def __init__(self, brokers: Iterable[PlannerBroker], goal: Goal, options: Options) -> None:
         self.goal = goal
         self.options = options
         self._brokers = {broker.id: broker for broker in brokers}
@@ -119,7 +119,7 @@ class Coordinator:
         )
         self._set_racks()
         self.targets = self._targets(self.before)
-        self._demand = leveling.guess(
+        self._demand = fill_levels.guess(
             [(self._racks.get(broker, ""), self.loads[broker]) for broker in self._leaving if broker in self.loads],
             self._rack_brokers,
         )
@@ -150,7 +150,7 @@ class Coordinator:
         for broker in self._eligible:
             self._rack_brokers.setdefault(self._racks.get(broker, ""), []).append(broker)
 
-    def _free_on(self, broker: Broker) -> int:
+    def _free_on(self, broker: PlannerBroker) -> int:
         held = self.before[broker.id].bytes
         capacity = broker.capacity
         if capacity == UNKNOWN and broker.free == UNKNOWN:
@@ -161,7 +161,7 @@ class Coordinator:
 
     # -- every round -----------------------------------------------------------------------------------------------
 
-    def view(self) -> View | None:
+    def view(self) -> RoundInput | None:
         """What the chunks are told for the next round; None: it is over."""
         if self._over or self._round >= (self.options.rounds if self._balances else FORCED_ROUNDS):
             return None
@@ -169,12 +169,12 @@ class Coordinator:
             return None
         return self.last_view()
 
-    def last_view(self) -> View:
+    def last_view(self) -> RoundInput:
         """The view as things stand: also for the harvest, when no further round follows."""
         tables = {rack: self._table(rack, brokers) for rack, brokers in sorted(self._rack_brokers.items())}
         names = tuple(tables)
         racks = Table.of({turn: tables[name].total for turn, name in enumerate(names)})
-        return View(
+        return RoundInput(
             kind=self.goal.kind,
             seed=self.options.seed,
             round=self._round,
@@ -196,7 +196,7 @@ class Coordinator:
     def _table(self, rack: str, brokers: list[int]) -> Table:
         if self._balances:
             return Table.of({broker: self._wanting(broker) + 1e-9 for broker in brokers})
-        shares = leveling.shares(self._demand.get(rack, Load()), brokers, self.loads, self.targets)
+        shares = fill_levels.shares(self._demand.get(rack, Load()), brokers, self.loads, self.targets)
         return Table.of({broker: share + 1e-9 for broker, share in shares.items()})
 
     def _wanting(self, broker: int) -> float:
@@ -218,14 +218,14 @@ class Coordinator:
             ordered.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
         if self._balances:
             return self._decide_balance(ordered)
-        self._demand = leveling.by_rack(ordered, self._racks)
+        self._demand = fill_levels.by_rack(ordered, self._racks)
         strict = self._round <= _STRICT_ROUNDS
         thresholds = dict.fromkeys(ordered, (ALL, ALL))
         for rack, brokers in self._rack_brokers.items():
-            level = leveling.level(self._demand.get(rack, Load()), brokers, self.loads, self.targets)
+            level = fill_levels.level(self._demand.get(rack, Load()), brokers, self.loads, self.targets)
             for broker in brokers:
                 if (broker, IN) in ordered:
-                    reached = leveling.below(
+                    reached = fill_levels.below(
                         ordered[broker, IN],
                         broker,
                         self.loads[broker],
@@ -339,7 +339,7 @@ class Coordinator:
         for (broker, side), steps in ordered.items():
             if (broker, side) == EVERYTHING:
                 continue
-            thresholds[broker, side] = leveling.nearest(
+            thresholds[broker, side] = fill_levels.nearest(
                 steps,
                 self.loads[broker],
                 -1 if side == OUT else 1,
@@ -350,14 +350,14 @@ class Coordinator:
                 thresholds[broker, side] = (0, thresholds[broker, side][1])
         everything = ALL
         if self.options.max_bytes >= 0:
-            everything = leveling.within(ordered[EVERYTHING], self.options.max_bytes - self._copied)
+            everything = fill_levels.within(ordered[EVERYTHING], self.options.max_bytes - self._copied)
         return Thresholds(thresholds, everything, self._both)
 
     # -- in the end ------------------------------------------------------------------------------------------------
 
-    def summary(self, moves: int, copied: int, left_out: int) -> Summary:
+    def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
         """The plan in figures; the counts are those of the harvest."""
-        return Summary(
+        return PlannerSummary(
             moves=moves,
             bytes=copied,
             lower_bound=lower_bound(self.goal, self.before, self.loads, self.targets, self._leaving, self.options),

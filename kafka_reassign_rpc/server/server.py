@@ -8,12 +8,12 @@ from functools import partial
 
 import msgspec
 
-from kafka_reassign_rpc.server.connection import ServerConnection
-from kafka_reassign_rpc.server.limits import Limits
-from kafka_reassign_rpc.server.listening import stop_listening
-from kafka_reassign_rpc.server.pool import Pool
-from kafka_reassign_rpc.server.service import Service
-from kafka_reassign_rpc.server.stats import ServerStats
+from kafka_reassign_rpc.server.connection_limits import ServerLimits
+from kafka_reassign_rpc.server.connection_pool import ConnectionPool
+from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.request_service import Service
+from kafka_reassign_rpc.server.server_connection import ServerConnection
+from kafka_reassign_rpc.server.server_counters import ServerStats
 
 log = logging.getLogger(__name__)
 
@@ -34,18 +34,18 @@ class Server:
     `start` binds (OSError where that fails); `close` drains. `addresses` has the real host and port by listener name.
     """
 
-    def __init__(self, service: Service, listeners: Sequence[Listener], limits: Limits | None = None) -> None:
+    def __init__(self, service: Service, listeners: Sequence[Listener], limits: ServerLimits | None = None) -> None:
         self.stats = ServerStats()
         self.addresses: dict[str, tuple[str, int]] = {}
         self.service = service
-        self._limits = limits or Limits()
+        self._limits = limits or ServerLimits()
         self._listeners = tuple(listeners)
         self._sockets: list[asyncio.Server] = []
 
     async def start(self) -> None:
         """Bind all listeners and accept."""
         loop = asyncio.get_running_loop()
-        self._pool = Pool(self.service, self._limits, self.stats)
+        self._pool = ConnectionPool(self.service, self._limits, self.stats)
         try:
             for listener in self._listeners:
                 server = await loop.create_server(

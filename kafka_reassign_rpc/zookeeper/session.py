@@ -1,396 +1,371 @@
-"""The ZooKeeper client of the product: one session, exactly one try per call, typed outcomes, nothing hidden.
+"""The session as such: kept over lost connections, over exactly when it is over, and never silently replaced.
 
-Paths are without the chroot throughout. Calls leave in the order in which they are made and are carried out in that
-order; a call returns the answer or raises a ZkError at the latest when the watchdog gives the connection up.
-Watches are one-shot and are *not* restored after a reconnect: `on_connected` is called, and whoever needs them reads
-anew and places them again.
+    from        by                                                      to          told
+    new         handshake accepted                                      connected   connected
+    connected   close, reset, bad packet, 2T/3 of silence               suspended   disconnected
+    suspended   handshake accepted with the same session                connected   connected
+    suspended   handshake refused, swallowed or closed; no route        suspended   nobody: the next host is tried
+    suspended   the server says that the session has expired            new         over
+    any         T since the last request that was answered was sent     new         over (the *lease* has run out)
+
+T is the negotiated session timeout. The lease is counted from when an answered request was *sent*, so by our own clock
+it never ends after the server's. `over` is told synchronously before a new session is asked for. A session whose lease
+has run out may still be alive on a server that was away as long as we were: it is then taken up once more only to be
+closed, so that its ephemeral znodes do not stand in the way of the new one's.
+
+Built on aiozk's Session for its fields and its shape; everything that waits, retries or restores is replaced.
 """
 
 import asyncio
+import contextlib
 import logging
+import random
 import ssl
 import struct
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from types import TracebackType
-from typing import Self, TypeVar, cast
+from collections.abc import Awaitable, Callable, Sequence
+from time import monotonic
+from typing import Any
 
-from kafka_reassign_rpc.zookeeper import codec
-from kafka_reassign_rpc.zookeeper.connection import MAX_FRAME, Parse
-from kafka_reassign_rpc.zookeeper.errors import NodeExists, NoNode, NotEmpty, NotSent, TransactionFailed
-from kafka_reassign_rpc.zookeeper.hosts import parse_connect_string
-from kafka_reassign_rpc.zookeeper.link import Sasl, ZkSession
-from kafka_reassign_rpc.zookeeper.ops import ANY_VERSION, Check, Create, Delete, Op, Result, SetData, Stat, WatchKind
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
+from aiozk import protocol
+from aiozk.session import Session
+from aiozk.states import States
 
-__all__ = [
-    "MAX_FRAME",
-    "MAX_MULTI_BYTES",
-    "Check",
-    "Create",
-    "Delete",
-    "Op",
-    "Result",
-    "SetData",
-    "Stat",
-    "WatchKind",
-    "ZooKeeper",
-]
+from kafka_reassign_rpc.zookeeper.connect_string import show_host
+from kafka_reassign_rpc.zookeeper.tcp_connection import ZkConnection
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, ZkError
 
-READS_PER_PACKET = 500
-READ_BYTES_PER_PACKET = 256 << 10
-READS_IN_FLIGHT = 4
-WATCH_BYTES_PER_PACKET = 128 << 10
-DELETE_TREE_PASSES = 5
-
-_GET_DATA, _EXISTS, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 8, 9, 5, 2, 15
-_INT = struct.Struct(">i")
-
-T = TypeVar("T")
 log = logging.getLogger(__name__)
 
+NO_PASSWORD = b"\0" * 16
+SASL, CLOSE_SESSION = 102, -11
+MIN_BACKOFF, MAX_BACKOFF = 0.05, 1.0
+FIRST_STEP_SECONDS = 5.0
+MIN_STEP_SECONDS = 0.25
+SHORT_LIVED_SECONDS = 0.5
+"""A connection lost sooner counts like a refused one: a server that accepts and drops us is not tried in a ring."""
 
-class ZooKeeper:
-    """A session with the ensemble of a `zookeeper.connect` string.
+Sasl = Callable[[Callable[[bytes], Awaitable[bytes]]], Awaitable[None]]
+"""Authenticates over SASL: it is given `exchange(token) -> challenge` and calls it until it is done."""
 
-    session_timeout_ms  asked for; the server may give another (`session_timeout` says which)
-    tls                 a context for a `secureClientPort`; client certificates are in it
-    auth                (scheme, credentials) sent on every connection before anything else
-    sasl                authenticates every connection before anything else
-    acl                 (permission bits, scheme, id) of every znode that is created; open by default
-    """
+
+class Expired(Exception):
+    """The server does not know the session any more."""
+
+
+class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
+    """See the table above. The hooks are called synchronously; what they raise is logged."""
+
+    conn: ZkConnection | None
+    hosts: list[tuple[str, int]]
+    session_id: int | None
+    password: bytes
+    timeout: float
+    xid: int
+    started: bool
+    closing: bool
+    repair_loop_task: asyncio.Task[None] | None
 
     def __init__(
         self,
-        connect: str,
+        hosts: Sequence[tuple[str, int]],
+        timeout: float,
         *,
-        session_timeout_ms: int = 18_000,
         tls: ssl.SSLContext | None = None,
         auth: Sequence[tuple[str, bytes]] = (),
         sasl: Sasl | None = None,
-        acl: Sequence[tuple[int, str, str]] | None = None,
+        watch: Callable[[int, str], None],
     ) -> None:
-        self.connect = connect
-        hosts, self.chroot = parse_connect_string(connect)
-        self._acl = codec.OPEN_ACL if acl is None else codec.encode_acl(acl)
-        self._watchers: list[Callable[[WatchKind, str], None]] = []
-        self._link = ZkSession(hosts, session_timeout_ms / 1000, tls=tls, auth=auth, sasl=sasl, watch=self._watch_fired)
+        super().__init__(",".join(show_host(*host) for host in hosts), timeout, None, False, None)
+        self.hosts = list(hosts)
+        random.shuffle(self.hosts)
+        self.wanted_timeout = timeout
+        self.tls = tls
+        self.auth = list(auth)
+        self.sasl = sasl
+        self.watch = watch
+        self.password = NO_PASSWORD
+        self.last_zxid = 0
+        self.alive_at = monotonic()
+        self.round_trip = 0.0
+        self.last_error = "not tried yet"
+        self.connected_hooks: list[Callable[[], None]] = []
+        self.disconnected_hooks: list[Callable[[], None]] = []
+        self.over_hooks: list[Callable[[int], None]] = []
+        self._host = -1
+        self._stale: tuple[int, bytes] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._connected = asyncio.Event()
 
-    # The session
-
-    async def start(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (part of the interface)
-        """Connect. Raises NotSent where no server could be reached within `timeout` seconds, and is closed then."""
-        try:
-            async with asyncio.timeout(timeout):
-                await self._link.start()
-        except TimeoutError:
-            await self.close()
-            raise NotSent(
-                f"no ZooKeeper session at {self.connect} within {timeout:g} s; last: {self._link.last_error}"
-            ) from None
-        except BaseException:
-            await self.close()
-            raise
-
-    async def close(self) -> None:
-        """End the session: its ephemeral znodes go at once. No hook is called; calls in flight end in Unknown."""
-        await self._link.close()
-
-    async def __aenter__(self) -> Self:
-        await self.start()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    @property
-    def session_id(self) -> int | None:
-        """The current session, None before the first and from the moment one is over until there is a new one."""
-        return self._link.session_id
-
-    @property
-    def session_timeout(self) -> float:
-        """Seconds, as negotiated."""
-        return self._link.timeout
+    # What callers see
 
     @property
     def connected(self) -> bool:
-        return self._link.connected
-
-    @property
-    def last_zxid(self) -> int:
-        """The newest transaction that this session has seen."""
-        return self._link.last_zxid
-
-    @property
-    def round_trip(self) -> float:
-        """Seconds from a request to its answer, of the last one."""
-        return self._link.round_trip
+        return bool(self.state.current_state == States.CONNECTED)
 
     def lease_left(self) -> float:
-        """Seconds for which the session cannot have been expired; 0 or less: somebody else may act already."""
-        return self._link.lease_left()
+        """Seconds that the session lives at least, as far as we can know; 0 or less: act as if it were over."""
+        return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
-    def on_session_over(self, hook: Callable[[int], None]) -> None:
-        """`hook(old_session_id)` is called before a new session is asked for, and when the lease runs out."""
-        self._link.over_hooks.append(hook)
+    def connection(self, session: int | None = None) -> ZkConnection:
+        """The connection to send on. Raises SessionOver where `session` is not the current one, NotSent."""
+        if session is not None and session != self.session_id:
+            raise SessionOver(f"session {session:#x} is over")
+        if self.conn is None or self.state.current_state != States.CONNECTED:
+            raise NotSent(f"not connected to ZooKeeper: {self.last_error}")
+        return self.conn
 
-    def on_connected(self, hook: Callable[[], None]) -> None:
-        """Called on every connection, with a new session or the same: compare `session_id`."""
-        self._link.connected_hooks.append(hook)
+    def next_xid(self) -> int:
+        self.xid = self.xid % 0x7FFFFFFF + 1
+        return self.xid
 
-    def on_disconnected(self, hook: Callable[[], None]) -> None:
-        self._link.disconnected_hooks.append(hook)
+    async def start(self) -> None:
+        """Begin to connect and wait until connected. Bound it by a timeout; then `close`."""
+        if not self.started:
+            self.started = True
+            self.repair_loop_task = asyncio.create_task(self.repair_loop())
+            self._tick()
+        await self._connected.wait()
 
-    def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
-        """Called for every watch that fires, before any answer that shows the change is given out."""
-        self._watchers.append(hook)
+    async def close(self) -> None:
+        """End the session (its ephemeral znodes go at once when connected). No hook is called."""
+        if not self.started:
+            return
+        self.started = False
+        self.closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        conn = self.conn
+        if conn is not None and self.connected:
+            self.state.transition_to(States.SUSPENDED)
+            with contextlib.suppress(ZkError, TimeoutError):
+                async with asyncio.timeout(min(2.0, self.timeout)):
+                    await self._farewell(conn)
+        if self.repair_loop_task is not None:
+            self.repair_loop_task.cancel()
+            await asyncio.gather(self.repair_loop_task, return_exceptions=True)
+            self.repair_loop_task = None
+        if conn is not None:
+            conn.drop("closed")
+        self._connected.clear()
+        self.session_id, self.password, self._stale = None, NO_PASSWORD, None
+        self.closing = False
 
-    def _watch_fired(self, kind: int, path: str) -> None:
-        if kind not in WatchKind.__members__.values():
-            return  # a session event, or of a kind of watch that is never placed here
-        local = path[len(self.chroot) :] or "/"
-        for hook in list(self._watchers):
+    async def _farewell(self, conn: ZkConnection) -> None:
+        xid = self.next_xid()
+        await conn.submit(xid, struct.pack(">ii", xid, CLOSE_SESSION), bytes)
+
+    # Getting and keeping a connection
+
+    async def repair_loop(self) -> None:
+        """For ever: connect to the next host, shake hands, pump until lost. Ends only by being cancelled."""
+        failures = 0
+        while True:
+            since = monotonic()
             try:
-                hook(WatchKind(kind), local)
-            except Exception:
-                log.exception("a watch hook failed on %s of %s", WatchKind(kind).name, local)
-
-    # One znode
-
-    async def get(self, path: str, watch: bool = False) -> tuple[bytes, Stat]:
-        """Data and Stat. Raises NoNode; a watch is only placed where the znode exists."""
-
-        def parse(answer: bytes) -> tuple[bytes, Stat]:
-            data, end = codec.decode_buffer(answer, codec.HEADER)
-            return data, codec.decode_stat(answer, end)
-
-        return await self._call(_GET_DATA, path, _flag(watch), parse)
-
-    async def exists(self, path: str, watch: bool = False) -> Stat | None:
-        """Its Stat, or None; the watch is placed either way (CREATED, or CHANGED and DELETED)."""
-        try:
-            return await self._call(_EXISTS, path, _flag(watch), _stat)
-        except NoNode:
-            return None
-
-    async def children(self, path: str, watch: bool = False) -> list[str]:
-        """Names of the children, in no order. Raises NoNode."""
-        return await self._call(
-            _CHILDREN, path, _flag(watch), lambda answer: codec.decode_strings(answer, codec.HEADER)[0]
-        )
-
-    async def create(
-        self,
-        path: str,
-        data: bytes = b"",
-        *,
-        ephemeral: bool = False,
-        sequence: bool = False,
-        session: int | None = None,
-    ) -> tuple[str, Stat]:
-        """The path made (with its digits where `sequence`) and its Stat. Raises NodeExists, NoNode (of the parent)."""
-
-        def parse(answer: bytes) -> tuple[str, Stat]:
-            made, end = codec.decode_buffer(answer, codec.HEADER)
-            return made.decode()[len(self.chroot) :], codec.decode_stat(answer, end)
-
-        flags = (1 if ephemeral else 0) | (2 if sequence else 0)
-        body = _INT.pack(len(data)) + data + self._acl + _INT.pack(flags)
-        return await self._call(_CREATE2, path, body, parse, session)
-
-    async def set(self, path: str, data: bytes, version: int = ANY_VERSION, *, session: int | None = None) -> Stat:
-        """Raises NoNode, BadVersion."""
-        return await self._call(_SET_DATA, path, _INT.pack(len(data)) + data + _INT.pack(version), _stat, session)
-
-    async def delete(self, path: str, version: int = ANY_VERSION, *, session: int | None = None) -> None:
-        """Raises NoNode, BadVersion, NotEmpty."""
-        await self._call(_DELETE, path, _INT.pack(version), _nothing, session)
-
-    async def sync(self, path: str = "/") -> None:
-        """Wait until the server we are connected to has all that the leader had: reads after it are up to date."""
-        await self._call(_SYNC, path, b"", _nothing)
-
-    async def _call(
-        self, opcode: int, path: str, body: bytes, parse: Callable[[bytes], T], session: int | None = None
-    ) -> T:
-        connection = self._link.connection(session)
-        xid = self._link.next_xid()
-        head = struct.pack(">ii", xid, opcode) + codec.ustring(codec.real_path(self.chroot, path))
-        return cast(T, await connection.submit(xid, head + body, parse, path))
-
-    # Transactions
-
-    async def multi(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
-        """All of the operations or none, in order. Results: Stat (SetData), (path, Stat) (Create), None (others).
-
-        `session` binds it to that session.
-        Raises TransactionFailed(index, error), SessionOver, TooBig, NotSent, Unknown.
-        """
-        return await self.submit_multi(ops, session)
-
-    def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
-        """As `multi`, sent before it returns: calls of this leave in the order in which they are made."""
-        connection = self._link.connection(session)
-        xid = self._link.next_xid()
-        packet = codec.encode_multi(xid, ops, self.chroot, self._acl)
-        return connection.submit(xid, packet, lambda answer: codec.decode_multi(answer, ops, self.chroot))
-
-    async def multi_many(
-        self,
-        batches: Iterable[Sequence[Op]],
-        session: int | None = None,
-        in_flight: int = 4,
-        fence: Check | None = None,
-    ) -> list[list[Result]]:
-        """Transactions one after the other, several in flight; the results of each.
-
-        Stops sending at the first failure and raises BatchesFailed, which says what became of each batch. Those that
-        were in flight behind a refused one may have been applied: a batch that must not be needs a check of its own.
-        `fence` is put before every batch (and is not among its results); where it fails, the error is Fenced.
-        """
-        return await pipeline(self.submit_multi, batches, session, in_flight, fence)
-
-    # Many znodes
-
-    async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """Data and Stat of each, None where there is none. Fast (ZooKeeper 3.6 and later), but not a snapshot."""
-        return await self._multi_read(codec.GET_DATA, paths, codec.decode_data_reads)
-
-    async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """Names of the children of each, None where there is no such znode. As `multi_get`."""
-        return await self._multi_read(codec.GET_CHILDREN, paths, codec.decode_children_reads)
-
-    async def _multi_read(
-        self, opcode: int, paths: Sequence[str], decode: Callable[[bytes, Sequence[str]], list[T]]
-    ) -> list[T]:
-        found: list[T] = []
-        async for part in self._reads(opcode, paths, decode):
-            found += part
-        return found
-
-    async def _reads(
-        self, opcode: int, paths: Sequence[str], decode: Callable[[bytes, Sequence[str]], list[T]]
-    ) -> AsyncIterator[list[T]]:
-        flying: deque[asyncio.Future[list[T]]] = deque()
-        try:
-            for part in _slices(paths, READS_PER_PACKET):
-                connection = self._link.connection()
-                xid = self._link.next_xid()
-                packet = codec.encode_multi_read(xid, opcode, part, self.chroot)
-                flying.append(connection.submit(xid, packet, _decoder(decode, part)))
-                if len(flying) == READS_IN_FLIGHT:
-                    yield await flying.popleft()
-            while flying:
-                yield await flying.popleft()
-        finally:
-            for future in flying:
-                future.cancel()
-
-    async def place_watches(
-        self,
-        data: Sequence[str] = (),
-        exists: Sequence[str] = (),
-        children: Sequence[str] = (),
-        *,
-        since_zxid: int,
-    ) -> None:
-        """Place one-shot watches on many znodes; what has changed after transaction `since_zxid` fires at once.
-
-        With `since_zxid` = `last_zxid` from before everything was read, nothing is lost between reading and watching.
-        """
-        flying: list[asyncio.Future[None]] = []
-        try:
-            for kind, paths in enumerate((data, exists, children)):
-                for part in codec.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
-                    wanted: list[Sequence[str]] = [(), (), ()]
-                    wanted[kind] = part
-                    xid = self._link.next_xid()
-                    packet = codec.encode_set_watches(xid, since_zxid, wanted, self.chroot)
-                    flying.append(self._link.connection().submit(xid, packet, _nothing))
-                    await asyncio.sleep(0)
-            for future in flying:
-                await future
-        finally:
-            for future in flying:
-                future.cancel()
-
-    async def ensure_path(self, path: str) -> None:
-        """Make the znode and its missing parents, the chroot's included. What exists is left as it is."""
-        names = [name for name in (self.chroot + path).split("/") if name]
-        missing = ["/" + "/".join(names[:depth]) for depth in range(len(names), 0, -1)]
-        made_from = len(missing)
-        for index, real in enumerate(missing):  # from the deepest upwards: mostly the first is there
-            try:
-                await self._create_real(real)
-            except NoNode:
+                pump = await self._connect()
+            except Expired:
+                self._over("the server has expired it", known_to_server=False)
                 continue
-            except NodeExists:
-                pass
-            made_from = index
-            break
-        for real in reversed(missing[:made_from]):
+            except (OSError, EOFError, struct.error, ValueError, ZkError) as error:
+                reason = f"{show_host(*self._at())}: {_why(error)}"
+                level = logging.DEBUG if reason == self.last_error else logging.INFO
+                log.log(level, "no ZooKeeper session over %s", reason)
+                self.last_error = reason
+            else:
+                lost = await pump
+                self.last_error = f"{show_host(*self._at())}: {lost}"
+                if self.connected:
+                    self._suspend(lost)
+                if monotonic() - since > SHORT_LIVED_SECONDS:
+                    failures = 0
+                    continue
+            failures += 1
+            rounds, rest = divmod(failures, len(self.hosts))
+            if rest == 0:
+                await asyncio.sleep(min(MIN_BACKOFF * 2 ** min(rounds - 1, 10), MAX_BACKOFF))
+
+    def _at(self) -> tuple[str, int]:
+        return self.hosts[self._host % len(self.hosts)]
+
+    def _step_seconds(self) -> float:
+        """How long connecting and shaking hands with one host may take: all hosts must fit before the lease ends."""
+        if self.session_id is None:
+            return min(FIRST_STEP_SECONDS, max(self.wanted_timeout, MIN_STEP_SECONDS))
+        return max(self.timeout / 3 / max(1, len(self.hosts) - 1), MIN_STEP_SECONDS)
+
+    async def _connect(self) -> asyncio.Task[str]:
+        """A session over the next host: new, or the one that we have. Returns the task that reads the connection."""
+        self._host += 1
+        async with asyncio.timeout(self._step_seconds()):
+            asked_for = self.session_id
+            conn, sent, response = await self._shake_hands(asked_for or 0, self.password, self.last_zxid)
+            if response.timeout <= 0 or not response.session_id:
+                conn.drop("session expired")
+                if asked_for is not None and asked_for == self.session_id:
+                    raise Expired
+                raise ConnectionError("the server gave no session")
+            if asked_for != self.session_id:  # the lease ran out meanwhile: what came back is not ours any more
+                conn.drop("session given up")
+                raise ConnectionError("the session was given up during the handshake")
+            pump = asyncio.create_task(conn.pump())
             try:
-                await self._create_real(real)
-            except NodeExists:
-                continue
+                await self._authenticate(conn)
+                if conn.lost is not None or asked_for != self.session_id:
+                    raise ConnectionError(conn.lost or "the session was given up during the handshake")  # noqa: TRY301
+            except BaseException:
+                conn.drop("not authenticated")
+                await asyncio.gather(pump, return_exceptions=True)
+                raise
+        if self._stale is not None:
+            try:
+                await self._close_stale(*self._stale)
+            except BaseException:
+                conn.drop("cancelled")
+                await asyncio.gather(pump, return_exceptions=True)
+                raise
+        self.conn = conn
+        self.session_id, self.password = response.session_id, response.password
+        self.timeout = response.timeout / 1000
+        self.alive_at = max(sent, self.alive_at) if asked_for else sent
+        self.state.transition_to(States.CONNECTED)
+        self._connected.set()
+        self._tick()
+        log.info("ZooKeeper session %#x over %s, timeout %g s", self.session_id, show_host(*self._at()), self.timeout)
+        _call(self.connected_hooks)
+        return pump
 
-    async def _create_real(self, real: str) -> None:
-        xid = self._link.next_xid()
-        packet = struct.pack(">ii", xid, _CREATE2) + codec.ustring(real) + _INT.pack(0) + self._acl + _INT.pack(0)
-        await self._link.connection().submit(xid, packet, _nothing, real)
+    async def _shake_hands(self, session: int, password: bytes, zxid: int) -> tuple[ZkConnection, float, Any]:
+        host, port = self._at()
+        conn = ZkConnection(host, port, self.watch, self._answered, self.tls)
+        try:
+            await conn.connect()
+            sent = monotonic()
+            response = await conn.handshake(
+                protocol.ConnectRequest(
+                    protocol_version=0,
+                    last_seen_zxid=zxid,
+                    timeout=int(self.wanted_timeout * 1000),
+                    session_id=session,
+                    password=password,
+                    read_only=False,
+                )
+            )
+        except BaseException:
+            conn.drop("handshake failed")
+            raise
+        return conn, sent, response
 
-    async def tree(self, path: str) -> list[str]:
-        """The znode and all below it, children before their parents; empty where it does not exist."""
-        levels: list[list[str]] = []
-        level = [path]
-        while level:
-            found = await self.multi_children(level)
-            levels.append([parent for parent, names in zip(level, found, strict=True) if names is not None])
-            level = [
-                f"{parent.rstrip('/')}/{name}"
-                for parent, names in zip(level, found, strict=True)
-                for name in names or ()
-            ]
-        return [one for level in reversed(levels) for one in level]
+    async def _authenticate(self, conn: ZkConnection) -> None:
+        if self.sasl is not None:
+            await self.sasl(lambda token: self._sasl_exchange(conn, token))
+        for scheme, credentials in self.auth:
+            await conn.send(protocol.AuthRequest(type=0, scheme=scheme, auth=credentials))
 
-    async def delete_tree(self, path: str) -> None:
-        """Remove the znode and all below it, not as one transaction; what appears meanwhile is removed too.
+    async def _sasl_exchange(self, conn: ZkConnection, token: bytes) -> bytes:
+        xid = self.next_xid()
+        packet = struct.pack(">iii", xid, SASL, len(token)) + token
+        answer: bytes = await conn.submit(xid, packet, bytes)
+        size = struct.unpack_from(">i", answer, 16)[0]
+        return answer[20 : 20 + max(size, 0)]
 
-        Raises NotEmpty where somebody keeps adding to it.
+    async def _close_stale(self, session: int, password: bytes) -> None:
+        """Close the session that we gave up, should the server (which has just answered) still keep it. One try.
+
+        A server that was away itself keeps it for a whole timeout after its return.
         """
-        for _ in range(DELETE_TREE_PASSES):
-            doomed = [Delete(one) for one in await self.tree(path)]
-            if not doomed:
-                return
-            try:
-                for batch in split_ops(doomed):
-                    await self.multi(batch)
-            except TransactionFailed as failure:
-                if not isinstance(failure.error, NoNode | NotEmpty):
-                    raise failure.error from failure
-        if await self.exists(path) is not None:
-            raise NotEmpty(path)
+        self._stale = None
+        pump = None
+        with contextlib.suppress(OSError, EOFError, struct.error, ZkError):
+            async with asyncio.timeout(self._step_seconds()):
+                conn, _, response = await self._shake_hands(session, password, 0)
+                try:
+                    if response.timeout > 0 and response.session_id:
+                        pump = asyncio.create_task(conn.pump())
+                        await self._authenticate(conn)
+                        await self._farewell(conn)
+                        log.info("ZooKeeper session %#x, given up before, was still alive and is closed now", session)
+                finally:
+                    conn.drop("session given up")
+        if pump is not None:
+            await asyncio.gather(pump, return_exceptions=True)
+
+    # Losing it
+
+    def _answered(self, sent: float, zxid: int) -> None:
+        self.alive_at = max(self.alive_at, sent)
+        self.round_trip = monotonic() - sent
+        self.last_zxid = max(self.last_zxid, zxid)
+
+    def _suspend(self, why: str) -> None:
+        self.state.transition_to(States.SUSPENDED)
+        self._connected.clear()
+        log.info("ZooKeeper connection lost: %s", why)
+        _call(self.disconnected_hooks)
+
+    def _over(self, why: str, *, known_to_server: bool) -> None:
+        old = self.session_id
+        if old is None:
+            return
+        if self.conn is not None and self.connected:
+            self.conn.drop(why)
+            self._suspend(why)
+        if known_to_server:
+            self._stale = (old, self.password)
+        self.session_id, self.password, self.last_zxid = None, NO_PASSWORD, 0
+        self.state.transition_to(States.LOST)
+        log.warning("ZooKeeper session %#x is over: %s", old, why)
+        _call(self.over_hooks, old)
+
+    def _tick(self) -> None:
+        """The watchdog: pings when the lease is a third used, drops a silent connection, ends a lease that ran out."""
+        if self._timer is not None:
+            self._timer.cancel()
+        timeout = self.timeout
+        wait = timeout / 12
+        if self.session_id is not None:
+            left = self.lease_left()
+            if left <= 0:
+                self._over("its lease has run out", known_to_server=True)
+            else:
+                wait = min(wait, left)
+                now = monotonic()
+                if self.conn is not None and self.connected:
+                    if now - self.conn.last_recv > timeout * 2 / 3:
+                        # After a stall of this process the answer may lie in the socket, unread: let it be read first.
+                        asyncio.get_running_loop().call_soon(self._silent, self.conn, 3)
+                    elif now - self.alive_at >= timeout / 3:
+                        self.conn.ping()
+        self._timer = asyncio.get_running_loop().call_later(max(wait, 0.005), self._tick)
+
+    def _silent(self, conn: ZkConnection, turns: int) -> None:
+        if conn.lost is not None or monotonic() - conn.last_recv <= self.timeout * 2 / 3:
+            return
+        if turns:
+            asyncio.get_running_loop().call_soon(self._silent, conn, turns - 1)
+            return
+        conn.drop(f"nothing heard for {monotonic() - conn.last_recv:.1f} s")
+
+    # aiozk's machinery that must never run
+
+    async def send(self, request: Any) -> Any:
+        """One try of an aiozk request; its response object. Raises ZkError."""
+        return await self.connection().send(request, self.next_xid())
+
+    def set_heartbeat(self) -> None:
+        """Pings are the watchdog's."""
 
 
-def _flag(watch: bool) -> bytes:
-    return b"\1" if watch else b"\0"
+def _why(error: Exception) -> str:
+    if isinstance(error, EOFError):
+        return "closed during the handshake"
+    if isinstance(error, TimeoutError):
+        return "no answer"
+    return str(error) or type(error).__name__
 
 
-def _stat(answer: bytes) -> Stat:
-    return codec.decode_stat(answer, codec.HEADER)
-
-
-def _nothing(_: bytes) -> None:
-    return None
-
-
-def _decoder(decode: Callable[[bytes, Sequence[str]], list[T]], paths: Sequence[str]) -> Parse:
-    return lambda answer: decode(answer, paths)
-
-
-def _slices(paths: Sequence[str], count: int) -> Iterable[Sequence[str]]:
-    for start in range(0, len(paths), count):
-        yield from codec.split_paths(paths[start : start + count], READ_BYTES_PER_PACKET, codec.OP_OVERHEAD + 1)
+def _call(hooks: Sequence[Callable[..., None]], *arguments: Any) -> None:
+    for hook in list(hooks):
+        try:
+            hook(*arguments)
+        except Exception:
+            log.exception("a ZooKeeper session hook failed")

@@ -5,9 +5,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.zookeeper.codec import MULTI_OVERHEAD, size_of
-from kafka_reassign_rpc.zookeeper.connection import MAX_FRAME
-from kafka_reassign_rpc.zookeeper.errors import (
+from kafka_reassign_rpc.zookeeper.jute import MULTI_OVERHEAD, size_of
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData
+from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BatchesFailed,
     Fenced,
     NotSent,
@@ -17,7 +18,6 @@ from kafka_reassign_rpc.zookeeper.errors import (
     Unknown,
     ZkError,
 )
-from kafka_reassign_rpc.zookeeper.ops import Check, Create, Delete, Op, Result, SetData
 
 if TYPE_CHECKING:
     pass

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.protocol.codec import (
+from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
     decode_response,
     encode_request,

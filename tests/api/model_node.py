@@ -1,4 +1,4 @@
-"""A node over plain `core.model` values, to test handlers and the server against their ports."""
+"""A node over plain `core.state.cluster` values, to test handlers and the server against their ports."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -6,13 +6,13 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
 
-from kafka_reassign_rpc.api.node import (
+from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
     Api,
     ConfigChange,
     CreatedTopic,
-    Events,
+    EventsPort,
     HealingStatus,
     ItemResult,
     LogDir,
@@ -23,17 +23,17 @@ from kafka_reassign_rpc.api.node import (
     RequestContext,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
     KafkaError,
     NoReassignmentInProgress,
     NotController,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.model import Cluster, Move, Partition, Topic
-from kafka_reassign_rpc.core.progress import MoveProgress
-from kafka_reassign_rpc.core.queue import Waiting
-from kafka_reassign_rpc.core.throttles import TopicThrottles
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
@@ -53,7 +53,7 @@ def moving(index: int = 0) -> Partition:
         removing=(3,),
         leader=1,
         isr=(1, 2, 3),
-        move=Move(target=(1, 2, 4), original=(1, 2, 3), id=1000 + index, started=1),
+        move=MoveRecord(target=(1, 2, 4), original=(1, 2, 3), id=1000 + index, started=1),
     )
 
 
@@ -246,7 +246,7 @@ class ModelNode:
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
         self.controller: ModelController | None = ModelController(self)
         self.log_dirs: ModelLogDirs | None = None
-        self.recorded: Events | None = None
+        self.recorded: EventsPort | None = None
         self.asked_events: list[tuple[int, int]] = []
 
     def controller_id(self) -> int:
@@ -262,7 +262,7 @@ class ModelNode:
         await asyncio.sleep(0)
         return {n: t for n, t in self.known.items() if names is None or n in names}
 
-    async def events(self, first: int, max_bytes: int) -> Events | None:
+    async def events(self, first: int, max_bytes: int) -> EventsPort | None:
         self.asked_events.append((first, max_bytes))
         return self.recorded
 

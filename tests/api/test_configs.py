@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.config_changes import Op, OpType, incremental
-from kafka_reassign_rpc.api.config_view import broker_entries, topic_entries
-from kafka_reassign_rpc.api.configs import (
+from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
     ConfigValueError,
@@ -14,7 +13,8 @@ from kafka_reassign_rpc.api.configs import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.core.errors import InvalidConfig
+from kafka_reassign_rpc.api.config_entries import broker_entries, topic_entries
+from kafka_reassign_rpc.core.kafka_errors import InvalidConfig
 from kafka_reassign_rpc.protocol.messages import (
     AlterConfigsRequest,
     DescribeConfigsRequest,

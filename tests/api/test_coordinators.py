@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.api.a10_find_coordinator import LONG, partition_for
-from kafka_reassign_rpc.core.model import Partition
+from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic

@@ -1,7 +1,7 @@
 """DescribeSelfHealing and HealBroker: what becomes of lost brokers, and an operator's order to heal one."""
 
-from kafka_reassign_rpc.api.node import FailedBroker, HealingStatus, Repair, RepairMove
-from kafka_reassign_rpc.core.errors import PolicyViolation
+from kafka_reassign_rpc.api.ports import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode

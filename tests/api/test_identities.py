@@ -6,13 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.api.a32241_describe_reassignments import Described, Fragments, MadeOf, encode_description
-from kafka_reassign_rpc.core.errors import PolicyViolation
-from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Cluster, Move, Partition
-from kafka_reassign_rpc.core.progress import MoveProgress
-from kafka_reassign_rpc.core.replay import put_partition
-from kafka_reassign_rpc.core.throttles import TopicThrottles
-from kafka_reassign_rpc.protocol.codec import encode_body
+from kafka_reassign_rpc.api.a32241_describe_reassignments import (
+    Described,
+    DescriptionFragments,
+    MadeOf,
+    encode_description,
+)
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
+from kafka_reassign_rpc.core.round.replay import put_partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     DescribeReassignmentsRequest,
     DescribeReassignmentsResponse,
@@ -83,12 +88,12 @@ async def test_240_2_a_move_is_described_with_its_leader_its_start_and_the_broke
 
 
 async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
-    guarded = node()
+    disabled_by_znode = node()
     nothing = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[])
-    answer = await ask(guarded, nothing, 0)
+    answer = await ask(disabled_by_znode, nothing, 0)
     assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], None)
-    guarded.controller.guard = PolicyViolation("Not today.")
-    answer = await ask(guarded, nothing, 0)
+    disabled_by_znode.controller.guard = PolicyViolation("Not today.")
+    answer = await ask(disabled_by_znode, nothing, 0)
     assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], "Not today.")
 
 
@@ -127,7 +132,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
     target = tuple(draw(BROKERS))
     adding = tuple(draw(st.sets(st.sampled_from(target))))
     route, reason = draw(st.sampled_from([RPC, QUEUE, HEAL])), draw(st.text(max_size=200))
-    move = Move(target, (0,), draw(INT64), draw(INT64), route, reason)
+    move = MoveRecord(target, (0,), draw(INT64), draw(INT64), route, reason)
     figures = MoveProgress(
         draw(OR_UNKNOWN),
         {broker: draw(INT64) for broker in adding},
@@ -194,7 +199,7 @@ async def test_240_6_all_moves_are_described_with_how_far_they_are() -> None:
 
 
 async def test_240_6_a_move_without_an_identity_yet_is_not_described_among_all() -> None:
-    unrecorded = replace(moving(0), move=Move((1, 2, 4), (1, 2, 3)))
+    unrecorded = replace(moving(0), move=MoveRecord((1, 2, 4), (1, 2, 3)))
     answer = await ask(ModelNode(topic("a", {0: unrecorded, 1: moving(1)})), every_move(), 0)
     assert [one.partition_id for one in answer.descriptions] == [1]
 
@@ -213,7 +218,7 @@ async def test_240_6_ten_thousand_moves_are_described_and_a_change_of_any_kind_i
 
 
 def test_240_6_a_description_is_kept_while_nothing_changes() -> None:
-    fragments, here, figures = Fragments(), Cluster(topic_configs={"t": {}}), MoveProgress(1, {4: 1})
+    fragments, here, figures = DescriptionFragments(), Cluster(topic_configs={"t": {}}), MoveProgress(1, {4: 1})
     value = moving(0)
 
     def made(value: Partition = value, figures: MoveProgress = figures) -> bytes:
@@ -230,7 +235,7 @@ def test_240_6_a_description_is_kept_while_nothing_changes() -> None:
 
 
 def test_240_6_the_descriptions_of_a_topic_are_kept_while_nothing_changes() -> None:
-    fragments, throttles, found = Fragments(), TopicThrottles(Cluster(), "t"), Described(2, b"two of them")
+    fragments, throttles, found = DescriptionFragments(), TopicThrottles(Cluster(), "t"), Described(2, b"two of them")
     fragments.put_topic("t", MadeOf(5, 1, throttles), found)
     assert fragments.of_topic("t", MadeOf(5, 1, throttles)) is found
     for changed in (MadeOf(6, 1, throttles), MadeOf(5, 2, throttles), MadeOf(5, 1, TopicThrottles(Cluster(), "t"))):

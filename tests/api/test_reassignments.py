@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.api.a46_list_partition_reassignments import Fragments, encode_partition
-from kafka_reassign_rpc.api.common import A_TURN
-from kafka_reassign_rpc.api.node import AlterReassignments
-from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaError, NotController
-from kafka_reassign_rpc.core.model import HEAL, QUEUE, RPC, Move, Partition
-from kafka_reassign_rpc.core.queue import Waiting
-from kafka_reassign_rpc.protocol.codec import encode_body
+from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
+from kafka_reassign_rpc.api.handler_helpers import A_TURN
+from kafka_reassign_rpc.api.ports import AlterReassignments
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
     AlterPartitionReassignmentsRequest,
@@ -215,7 +215,7 @@ async def test_f04_only_what_was_asked_for_and_moves_is_listed() -> None:
 
 
 async def test_240_4_the_id_of_a_move_is_a_tagged_field_once_it_is_durable() -> None:
-    undurable = Partition(replicas=(1, 2), adding=(2,), leader=1, isr=(1,), move=Move(target=(2,), original=(1,)))
+    undurable = Partition(replicas=(1, 2), adding=(2,), leader=1, isr=(1,), move=MoveRecord(target=(2,), original=(1,)))
     node = ModelNode(topic("t", {0: undurable, 1: moving(1)}))
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
     assert [p.reassignment_id for p in answer.topics[0].partitions] == [-1, 1001]
@@ -227,7 +227,7 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
         replicas=tuple(range(size)),
         adding=tuple(range(size // 2)),
         removing=(2**31 - 1,),
-        move=Move((1,), (2,), id=2**40),
+        move=MoveRecord((1,), (2,), id=2**40),
     )
     one = ListPartitionReassignmentsResponse.OngoingTopicReassignment
     body = ListPartitionReassignmentsResponse(
@@ -253,7 +253,7 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
         ],
     )
     expected = encode_body(body, version=0)
-    assert Fragments().encode("t" * (size + 1), [(7, partition, None)]) in expected
+    assert ListFragments().encode("t" * (size + 1), [(7, partition, None)]) in expected
     assert encode_partition(7, partition) in expected
 
 
@@ -285,19 +285,19 @@ def test_240_4_what_is_told_of_a_move_has_the_bytes_that_the_codec_would_give_it
         error_message="",
         topics=[one(version=0, name="t", partitions=[shown])],
     )
-    move = Move((2,), (1,), id_, route=route, reason=reason)
+    move = MoveRecord((2,), (1,), id_, route=route, reason=reason)
     moves = Partition((2, 1), adding=(2,), removing=(1,), move=move)
     listed = (7, Partition((1,)), Waiting((2,), route, reason)) if waits else (7, moves, None)
-    assert Fragments().encode("t", [listed]) in encode_body(body, version=0)
+    assert ListFragments().encode("t", [listed]) in encode_body(body, version=0)
 
 
 def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
-    fragments = Fragments()
+    fragments = ListFragments()
     first, second = moving(1), moving(2)
     before = fragments.encode("t", [(0, first, None), (1, first, None)], complete=True)
     assert fragments.encode("t", [(0, first, None), (1, first, None)], complete=True) == before
     after = fragments.encode("t", [(0, second, None)], 5, complete=True)
-    assert after == Fragments().encode("t", [(0, second, None)])
+    assert after == ListFragments().encode("t", [(0, second, None)])
     assert (fragments.of_topic("t", 5), fragments.of_topic("t", 6), fragments.of_topic("u", 5)) == (after, None, None)
     fragments.keep({"t"})
     assert fragments.of_topic("t", 5) == after

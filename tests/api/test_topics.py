@@ -5,9 +5,9 @@ from uuid import UUID
 
 import pytest
 
-from kafka_reassign_rpc.api.node import LogDir, LogDirReplica, NewPartitions, NewTopic
+from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica, NewPartitions, NewTopic
 from kafka_reassign_rpc.api.registry import CLIENT_APIS, SERVER_APIS
-from kafka_reassign_rpc.core.errors import InvalidReplicationFactor, KafkaStorageError
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaStorageError
 from kafka_reassign_rpc.protocol.messages import (
     REQUESTS,
     AlterReplicaLogDirsRequest,

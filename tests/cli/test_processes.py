@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.core.model import Endpoint
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
-from kafka_reassign_rpc.zookeeper.znodes import encode_broker
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import address_of, alter, listed, metadata
 from tests.http import get
 from tests.processes import Processes, children_of, exists
@@ -150,7 +150,7 @@ async def test_sv_1_serve_alone_is_a_whole_cluster_that_leaves_nothing_behind_an
 
     again = await commands.start("again", *arguments)
     async with ZooKeeper(again.told("zookeeper")) as zk:
-        data, _ = await zk.get(paths.topic("orders"))
+        data, _ = await zk.get(znode_paths.topic("orders"))
         assert json.loads(data)["partitions"]["0"] == target
 
     async def in_sync() -> bool:

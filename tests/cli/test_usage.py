@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.cli import fleet, serve, zookeeper
+from kafka_reassign_rpc.cli import fleet_command, serve_command, zookeeper_command
+from kafka_reassign_rpc.cli.long_running import check_level
 from kafka_reassign_rpc.cli.main import COMMANDS, main
-from kafka_reassign_rpc.cli.process import check_level
 
 Refused = Callable[..., None]
 
@@ -32,7 +32,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     def started(*_: object, **__: object) -> int:
         pytest.fail("it was not refused")
 
-    for module in (serve, fleet, zookeeper):
+    for module in (serve_command, fleet_command, zookeeper_command):
         monkeypatch.setattr(module, "run_until_signalled", started)
         monkeypatch.setattr(module, "set_up_logging", check_level)
 

@@ -13,23 +13,23 @@ from kafka_reassign_rpc.client import (
     NO_THROTTLE,
     AsyncReassignmentClient,
     KafkaError,
+    LogDirProgressTracker,
     Reassignment,
     ReassignmentClient,
     ReassignmentDescription,
     Replica,
     TopicPartition,
-    Tracker,
     Unreachable,
-    throttles,
+    throttle_configs,
 )
-from kafka_reassign_rpc.client.progress import concerned
-from kafka_reassign_rpc.core.errors import (
+from kafka_reassign_rpc.client.log_dir_progress import concerned
+from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
     NoReassignmentInProgress,
     PolicyViolation,
 )
-from kafka_reassign_rpc.core.errors import UnknownTopicOrPartition as Unknown
+from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition as Unknown
 from tests.waiting import eventually
 
 TOPIC = "orders"
@@ -55,7 +55,7 @@ def start_slowly(client: ReassignmentClient, *indexes: int) -> dict[TopicPartiti
     """Moves that will not end in this test."""
     current = {TopicPartition(TOPIC, index): replicas(client, index) for index in indexes}
     targets = {partition: others(found) for partition, found in current.items()}
-    assert not any(client.throttle_moves(throttles.moves({}, targets, current), RATE).values())
+    assert not any(client.throttle_moves(throttle_configs.moves({}, targets, current), RATE).values())
     assert not any(client.alter_partition_reassignments(targets).values())
     return targets
 
@@ -193,7 +193,7 @@ def test_236_1_a_cancel_of_what_does_not_move_is_an_error_of_that_partition(clie
 
 def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerned(client: ReassignmentClient) -> None:
     start_slowly(client, 0)
-    tracker = Tracker()
+    tracker = LogDirProgressTracker()
     moving = client.list_partition_reassignments()
     snapshot = tracker.update(0.0, moving, client.describe_log_dirs(concerned(moving)))
     [progress] = snapshot.moves.values()
@@ -203,7 +203,7 @@ def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerne
         assert time.monotonic() < deadline
         snapshot = tracker.update(time.monotonic(), moving, client.describe_log_dirs(concerned(moving)))
         [progress] = snapshot.moves.values()
-    assert progress.eta_s
+    assert progress.remaining_s
     assert snapshot.unknown_brokers == {}
 
 
@@ -236,7 +236,7 @@ def test_236_6_new_moves_are_switched_off_and_on(bootstrap: str, client: Reassig
 
 async def test_236_11_throttles_are_set_on_topics_and_on_brokers_and_are_taken_away(client: ReassignmentClient) -> None:
     start_slowly(client, 3)
-    found = client.change_configs(throttles.no_topic_throttles([TOPIC, "nope"]))
+    found = client.change_configs(throttle_configs.no_topic_throttles([TOPIC, "nope"]))
     assert found[2, TOPIC] is None
     assert isinstance(found[2, "nope"], Unknown)
     # The controller learns of configs a moment after they are stored.
@@ -244,7 +244,7 @@ async def test_236_11_throttles_are_set_on_topics_and_on_brokers_and_are_taken_a
 
 
 def test_236_11_what_cannot_be_set_on_one_broker_does_not_keep_the_rest(client: ReassignmentClient) -> None:
-    found = client.change_configs(throttles.rates([77, 1], 5000))
+    found = client.change_configs(throttle_configs.rates([77, 1], 5000))
     assert isinstance(found[4, "77"], Unreachable)
     assert found[4, "1"] is None
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from kafka_reassign_rpc.client.cluster import BROKER, RESOURCES, TOPIC, Resource, change_configs
-from kafka_reassign_rpc.client.errors import Unreachable
-from kafka_reassign_rpc.client.inventory import describe_configs
-from kafka_reassign_rpc.core.errors import KafkaError
+from kafka_reassign_rpc.client.bulk_reads import describe_configs
+from kafka_reassign_rpc.client.client_errors import Unreachable
+from kafka_reassign_rpc.client.cluster_calls import BROKER, RESOURCES, TOPIC, Resource, change_configs
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 
 COUNT = 2 * RESOURCES + 201

@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import MOVING, WAITING, PartitionReassignment, TopicPartition, UnsupportedHere
-from kafka_reassign_rpc.client.moves import (
+from kafka_reassign_rpc.client.reassignment_calls import (
     NO_QUEUE,
     NO_REASONS,
     alter_partition_reassignments,
     list_partition_reassignments,
 )
-from kafka_reassign_rpc.core.errors import PolicyViolation
-from kafka_reassign_rpc.protocol.codec import decode_request, encode_request
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsResponse,
     ListPartitionReassignmentsResponse,

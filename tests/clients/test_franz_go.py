@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.api.registry import SERVER_APIS
-from kafka_reassign_rpc.core.errors import UnknownTopicOrPartition
-from kafka_reassign_rpc.fleet.apis import BROKER_APIS
+from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
+from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.interop.comparing import Difference
 from tests.interop.worlds import World

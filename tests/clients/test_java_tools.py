@@ -253,8 +253,8 @@ async def refusals(p: Player) -> None:
     )
     if p.tools.version.startswith("4"):
         guard = "--disallow-replication-factor-change"
-        await p.reassign("guarded", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard)
-        await p.note("guarded: describe", "topics", "--describe", "--topic", p.topic)
+        await p.reassign("disabled_by_znode", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard)
+        await p.note("disabled_by_znode: describe", "topics", "--describe", "--topic", p.topic)
 
 
 PLAYS = {play.__name__: play for play in (topics_and_configs, elections_and_log_dirs, a_move, a_cancel, refusals)}
@@ -273,7 +273,7 @@ WANTED = (
     ),
     Difference(
         "refusals",
-        "guarded",
+        "disabled_by_znode",
         "lines[3]",
         "TOPIC-0: The broker does not support the AllowReplicationFactorChange option for the"
         " AlterPartitionReassignments API. Consider re-sending the request without the option or updating the server"

@@ -10,11 +10,11 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.brokers.rpc import RpcClient
-from kafka_reassign_rpc.controller.process import ControllerProcess, EventLogConfig, ServerConfig
-from kafka_reassign_rpc.controller.progress import SAMPLING, Sampling
-from kafka_reassign_rpc.core.guard import NO_RULES, Rules
-from kafka_reassign_rpc.core.model import Endpoint
+from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
@@ -26,10 +26,10 @@ from kafka_reassign_rpc.protocol.messages import (
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
 )
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.configs import ConfigStore
-from kafka_reassign_rpc.zookeeper.reassignments import EMPTY
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.rig import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
 from tests.waiting import eventually
 
@@ -120,7 +120,7 @@ class Cluster:
         await eventually(lambda: self._is_gone(broker))
 
     async def _is_gone(self, broker: int) -> bool:
-        return await self.zk.exists(paths.broker(broker)) is None
+        return await self.zk.exists(znode_paths.broker(broker)) is None
 
     async def end(self) -> None:
         await self.stop_server()  # first: otherwise brokers are sent to one another while they close
@@ -281,7 +281,7 @@ class Cluster:
 
     async def submit(self, targets: Mapping[Name, Replicas]) -> None:
         """As Kafka 2.x's tool does."""
-        await self.zk.create(paths.REASSIGN_PARTITIONS, batch(targets))
+        await self.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(targets))
 
     async def batch(self) -> dict[Name, dict[str, Any]] | None:
         return await batch_json(self.zk)
@@ -290,10 +290,10 @@ class Cluster:
         return await queue_json(self.zk)
 
     async def queue_gone(self) -> bool:
-        return not any([await self.zk.exists(root) for root in paths.QUEUES])
+        return not any([await self.zk.exists(root) for root in znode_paths.QUEUES])
 
     async def is_empty_queue(self) -> bool:
-        return bool((await self.zk.get(paths.REASSIGN_QUEUE))[0] == EMPTY)
+        return bool((await self.zk.get(znode_paths.REASSIGN_QUEUE))[0] == EMPTY)
 
     async def closed(self, name: Name) -> bool:
         """Whether the guard is, as clients see it."""
@@ -301,22 +301,22 @@ class Cluster:
         return code == 44
 
     async def record(self, name: Name) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((await self.zk.get(paths.reassignment(*name)))[0])
+        found: dict[str, Any] = json.loads((await self.zk.get(znode_paths.reassignment(*name)))[0])
         return found
 
     async def has_only(self, entries: Mapping[Name, Mapping[str, Any]]) -> bool:
         return await self.batch() == entries
 
     async def batch_gone(self) -> bool:
-        return await self.zk.exists(paths.REASSIGN_PARTITIONS) is None
+        return await self.zk.exists(znode_paths.REASSIGN_PARTITIONS) is None
 
     async def cancel_all(self) -> None:
         """Until it has been carried out."""
-        await self.zk.create(paths.CANCEL_IN_PROGRESS, b"")
+        await self.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
         await eventually(self.cancel_gone)
 
     async def cancel_gone(self) -> bool:
-        return await self.zk.exists(paths.CANCEL_IN_PROGRESS) is None
+        return await self.zk.exists(znode_paths.CANCEL_IN_PROGRESS) is None
 
     async def assignment(self, topic: str, index: int = 0) -> list[int]:
         found: list[int] = (await topic_json(self.zk, topic))["partitions"][str(index)]

@@ -8,27 +8,28 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.node import AlterPartition, AlterReassignments, IsrChange, ItemResult
-from kafka_reassign_rpc.brokers.outbox import Stop
-from kafka_reassign_rpc.controller import commands, election
-from kafka_reassign_rpc.controller.legacy_commands import AdminZnodesSeen
-from kafka_reassign_rpc.controller.loop import Loop
-from kafka_reassign_rpc.controller.queue_commands import LookAtQueue, QueueSeen
-from kafka_reassign_rpc.controller.queue_reading import read_root
-from kafka_reassign_rpc.controller.reading import read_admin, read_cluster
-from kafka_reassign_rpc.controller.requests import Requests
-from kafka_reassign_rpc.controller.store import Deposed, Store
-from kafka_reassign_rpc.core.batch import Batch
-from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.history import Event
-from kafka_reassign_rpc.core.model import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
-from kafka_reassign_rpc.core.queue import Queue, Waiting
-from kafka_reassign_rpc.core.replay import Applied
-from kafka_reassign_rpc.zookeeper import paths, znodes
-from kafka_reassign_rpc.zookeeper.errors import NoNode, SessionOver
-from kafka_reassign_rpc.zookeeper.ops import Op, Result
-from kafka_reassign_rpc.zookeeper.requests import encode_request
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, IsrChange, ItemResult
+from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands.queue_commands import LookAtQueue, QueueSeen
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesSeen
+from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore
+from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster
+from kafka_reassign_rpc.controller.loading.load_queue import read_root
+from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import Queue, Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Op, Result
+from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, SessionOver
 
 SERVER = 1000
 TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
@@ -60,44 +61,57 @@ class MortalZooKeeper(ZooKeeper):
 
 async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None] | None = None) -> None:
     """Live brokers, as long as this session lives."""
-    await zk.ensure_path(paths.BROKER_IDS)
+    await zk.ensure_path(znode_paths.BROKER_IDS)
     for broker in brokers:
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + broker)
-        data = znodes.encode_broker([endpoint], 0, (racks or {}).get(broker))
-        await zk.create(paths.broker(broker), data, ephemeral=True)
+        data = znode_contents.encode_broker([endpoint], 0, (racks or {}).get(broker))
+        await zk.create(znode_paths.broker(broker), data, ephemeral=True)
 
 
 async def put_topic(
     zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
 ) -> None:
     """A topic as a stock controller leaves it: everybody in sync, the first replica leads under epoch 3."""
-    for path in (paths.DELETE_TOPICS, paths.REASSIGNMENTS, paths.FAILED_BROKERS, f"{paths.CONFIG}/topics"):
+    for path in (
+        znode_paths.DELETE_TOPICS,
+        znode_paths.REASSIGNMENTS,
+        znode_paths.FAILED_BROKERS,
+        f"{znode_paths.CONFIG}/topics",
+    ):
         await zk.ensure_path(path)
     assignments = {index: (replicas, (), ()) for index, replicas in partitions.items()}
-    data = json.loads(znodes.encode_topic(topic_id, assignments))
-    await zk.ensure_path(paths.partitions(name))
-    await zk.set(paths.topic(name), json.dumps(data | extra).encode())
+    data = json.loads(znode_contents.encode_topic(topic_id, assignments))
+    await zk.ensure_path(znode_paths.partitions(name))
+    await zk.set(znode_paths.topic(name), json.dumps(data | extra).encode())
     for index, replicas in partitions.items():
-        await zk.ensure_path(paths.partition(name, index))
-        await zk.create(paths.partition_state(name, index), znodes.encode_state(replicas[0], 3, replicas, 1))
+        await zk.ensure_path(znode_paths.partition(name, index))
+        await zk.create(
+            znode_paths.partition_state(name, index), znode_contents.encode_state(replicas[0], 3, replicas, 1)
+        )
 
 
 class Rig:
     """One elected controller. `alter`, `isr`, `stopped` are what clients and brokers would ask of it."""
 
-    def __init__(self, zk: MortalZooKeeper, leadership: election.Leadership, store: Store, cluster: Cluster) -> None:
+    def __init__(
+        self, zk: MortalZooKeeper, leadership: controller_election.Leadership, store: DurableStore, cluster: Cluster
+    ) -> None:
         self.zk = zk
         self.epoch = leadership.epoch
         self.store = store
         self.cluster = cluster
-        self.applied: list[Applied] = []
+        self.applied: list[ReplayedChanges] = []
         self.events: list[Event] = []
         self.loop = Loop(
-            cluster, store, self._tell, lambda _: commands.TakeOver(SERVER, lambda: None), record=self.events.extend
+            cluster,
+            store,
+            self._tell,
+            lambda _: partition_commands.ControllerFailover(SERVER, lambda: None),
+            record=self.events.extend,
         )
-        self.requests = Requests(zk, self.loop, self.events.extend)
+        self.requests = RequestZnodes(zk, self.loop, self.events.extend)
 
-    def _tell(self, applied: Applied) -> Iterator[None]:
+    def _tell(self, applied: ReplayedChanges) -> Iterator[None]:
         self.applied.append(applied)
         return iter(())
 
@@ -125,7 +139,7 @@ class Rig:
             route=route or (QUEUE if queue else RPC),
             throttle=throttle,
         )
-        results: Sequence[ItemResult] = await self.loop.submit(commands.AlterReassignmentsCommand(request))
+        results: Sequence[ItemResult] = await self.loop.submit(partition_commands.AlterReassignmentsCommand(request))
         return {(topic, index): error for topic, index, error in results}
 
     async def isr(self, name: Name, isr: Replicas) -> Partition | KafkaError:
@@ -134,7 +148,7 @@ class Rig:
         change = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
         epoch = self.cluster.brokers[standing.leader].epoch
         request = AlterPartition(standing.leader, epoch, [change], 1)
-        (answer,) = await self.loop.submit(commands.AlterPartitionCommand(request))
+        (answer,) = await self.loop.submit(partition_commands.AlterPartitionCommand(request))
         return answer
 
     async def caught_up(self, name: Name) -> Partition | KafkaError:
@@ -145,15 +159,15 @@ class Rig:
 
     async def stopped(self, name: Name) -> None:
         """Whoever has left the partition has deleted its log."""
-        for broker in self.partition(*name).retired:
-            stop = {TopicPartition(*name): Stop(0, delete=True)}
-            await self.loop.submit(commands.StopsConfirmed(broker, stop))
+        for broker in self.partition(*name).pending_deletion:
+            stop = {TopicPartition(*name): ReplicaStop(0, delete=True)}
+            await self.loop.submit(partition_commands.StopsConfirmed(broker, stop))
 
     async def look(self) -> None:
         """KIP-236's znodes have changed: what their watches would bring about."""
         found = await read_admin(self.zk)
         await self.loop.submit(AdminZnodesSeen(found, batch_read=True))
-        await self.loop.submit(QueueSeen([await read_root(self.zk, root) for root in paths.QUEUES]))
+        await self.loop.submit(QueueSeen([await read_root(self.zk, root) for root in znode_paths.QUEUES]))
 
     async def look_at_queue(self) -> None:
         """Until nothing more can start at once."""
@@ -185,10 +199,10 @@ class Rig:
             assert value.leader in live or not live, name
             assert (value.move is not None) == value.is_moving, name
         loaded = (await read_cluster(self.zk)).cluster
-        retired = any(value.retired for _, _, value in self.cluster.all_partitions())
-        assert retired or loaded.moving == self.cluster.moving
+        pending_deletion = any(value.pending_deletion for _, _, value in self.cluster.all_partitions())
+        assert pending_deletion or loaded.moving == self.cluster.moving
         for topic, index, value in self.cluster.all_partitions():
-            if not value.retired:
+            if not value.pending_deletion:
                 assert loaded.get(topic, index) == value
         assert _known(loaded.batch) == _known(self.cluster.batch)
         queue = self.cluster.queue
@@ -197,7 +211,7 @@ class Rig:
         assert sorted(queue.names.values()) == sorted(_moves(queue))
 
 
-def _known(batch: Batch | None) -> object:
+def _known(batch: BatchZnode | None) -> object:
     """What a batch in memory and one just read have in common."""
     return None if batch is None else (batch.entries, batch.version, batch.changed)
 
@@ -207,7 +221,7 @@ def _moves(queue: Queue) -> dict[Name, Waiting]:
     return {(topic, index): place.move for topic, places in queue.topics.items() for index, place in places.items()}
 
 
-async def queue_json(zk: ZooKeeper, root: str = paths.REASSIGN_QUEUE) -> dict[Name, dict[str, Any]] | None:
+async def queue_json(zk: ZooKeeper, root: str = znode_paths.REASSIGN_QUEUE) -> dict[Name, dict[str, Any]] | None:
     """All that the queue's znodes say, by partition, None where there are none."""
     try:
         places = [root, *(f"{root}/{name}" for name in sorted(await zk.children(root)))]
@@ -223,7 +237,7 @@ async def queue_json(zk: ZooKeeper, root: str = paths.REASSIGN_QUEUE) -> dict[Na
 async def batch_json(zk: ZooKeeper) -> dict[Name, dict[str, Any]] | None:
     """The entries of `/admin/reassign_partitions` by partition, None where it does not exist."""
     try:
-        found = json.loads((await zk.get(paths.REASSIGN_PARTITIONS))[0])
+        found = json.loads((await zk.get(znode_paths.REASSIGN_PARTITIONS))[0])
     except NoNode:
         return None
     assert found["version"] == 1
@@ -238,9 +252,9 @@ def batch(targets: Mapping[Name, Replicas]) -> bytes:
 
 async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, legacy: bool = False) -> str:
     """As KIP-236 says; the name of the znode that was made."""
-    await zk.ensure_path(paths.REASSIGNMENT_REQUESTS)
+    await zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
     content = data if isinstance(data, bytes) else encode_request(data, legacy=legacy)
-    path, _ = await zk.create(paths.REASSIGNMENT_REQUEST_PREFIX, content, sequence=True)
+    path, _ = await zk.create(znode_paths.REASSIGNMENT_REQUEST_PREFIX, content, sequence=True)
     return path.rpartition("/")[2]
 
 
@@ -251,40 +265,44 @@ async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig
     `lives`: transactions that it makes after its election before it dies.
     """
     async with MortalZooKeeper(connect) as zk:
-        standing = await election.owner(zk)
-        leadership = await election.campaign(zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=standing)
+        standing = await controller_election.owner(zk)
+        leadership = await controller_election.campaign(
+            zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=standing
+        )
         assert leadership is not None
-        store = Store(zk, leadership)
+        store = DurableStore(zk, leadership)
         loaded = await store.load()
         zk.lives = lives
         rig = Rig(zk, leadership, store, loaded.cluster)
         task = asyncio.create_task(rig.loop.run())
         beside: list[asyncio.Task[None]] = []
         try:
-            await rig.loop.submit(commands.TakeOver(SERVER, lambda: None))
+            await rig.loop.submit(partition_commands.ControllerFailover(SERVER, lambda: None))
             beside.append(asyncio.create_task(rig.loop.throttler.run()))
             zk.transactions.clear()
             yield rig
         finally:
             for running in (task, *beside):
                 running.cancel()
-                with suppress(asyncio.CancelledError, Deposed):
+                with suppress(asyncio.CancelledError, ControllerMoved):
                     await running
 
 
 async def topic_json(zk: ZooKeeper, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((await zk.get(paths.topic(name)))[0])
+    found: dict[str, Any] = json.loads((await zk.get(znode_paths.topic(name)))[0])
     return found
 
 
 async def state_json(zk: ZooKeeper, name: Name) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((await zk.get(paths.partition_state(*name)))[0])
+    found: dict[str, Any] = json.loads((await zk.get(znode_paths.partition_state(*name)))[0])
     return found
 
 
 async def records(zk: ZooKeeper) -> set[Name]:
     """Partitions with a move record."""
     found = set()
-    for topic in await zk.children(paths.REASSIGNMENTS):
-        found |= {(topic, int(name)) for name in await zk.children(paths.reassignment_topic(topic)) if name.isdigit()}
+    for topic in await zk.children(znode_paths.REASSIGNMENTS):
+        found |= {
+            (topic, int(name)) for name in await zk.children(znode_paths.reassignment_topic(topic)) if name.isdigit()
+        }
     return found

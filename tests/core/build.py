@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
-from kafka_reassign_rpc.core.changes import Change, PartitionChange, View
-from kafka_reassign_rpc.core.model import Broker, Cluster, Endpoint, Move, Partition
-from kafka_reassign_rpc.core.replay import put_topic
+from kafka_reassign_rpc.core.round.replay import put_topic
+from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition
 
 TOPIC = "t"
 TOPIC_ID = UUID(int=7)
@@ -30,8 +30,10 @@ def cluster(
     return made
 
 
-def view(*partitions: Partition, live: Iterable[int] = range(1, 7), configs: Mapping[str, str] | None = None) -> View:
-    return View(cluster(*partitions, live=live, configs=configs))
+def view(
+    *partitions: Partition, live: Iterable[int] = range(1, 7), configs: Mapping[str, str] | None = None
+) -> RoundView:
+    return RoundView(cluster(*partitions, live=live, configs=configs))
 
 
 def standing(*replicas: int, isr: Iterable[int] | None = None, leader: int | None = None, epoch: int = 5) -> Partition:
@@ -67,7 +69,7 @@ def moving(
         leader_epoch=6,
         partition_epoch=12,
         controller_epoch=1,
-        move=Move(after, before, id=400, started=1_700_000_000_000) if recorded else None,
+        move=MoveRecord(after, before, id=400, started=1_700_000_000_000) if recorded else None,
     )
 
 

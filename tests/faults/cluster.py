@@ -16,9 +16,9 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsRequest,
     MetadataRequest,
 )
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.errors import NoNode
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.processes import Process, Processes
 from tests.raw_client import connected
 from tests.waiting import eventually
@@ -189,43 +189,43 @@ class Cluster:
     # What ZooKeeper holds
 
     async def epoch(self) -> int:
-        return int((await self.zk.get(paths.CONTROLLER_EPOCH))[0])
+        return int((await self.zk.get(znode_paths.CONTROLLER_EPOCH))[0])
 
     async def topic(self, name: str) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((await self.zk.get(paths.topic(name)))[0])
+        found: dict[str, Any] = json.loads((await self.zk.get(znode_paths.topic(name)))[0])
         return found
 
     async def state(self, name: Name) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((await self.zk.get(paths.partition_state(*name)))[0])
+        found: dict[str, Any] = json.loads((await self.zk.get(znode_paths.partition_state(*name)))[0])
         return found
 
     async def records(self) -> set[Name]:
         found = set()
-        for topic in await self.zk.children(paths.REASSIGNMENTS):
-            found |= {(topic, int(index)) for index in await self.zk.children(paths.reassignment_topic(topic))}
+        for topic in await self.zk.children(znode_paths.REASSIGNMENTS):
+            found |= {(topic, int(index)) for index in await self.zk.children(znode_paths.reassignment_topic(topic))}
         return found
 
     async def replicas(self) -> dict[Name, list[int]]:
         """Of every partition."""
         return {
             (topic, int(index)): found
-            for topic in await self.zk.children(paths.TOPICS)
+            for topic in await self.zk.children(znode_paths.TOPICS)
             for index, found in (await self.topic(topic))["partitions"].items()
         }
 
     async def failed(self) -> dict[int, int]:
         """Brokers with a durable failure (KIP-46), and when it was first noticed, ms."""
         found = {}
-        for name in await self.zk.children(paths.FAILED_BROKERS):
+        for name in await self.zk.children(znode_paths.FAILED_BROKERS):
             with suppress(NoNode):
-                found[int(name)] = json.loads((await self.zk.get(paths.failed_broker(int(name))))[0])["timestamp"]
+                found[int(name)] = json.loads((await self.zk.get(znode_paths.failed_broker(int(name))))[0])["timestamp"]
         return found
 
     async def held(self) -> dict[tuple[int, Name], int]:
         """Bytes of each replica on each live broker, as the brokers say."""
         found = {}
         for broker in await self.live():
-            data, _ = await self.zk.get(paths.broker(broker))
+            data, _ = await self.zk.get(znode_paths.broker(broker))
             address = address_of(json.loads(data)["endpoints"][0].partition("//")[2])
             answer = await ask(address, DescribeLogDirsRequest(version=4, topics=None), 4)
             for directory in answer.results:
@@ -237,8 +237,8 @@ class Cluster:
         """Every throttle that stands in a config."""
         found = {}
         for kind in ("topics", "brokers"):
-            for name in await self.zk.children(f"{paths.CONFIG}/{kind}"):
-                config = json.loads((await self.zk.get(f"{paths.CONFIG}/{kind}/{name}"))[0])["config"]
+            for name in await self.zk.children(f"{znode_paths.CONFIG}/{kind}"):
+                config = json.loads((await self.zk.get(f"{znode_paths.CONFIG}/{kind}/{name}"))[0])["config"]
                 throttled = {key: value for key, value in config.items() if ".throttled." in key}
                 if throttled:
                     found[f"{kind}/{name}"] = throttled
@@ -246,14 +246,14 @@ class Cluster:
 
     async def live(self) -> set[int]:
         try:
-            return {int(name) for name in await self.zk.children(paths.BROKER_IDS)}
+            return {int(name) for name in await self.zk.children(znode_paths.BROKER_IDS)}
         except NoNode:
             return set()
 
     async def everything(self) -> dict[str, tuple[bytes, int]]:
         """Data and version of every znode that only a controller writes."""
-        places = [paths.CONTROLLER_EPOCH]
-        for root in (paths.TOPICS, paths.REASSIGNMENTS):
+        places = [znode_paths.CONTROLLER_EPOCH]
+        for root in (znode_paths.TOPICS, znode_paths.REASSIGNMENTS):
             places += await self.zk.tree(root)
         found = await self.zk.multi_get(sorted(places))
         return {
@@ -277,7 +277,7 @@ class Cluster:
                 if name[0] == topic:
                     assert written["partitions"][str(name[1])] == list(target), (name, written["partitions"])
         live = await self.live()
-        states = await self.zk.multi_get([paths.partition_state(*name) for name in targets])
+        states = await self.zk.multi_get([znode_paths.partition_state(*name) for name in targets])
         for (name, target), read in zip(targets.items(), states, strict=True):
             assert read is not None, name
             state = json.loads(read[0])
@@ -300,7 +300,7 @@ class Watchman:
         """`patience`: seconds that a partition may be without a live leader though somebody in sync lives."""
         live = await self._cluster.live()
         for name in self._names:
-            data, stat = await self._cluster.zk.get(paths.partition_state(*name))
+            data, stat = await self._cluster.zk.get(znode_paths.partition_state(*name))
             state = json.loads(data)
             epochs = (state["leader_epoch"], stat.version, state["controller_epoch"])
             before = self._epochs.get(name, epochs)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
 from tests.processes import processes
 

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
     HealBrokerRequest,
 )
-from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import Cluster, alter, ask, metadata, only_lost_replicas_moved
 from tests.waiting import eventually
 
@@ -53,7 +53,7 @@ async def said(cluster: Cluster, server: str = "a") -> list[str]:
 async def everybody_has_everything(cluster: Cluster) -> bool:
     """Whether every replica has all bytes of its partition: nothing that was there is lost."""
     held = await cluster.held()
-    for topic in await cluster.zk.children(paths.TOPICS):
+    for topic in await cluster.zk.children(znode_paths.TOPICS):
         size = int((await cluster.zk.get(f"{SIZES}/{topic}"))[0])
         for index, found in (await cluster.topic(topic))["partitions"].items():
             for broker in found:
@@ -74,7 +74,7 @@ async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
     assert await cluster.rested_at(standing)
     assert await cluster.failed() == {}
     await eventually(lambda: _is(cluster.throttles(), {}))
-    assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
+    assert await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is None
     assert await everybody_has_everything(cluster)
     return True
 
@@ -173,7 +173,7 @@ async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(c
         return "heal.alert" in await said(cluster, controller)
 
     async def is_queued() -> bool:
-        return await cluster.zk.exists(paths.REASSIGN_QUEUE) is not None
+        return await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is not None
 
     async def is_half_done() -> bool:
         return 0 < await holds(cluster, 3) <= lost / 2
@@ -217,7 +217,7 @@ async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_a
     assert 0 < len(started) <= 3, "a chunk at a time"
     await cluster.fleet("3", racks=RACKS)
     await cluster.rests_at(before)
-    assert await cluster.zk.exists(paths.REASSIGN_QUEUE) is None
+    assert await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is None
     assert await cluster.failed() == {}
     await eventually(lambda: _is(cluster.throttles(), {}))
     assert "heal.dropped" in await said(cluster)

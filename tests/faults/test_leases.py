@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, LEADER_RATE
-from kafka_reassign_rpc.zookeeper.configs import ConfigStore
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.faults.cluster import Cluster, Name, Replicas
 from tests.waiting import eventually
 

@@ -11,8 +11,8 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.errors import NoNode
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.faults.cluster import Cluster, Name, Replicas, Watchman, alter, metadata
 from tests.waiting import eventually
 
@@ -83,7 +83,7 @@ class Chaos:
     async def origin_of(self, name: Name) -> list[list[int]]:
         """Where a cancel now would bring the partition, as its record says; where it may be told to go otherwise."""
         try:
-            record = json.loads((await self.cluster.zk.get(paths.reassignment(*name)))[0])
+            record = json.loads((await self.cluster.zk.get(znode_paths.reassignment(*name)))[0])
         except NoNode:
             return list(self.told[name])
         return [record["original_replicas"]]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import paths
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.faults.cluster import NOT_CONTROLLER, SESSION_MS, Cluster, Name, Replicas, alter, listed, metadata
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
@@ -203,7 +203,7 @@ async def test_sv_3_a_controller_znode_deleted_by_hand_starts_an_election(cluste
     await started(cluster, targets)
     epoch = await cluster.epoch()
 
-    await cluster.zk.delete(paths.CONTROLLER)
+    await cluster.zk.delete(znode_paths.CONTROLLER)
 
     await eventually(lambda: _epoch_is(cluster, epoch + 1))
     winner = await eventually(lambda: _winner(cluster))

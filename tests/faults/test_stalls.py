@@ -7,7 +7,7 @@ import pytest
 
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeReassignmentsRequest
 from tests.faults.cluster import Address, Cluster, Name, alter, ask
-from tests.reassign.running import Command
+from tests.reassign_command.run_command import Command
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster, Name, Replicas, ask, metadata, only_lost_replicas_moved
 from tests.processes import children_of, exists, processes
 from tests.waiting import eventually
@@ -80,7 +80,7 @@ async def test_46_6_of_brokers_that_all_lose_their_sessions_only_one_that_does_n
         await eventually(lambda: nobody_has_a_session(cluster))
         long_ago = b'{"version":1,"timestamp":%d}' % (time.time_ns() // 1_000_000 - 60_000)
         for broker in range(1, 6):
-            await zk.create(paths.failed_broker(broker), long_ago)
+            await zk.create(znode_paths.failed_broker(broker), long_ago)
         proxy.heal()
         await eventually(lambda: missed(cluster, 4, 5))
         await eventually(lambda: are_given_time(cluster, 4, 5))
@@ -96,7 +96,7 @@ async def test_46_6_of_brokers_that_all_lose_their_sessions_only_one_that_does_n
 
 
 async def nobody_has_a_session(cluster: Cluster) -> bool:
-    return not await cluster.live() and await cluster.zk.exists(paths.CONTROLLER) is None
+    return not await cluster.live() and await cluster.zk.exists(znode_paths.CONTROLLER) is None
 
 
 async def are_given_time(cluster: Cluster, *brokers: int) -> bool:

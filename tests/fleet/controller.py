@@ -8,16 +8,16 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from kafka_reassign_rpc.brokers.rpc import RpcClient
-from kafka_reassign_rpc.core.model import TopicPartition
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet import Fleet
-from kafka_reassign_rpc.protocol.codec import Request, decode_request, encode_response
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, decode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionResponse,
     ApiVersionsResponse,
     ControlledShutdownResponse,
 )
-from kafka_reassign_rpc.server.listening import stop_listening
+from kafka_reassign_rpc.server.listener_shutdown import stop_listening
 
 from . import messages
 
@@ -41,7 +41,7 @@ class ScriptedController:
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
         self.partitions: dict[TopicPartition, Partition] = {}
-        self.requests: list[Request] = []
+        self.requests: list[DecodedRequest] = []
         self.alter_errors: list[int] = []
         self.partition_errors: list[int] = []
         self.epoch = 1
@@ -188,7 +188,7 @@ class ScriptedController:
         finally:
             writer.close()
 
-    def _answer(self, request: Request, version: int) -> Any:
+    def _answer(self, request: DecodedRequest, version: int) -> Any:
         self.requests.append(request)
         key = request.header.api_key
         if key == 18:

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.protocol.codec import decode_request, decode_response, encode_request, encode_response
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, decode_response, encode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
     SimulatedFetchRequest,

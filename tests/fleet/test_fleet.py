@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.brokers.rpc import RpcClient
-from kafka_reassign_rpc.core.model import TopicPartition
-from kafka_reassign_rpc.fleet import Fleet, FleetConfig, StoreError
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, MetadataRequest
-from kafka_reassign_rpc.zookeeper.configs import ConfigStore
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 from . import messages
 from .controller import Partition, ScriptedController
@@ -308,7 +308,7 @@ async def test_l_a_throttle_slows_a_copy_down_and_taking_it_away_speeds_it_up(
 async def test_somebody_elses_data_directory_stops_the_fleet_with_a_reason(zk_connect: str, tmp_data: Path) -> None:
     (tmp_data / "broker-2.log").write_text('{"cluster_id":"other","broker_id":2}\n')
     fleet = Fleet(FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data))
-    with pytest.raises(StoreError, match="belongs to broker 2 of cluster other"):
+    with pytest.raises(LogSizeFileError, match="belongs to broker 2 of cluster other"):
         await fleet.__aenter__()
     assert fleet.brokers == {}
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.zookeeper.errors import NoNode
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Tools

@@ -10,7 +10,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, SeedTopic
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Tools

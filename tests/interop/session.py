@@ -21,7 +21,7 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 
-from kafka_reassign_rpc.zookeeper.errors import NoNode
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 from .worlds import THROTTLED_REPLICAS, TOPIC, World
 

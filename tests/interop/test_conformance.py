@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, require
 
 from .comparing import compare, unexpected

@@ -23,7 +23,7 @@ from confluent_kafka import Producer
 from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.stock.cluster import StockCluster
 from tests.stock.process import LoggedProcess
 from tests.waiting import eventually

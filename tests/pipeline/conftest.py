@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.pipeline.spark import session, told
+from kafka_reassign_rpc.pipeline.spark_session import session, told
 from tests.client.conftest import whole_cluster
 from tests.processes import exists
 
@@ -39,7 +39,7 @@ def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
         with told():
             yield spark
 
-    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark.session", session_that_is_there)
+    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark_session.session", session_that_is_there)
 
 
 @pytest.fixture(scope="package")

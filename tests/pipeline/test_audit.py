@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from kafka_reassign_rpc.pipeline import auditing, eventlog, report_over_time, results, tables
-from kafka_reassign_rpc.pipeline.errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, audit_job
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.reports import result_tables
+from kafka_reassign_rpc.pipeline.snapshots import export_events
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
 from tests.pipeline.test_export import run
 
 pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
@@ -48,8 +51,10 @@ def event(seq: int, name: str, at: int, **more: Any) -> dict[str, Any]:
 def put_events(directory: Path, events: Sequence[dict[str, Any]]) -> Path:
     directory.mkdir(exist_ok=True)
     first, last = events[0]["seq"], events[-1]["seq"]
-    with tables.TableWriter(directory / f"events-1000-000-{first:012d}-{last:012d}.parquet", eventlog.EVENTS) as writer:
-        writer.extend(map(eventlog.row, events))
+    with parquet_files.TableWriter(
+        directory / f"events-1000-000-{first:012d}-{last:012d}.parquet", export_events.EVENTS
+    ) as writer:
+        writer.extend(map(export_events.row, events))
     return directory
 
 
@@ -72,8 +77,8 @@ def test_dp_5_an_audit_finds_what_is_known_to_be_there(taken: Path, tmp_path: Pa
         event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
         event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
     ])  # fmt: skip
-    frames = auditing.audit(spark, auditing.find(taken), events)
-    shown = {name: results.show(frame) for name, frame in frames.items()}
+    frames = audit_job.audit(spark, audit_job.find(taken), events)
+    shown = {name: result_tables.show(frame) for name, frame in frames.items()}
     found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
 
     last = [row for row in found["brokers"] if row["at"] == 3 * MINUTE]
@@ -99,35 +104,35 @@ def test_dp_5_an_audit_finds_what_is_known_to_be_there(taken: Path, tmp_path: Pa
     assert (violation["on_racks"], violation["possible"]) == (1, 2)
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
-    page = report_over_time.audit(auditing.find(taken), frames, shown)
+    page = audit_and_history_report.audit(audit_job.find(taken), frames, shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
-    without = auditing.audit(spark, auditing.find(taken), None)
+    without = audit_job.audit(spark, audit_job.find(taken), None)
     assert [(row["when"], row["who"]) for row in dicts(without["drift"])] == [(None, None)]
 
 
 def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
     snap(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
-    frames = auditing.audit(spark, auditing.find(tmp_path / "s"), None)
+    frames = audit_job.audit(spark, audit_job.find(tmp_path / "s"), None)
     assert frames["under_replicated"].count() == 0
 
 
 def test_dp_5_what_is_no_directory_of_snapshots_of_one_cluster_is_named(taken: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
-        auditing.find(tmp_path / "nowhere")
+        audit_job.find(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: no snapshots there"):
-        auditing.find(tmp_path / "empty")
+        audit_job.find(tmp_path / "empty")
     half = taken / "half"
     (half / "partitions").mkdir(parents=True)
     with pytest.raises(BadInput, match="half: no snapshot"):
-        auditing.find(taken)
+        audit_job.find(taken)
     (half / "partitions").rmdir()
     snap(taken / "same", MINUTE, FIRST)
     with pytest.raises(BadInput, match="s1 and same were taken at the same time"):
-        auditing.find(taken)
+        audit_job.find(taken)
     snap(taken / "other", 99, FIRST, cluster="c2")
     code, out, err = run("audit", "--snapshots", str(taken))
     assert (code, out) == (2, "")
@@ -140,28 +145,28 @@ def test_dp_5_what_is_no_directory_of_snapshots_of_one_cluster_is_named(taken: P
 
 
 def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> None:
-    shown = results.show(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
-    assert results.text("things", shown, empty="none") == [
+    shown = result_tables.show(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
+    assert result_tables.text("things", shown, empty="none") == [
         "things (5):",
         "  AT                   SHARE  IDS",
         "  1970-01-01 00:00:00  0      0",
         "  1970-01-01 00:00:00  0.333  1",
         "  … and 3 more",
     ]
-    assert results.text("things", shown._replace(total=0), empty="none") == ["things: none"]
-    assert results.document(shown)["total"] == 5
+    assert result_tables.text("things", shown._replace(total=0), empty="none") == ["things: none"]
+    assert result_tables.document(shown)["total"] == 5
 
 
 def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:
     for count in (1, 2):
-        with results.ResultWriter(tmp_path / "out") as writer:
+        with result_tables.ResultWriter(tmp_path / "out") as writer:
             assert writer.tables({"t": spark.range(count).toDF("n")})["t"].count() == count
             writer.page("report.html", f"page {count}")
         assert spark.read.parquet(str(tmp_path / "out" / "t.parquet")).count() == count
         assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"
 
     def fail() -> None:
-        with results.ResultWriter(tmp_path / "out") as writer:
+        with result_tables.ResultWriter(tmp_path / "out") as writer:
             writer.page("report.html", "half")
             raise ConnectionError
 
@@ -170,4 +175,4 @@ def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, sp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "report.html").read_text() == "page 2"
     with pytest.raises(BadInput, match="is there already"):
-        results.require_free(tmp_path / "out")
+        result_tables.require_free(tmp_path / "out")

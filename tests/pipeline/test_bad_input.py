@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.pipeline import plans, snapshot
-from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
 from tests.pipeline.test_audit import snap
 from tests.pipeline.test_export import run
 
@@ -52,17 +53,17 @@ def test_dp_2_what_a_snapshot_lacks_and_what_cannot_move_is_said_with_the_rows_a
     ):
         assert line in err.splitlines(), (line, err)
     assert "2 of 5 partitions move" in said
-    assert {one.first[0] for one in plans.read_summary(out).left_out} == {"t-2", "u-0"}
+    assert {one.first[0] for one in plan_writer.read_summary(out).left_out} == {"t-2", "u-0"}
 
 
 def _truncated(path: Path) -> None:
-    part = snapshot.place(path, "partitions") / "part-00000.parquet"
+    part = snapshot_files.place(path, "partitions") / "part-00000.parquet"
     part.write_bytes(part.read_bytes()[:-20])
 
 
 def _torn(path: Path) -> None:
     """Its footer is whole, its pages are not."""
-    part = snapshot.place(path, "partitions") / "part-00000.parquet"
+    part = snapshot_files.place(path, "partitions") / "part-00000.parquet"
     data = part.read_bytes()
     part.write_bytes(data[:4] + bytes(300) + data[304:])
 

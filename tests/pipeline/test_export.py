@@ -13,26 +13,27 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.cli.export import watch
+from kafka_reassign_rpc.cli.export_command import watch
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.client import (
+    ClusterNode,
     KafkaError,
-    Node,
     PartitionInfo,
     PartitionReassignment,
     ReassignmentClient,
     TopicPartition,
     Unreachable,
     UnsupportedHere,
-    throttles,
+    throttle_configs,
 )
-from kafka_reassign_rpc.client.cluster import Resource
-from kafka_reassign_rpc.client.inventory import BrokerLogDirs, Config, Everything, HeldReplica, TopicInfo
-from kafka_reassign_rpc.pipeline import auditing, eventlog, snapshot
-from kafka_reassign_rpc.pipeline.errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.exporting import export
-from kafka_reassign_rpc.pipeline.rates import Earlier
-from kafka_reassign_rpc.pipeline.snapshot import Meta, SnapshotWriter
+from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, Config, Everything, HeldReplica, TopicInfo
+from kafka_reassign_rpc.client.cluster_calls import Resource
+from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
 from tests.cli.test_usage import run as process
 from tests.waiting import eventually
 
@@ -40,7 +41,7 @@ Rows = list[dict[str, Any]]
 
 
 def rows(path: Path, table: str) -> Rows:
-    found: Rows = snapshot.read(path, table).to_pylist()
+    found: Rows = snapshot_files.read(path, table).to_pylist()
     return found
 
 
@@ -60,7 +61,7 @@ def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
     target = tuple(broker for broker in range(1, 7) if broker not in topic[0].replicas)
     moves = {TopicPartition("orders", 0): target}
     current = {TopicPartition("orders", 0): topic[0].replicas}
-    client.throttle_moves(throttles.moves({}, moves, current), 1000)
+    client.throttle_moves(throttle_configs.moves({}, moves, current), 1000)
     client.change_configs({(2, "orders"): {"retention.ms": "77"}})
     assert not any(client.alter_partition_reassignments(moves).values())
 
@@ -68,7 +69,7 @@ def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
 
     assert code == 0
     assert "6 brokers, 3 topics, 42 partitions, 1 moving, " in said
-    meta = snapshot.check(tmp_path / "out")
+    meta = snapshot_files.check(tmp_path / "out")
     assert (meta.source, meta.server) == (bootstrap, "kafka-reassign-rpc")
     brokers = rows(tmp_path / "out", "brokers")
     assert [(row["broker"], row["rack"], row["live"]) for row in brokers] == [
@@ -104,7 +105,7 @@ class Answers:
     server of ours."""
 
     cluster_id = "c1"
-    nodes = (Node(1, "h1", 9092, "a"), Node(2, "h2", 9092, None), Node(77, "h7", 9092, None))
+    nodes = (ClusterNode(1, "h1", 9092, "a"), ClusterNode(2, "h2", 9092, None), ClusterNode(77, "h7", 9092, None))
     topics: Mapping[str, Mapping[int, PartitionInfo]] = {
         "a": {0: PartitionInfo(1, (1, 2), (1, 2)), 1: PartitionInfo(2, (2, 1), (2, 1))},
         "b": {0: PartitionInfo(2, (2, 9), (2,)), 1: PartitionInfo(-1, (9,), ())},
@@ -164,12 +165,12 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         await eventually(lambda: len(list(out.glob("2*"))) >= 2, within=60)
-        before = eventlog.check(events)
+        before = export_events.check(events)
         topic = client.describe_topics(["payments"])["payments"]
         assert not isinstance(topic, KafkaError)
         assert not any(client.alter_partition_reassignments({("payments", 0): topic[0].replicas[::-1]}).values())
         taken = len(list(out.glob("2*")))
-        await eventually(lambda: eventlog.check(events) > before and len(list(out.glob("2*"))) > taken, within=60)
+        await eventually(lambda: export_events.check(events) > before and len(list(out.glob("2*"))) > taken, within=60)
         process.send_signal(signal.SIGINT)
         said, err = await asyncio.to_thread(process.communicate, timeout=60)
     finally:
@@ -177,7 +178,7 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
         process.communicate()
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    found = auditing.find(out)
+    found = audit_job.find(out)
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     assert said.count(" 6 brokers, 3 topics, 42 partitions") == len(found) == len(list(out.iterdir())) >= 3
     assert all(not path.name.startswith(".") for path in events.iterdir())

@@ -12,9 +12,11 @@ from typing import Any, Self
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline import histories, report_over_time, results, tables
-from kafka_reassign_rpc.pipeline.errors import BadInput
-from kafka_reassign_rpc.pipeline.following import Following, checkpoint
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, history_job
+from kafka_reassign_rpc.pipeline.auditing.history_stream import HistoryStream, checkpoint
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.reports import result_tables
 from tests.pipeline.test_audit import dicts, event, put_events, snap
 from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
@@ -52,8 +54,8 @@ EVENTS = [
 
 def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spark: SparkSession) -> None:
     events = put_events(tmp_path / "events", EVENTS)
-    sizes = histories.sizes_of(spark, snap(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])]))
-    frames = histories.history(histories.read(spark, events), sizes)
+    sizes = history_job.sizes_of(spark, snap(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])]))
+    frames = history_job.history(history_job.read(spark, events), sizes)
 
     moves = {(row["partition"], row["started"]): row for row in dicts(frames["moves"])}
     assert len(moves) == 6
@@ -84,12 +86,12 @@ def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spa
     assert [(row["reason"], row["events"]) for row in dicts(frames["refusals"])] == [
         ("InvalidReplicationFactor: no", 1)
     ]
-    shown = {name: results.show(frame) for name, frame in frames.items()}
-    page = report_over_time.history(frames, shown)
+    shown = {name: result_tables.show(frame) for name, frame in frames.items()}
+    page = audit_and_history_report.history(frames, shown)
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
-    unsized = histories.history(histories.read(spark, events), None)
+    unsized = history_job.history(history_job.read(spark, events), None)
     assert {row["bytes"] for row in dicts(unsized["moves"])} == {None}
 
 
@@ -101,7 +103,7 @@ def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_contr
     completed = move(3, "completed", 80_000, 0, id=7, **PLAN) | {"epoch": 2, "server": 1001}
     put_events(tmp_path / "e", [started])
     put_events(tmp_path / "e", [completed])
-    [row] = dicts(histories.moves(histories.read(spark, tmp_path / "e"), None))
+    [row] = dicts(history_job.moves(history_job.read(spark, tmp_path / "e"), None))
     assert (row["outcome"], row["seconds"], row["bytes_per_second"]) == ("completed", -10, None)
 
 
@@ -113,11 +115,11 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     updates: list[int] = []
 
     def update() -> None:
-        frames = histories.history(histories.read(spark, events), None)
-        with results.ResultWriter(out) as writer:
+        frames = history_job.history(history_job.read(spark, events), None)
+        with result_tables.ResultWriter(out) as writer:
             updates.append(writer.tables({"moves": frames["moves"]})["moves"].count())
 
-    following = Following(spark, events, out, update, every="0 seconds")
+    following = HistoryStream(spark, events, out, update, every="0 seconds")
     try:
         following.catch_up()
         assert updates[-1] == 1
@@ -127,7 +129,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     finally:
         following.stop()
     seen = len(updates)
-    again = Following(spark, events, out, update, every="0 seconds")
+    again = HistoryStream(spark, events, out, update, every="0 seconds")
     try:
         again.catch_up()
         assert len(updates) == seen, "nothing was new"
@@ -198,7 +200,7 @@ def test_dp_5_the_history_command_prints_tables_and_writes_them_with_a_page(tmp_
     assert "InvalidReplicationFactor: no" in out
     assert "throttles (1):" in out
     assert "<svg" in (tmp_path / "out" / "report.html").read_text()
-    assert tables.files_of(tmp_path / "out" / "moves.parquet")
+    assert parquet_files.files_of(tmp_path / "out" / "moves.parquet")
 
 
 @pytest.mark.usefixtures("shared")
@@ -209,7 +211,7 @@ def test_dp_5_the_audit_command_says_by_its_exit_code_that_something_was_found(t
     document = json.loads(out)
     assert (document["cluster_id"], document["rack_violations"]["total"], document["drift"]["total"]) == ("c1", 1, 0)
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
-    assert tables.files_of(tmp_path / "out" / "spread.parquet")
+    assert parquet_files.files_of(tmp_path / "out" / "spread.parquet")
 
 
 @pytest.mark.parametrize(

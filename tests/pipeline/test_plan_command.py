@@ -5,10 +5,11 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
-from kafka_reassign_rpc.pipeline import plans, tables
-from kafka_reassign_rpc.planner.local import Snapshot
-from kafka_reassign_rpc.planner.model import Broker
-from tests.pipeline.test_plan import written
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.planner.in_process import PlannerSnapshot
+from kafka_reassign_rpc.planner.values import PlannerBroker
+from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
 
 pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded machine takes its time
@@ -17,8 +18,10 @@ pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded mach
 @pytest.fixture
 def path(tmp_path: Path, shared: None) -> Path:
     """A snapshot."""
-    brokers = [Broker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
-    return written(tmp_path / "snapshot", Snapshot(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))]))
+    brokers = [PlannerBroker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
+    return written(
+        tmp_path / "snapshot", PlannerSnapshot(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))])
+    )
 
 
 def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -29,10 +32,10 @@ def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys
     assert said.startswith(f"{out}: 1 of 2 partitions move in 1 batches\n  copied    1.0 MB; at least 1.0 MB would")
     assert said.endswith(f"  report    {out / 'report.html'}\n")
     assert "<svg" in (out / "report.html").read_text()
-    assert plans.read_summary(out).brokers[0].after == plans.Load()
+    assert plan_writer.read_summary(out).brokers[0].after == plan_writer.LoadFigures()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
-    next((out / plans.ROLLBACK).iterdir()).unlink()
+    next((out / plan_writer.ROLLBACK).iterdir()).unlink()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
     told = capsys.readouterr()
     assert told.err == "rollback: t-0: batch 1, file None\n"
@@ -46,7 +49,7 @@ def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: py
     page = out / "report.html"
     assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n  report    {page}\n"
     assert "Nothing has to move." in page.read_text()
-    assert plans.read_summary(out).moves == 0
+    assert plan_writer.read_summary(out).moves == 0
 
 
 GOALS: dict[str, tuple[str, ...]] = {
@@ -64,8 +67,8 @@ def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
     goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stood = random_cluster(8, 4, 120, factor=2, dead=(5,) if goal == "heal" else ())
-    new = [Broker(number, f"r{number % 4}", True, 10**13) for number in (8, 9)] if goal == "expand" else []
-    cluster = Snapshot([*stood.brokers, *new], stood.topics)
+    new = [PlannerBroker(number, f"r{number % 4}", True, 10**13) for number in (8, 9)] if goal == "expand" else []
+    cluster = PlannerSnapshot([*stood.brokers, *new], stood.topics)
     where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)))
     out = tmp_path / "plan"
 
@@ -75,11 +78,11 @@ def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
         assert main(["plan", "verify", *where, "--plan", str(out)]) == 0
         assert capsys.readouterr().out.endswith("no rule is broken\n")
 
-    summary = plans.read_summary(out)
+    summary = plan_writer.read_summary(out)
     partitions = {(one.name, held.index): held.replicas for one in cluster.topics for held in one.partitions}
     moved = {
         (row["topic"], row["partition"]): tuple(row["to_replicas"])
-        for row in tables.read(out / plans.MOVES, plans.MOVES_SCHEMA).to_pylist()
+        for row in parquet_files.read(out / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     }
     after = partitions | moved
     if goal in ("heal", "drain"):

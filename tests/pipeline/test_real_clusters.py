@@ -14,9 +14,10 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
-from kafka_reassign_rpc.pipeline import plans, snapshot
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
 from tests.pipeline.test_export import rows, run
 from tests.processes import processes
@@ -95,7 +96,7 @@ async def test_dp_2_thirty_brokers_with_20000_partitions_are_exported_and_planne
     code, _, err = run("plan", "expand", "--brokers", new, "--snapshot", str(out), "--out", str(plan))
     assert code == 0, err
     ours, theirs = figures(out, planned(plan)), figures(out, proposed)
-    summary = plans.read_summary(plan)
+    summary = plan_writer.read_summary(plan)
     assert (ours.moves, ours.copied) == (summary.moves, summary.bytes)
     assert summary.lower_bound <= ours.copied <= 1.1 * summary.lower_bound
     assert 5 * ours.copied <= theirs.copied
@@ -140,7 +141,7 @@ async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_
             ours, theirs = figures(out, planned(plan)), figures(out, proposed)
             assert ours.copied <= theirs.copied
             must_be_as_even(ours, theirs, 0.3)
-            assert len(plans.read_summary(plan).batches) > 1
+            assert len(plan_writer.read_summary(plan).batches) > 1
 
             code, said, err = await asyncio.to_thread(run, "submit", *where, "--plan", str(plan), "--execute")
             assert (code, said) == (0, f"{plan}: done; {ours.moves} moves were begun now\n"), err
@@ -148,7 +149,7 @@ async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_
             assert (code, err) == (0, ""), err
         finally:
             await cluster.kill()
-    assert snapshot.check(after).server == "kafka"
+    assert snapshot_files.check(after).server == "kafka"
     stands = {(row["topic"], row["partition"]): row["replicas"] for row in rows(after, "partitions")}
     wanted = {(row["topic"], row["partition"]): row["replicas"] for row in rows(out, "partitions")} | dict(
         planned(plan)

@@ -12,14 +12,19 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable, throttles
-from kafka_reassign_rpc.client.cluster import BROKER, TOPIC, Resource
-from kafka_reassign_rpc.client.moves import Results
-from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
-from kafka_reassign_rpc.pipeline.plandir import read_plan
-from kafka_reassign_rpc.pipeline.submitting import DoesNotFit, Pace, Show, Stopped, Submission
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable, throttle_configs
+from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.reassignment_calls import Results
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+from kafka_reassign_rpc.pipeline.plans.plan_reader import read_plan
+from kafka_reassign_rpc.pipeline.submission.submit_plan import DoesNotFit, PollInterval, Show, Stopped, Submission
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
 from tests.pipeline.plans import Moves, write_plan
 from tests.pipeline.test_export import run
@@ -28,7 +33,7 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)
 
-QUICK = Pace(poll=0.1, health=0.3, settle=1.5, patience=20.0)
+QUICK = PollInterval(poll=0.1, health=0.3, settle=1.5, patience=20.0)
 
 Assignment = dict[tuple[str, int], tuple[int, ...]]
 
@@ -218,7 +223,7 @@ async def test_860_5_what_somebody_changes_in_the_last_moment_is_refused_and_the
     [batch] = turned(client, "orders", 3, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     victim, *others = sorted(batch)
-    client.throttle_moves(throttles.moves({}, targets([batch]), before([batch])), 1000)
+    client.throttle_moves(throttle_configs.moves({}, targets([batch]), before([batch])), 1000)
     with Racing(bootstrap_servers=bootstrap) as racing:
         racing.victim, racing.to = victim, batch[victim][1][::-1]
         with pytest.raises(DoesNotFit) as refused:
@@ -289,7 +294,7 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
 
             running = asyncio.create_task(asyncio.to_thread(execute, throttle=20_000))
             await fragile.kill()
-            await zk.delete(f"{paths.BROKER_IDS}/4")  # as ZooKeeper does when its session has run out
+            await zk.delete(f"{znode_paths.BROKER_IDS}/4")  # as ZooKeeper does when its session has run out
             lost = str(await asyncio.wait_for(running, 100))
             assert "broker 4 lost" in lost
             second = TopicPartition(*names[1])

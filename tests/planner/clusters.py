@@ -6,32 +6,44 @@ from collections.abc import Iterable, Sequence
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.planner.coordinator import Coordinator
-from kafka_reassign_rpc.planner.local import Snapshot
-from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, LeftOut, Move, Options, Partition, Plan, Topic
-from kafka_reassign_rpc.planner.rounds import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
+from kafka_reassign_rpc.planner.in_process import PlannerSnapshot
+from kafka_reassign_rpc.planner.planning_round import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
+from kafka_reassign_rpc.planner.values import (
+    Goal,
+    Kind,
+    LeftOut,
+    Options,
+    Plan,
+    PlannedMove,
+    PlannerBroker,
+    PlannerPartition,
+    PlannerTopic,
+)
 
 MIB = 1 << 20
 
 
-def brokers(racks: Sequence[str | None], *, dead: Iterable[int] = (), capacity: int = -1) -> list[Broker]:
+def brokers(racks: Sequence[str | None], *, dead: Iterable[int] = (), capacity: int = -1) -> list[PlannerBroker]:
     """Brokers 1, 2, …, one for each rack given."""
     gone = set(dead)
-    return [Broker(number, rack, number not in gone, capacity) for number, rack in enumerate(racks, 1)]
+    return [PlannerBroker(number, rack, number not in gone, capacity) for number, rack in enumerate(racks, 1)]
 
 
-def partition(index: int, *replicas: int, live: Iterable[int] | None = None, size: int = MIB, **more: int) -> Partition:
+def partition(
+    index: int, *replicas: int, live: Iterable[int] | None = None, size: int = MIB, **more: int
+) -> PlannerPartition:
     alive = set(replicas if live is None else live)
     isr = tuple(broker for broker in replicas if broker in alive)
-    return Partition(index, tuple(replicas), isr[0] if isr else -1, isr, bytes=size, **more)
+    return PlannerPartition(index, tuple(replicas), isr[0] if isr else -1, isr, bytes=size, **more)
 
 
-def topic(name: str, *partitions: Partition) -> Topic:
-    return Topic(name, list(partitions))
+def topic(name: str, *partitions: PlannerPartition) -> PlannerTopic:
+    return PlannerTopic(name, list(partitions))
 
 
 def random_cluster(
     count: int, racks: int, partitions: int, *, factor: int = 3, seed: int = 1, dead: Iterable[int] = ()
-) -> Snapshot:
+) -> PlannerSnapshot:
     """Brokers 0 … count - 1 in racks by turns, topics of Zipf sizes, replicas spread over racks."""
     chance, gone = random.Random(seed), set(dead)
     made, left = [], partitions
@@ -41,12 +53,12 @@ def random_cluster(
             topic(f"t{len(made)}", *[_random_partition(chance, n, count, racks, factor, gone) for n in range(size)])
         )
         left -= size
-    return Snapshot([Broker(n, f"r{n % racks}", n not in gone, 10**13) for n in range(count)], made)
+    return PlannerSnapshot([PlannerBroker(n, f"r{n % racks}", n not in gone, 10**13) for n in range(count)], made)
 
 
 def _random_partition(
     chance: random.Random, index: int, count: int, racks: int, factor: int, gone: set[int]
-) -> Partition:
+) -> PlannerPartition:
     replicas: list[int] = []
     while len(replicas) < factor:
         broker = chance.randrange(count)
@@ -61,13 +73,13 @@ def _random_partition(
 
 
 @st.composite
-def clusters(draw: st.DrawFn, most: int = 8) -> Snapshot:
+def clusters(draw: st.DrawFn, most: int = 8) -> PlannerSnapshot:
     """Small clusters of every kind: racks or none or some, dead and unknown brokers, moves in flight, unknown sizes."""
     count = draw(st.integers(2, most))
     named = draw(st.sampled_from(["all", "none", "some"]))
     rack = {"all": st.sampled_from("abc"), "none": st.none(), "some": st.sampled_from(["a", "b", None])}[named]
     listed = [
-        Broker(
+        PlannerBroker(
             number,
             draw(rack),
             draw(st.integers(0, 4)) > 0 or number == 1,
@@ -84,7 +96,7 @@ def clusters(draw: st.DrawFn, most: int = 8) -> Snapshot:
             replicas = draw(st.lists(st.sampled_from(ids), unique=True, min_size=1, max_size=min(4, count)))
             isr = [broker for broker in replicas if draw(st.integers(0, 5))]
             made.append(
-                Partition(
+                PlannerPartition(
                     index,
                     tuple(replicas),
                     isr[0] if isr else -1,
@@ -96,12 +108,12 @@ def clusters(draw: st.DrawFn, most: int = 8) -> Snapshot:
                     draw(st.integers(1, 2)),
                 )
             )
-        topics.append(Topic(name, made))
-    return Snapshot(listed, topics)
+        topics.append(PlannerTopic(name, made))
+    return PlannerSnapshot(listed, topics)
 
 
 @st.composite
-def goals(draw: st.DrawFn, cluster: Snapshot, kinds: Sequence[Kind] = tuple(Kind)) -> Goal:
+def goals(draw: st.DrawFn, cluster: PlannerSnapshot, kinds: Sequence[Kind] = tuple(Kind)) -> Goal:
     live = [broker.id for broker in cluster.brokers if broker.live]
     kind = draw(st.sampled_from(kinds))
     if kind in (Kind.DRAIN, Kind.EXPAND):
@@ -109,7 +121,7 @@ def goals(draw: st.DrawFn, cluster: Snapshot, kinds: Sequence[Kind] = tuple(Kind
     return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is Kind.SET_FACTOR else 0)
 
 
-def plan_in_chunks(cluster: Snapshot, goal: Goal, options: Options, chunks: list[list[Topic]]) -> Plan:
+def plan_in_chunks(cluster: PlannerSnapshot, goal: Goal, options: Options, chunks: list[list[PlannerTopic]]) -> Plan:
     """What the jobs do: every chunk on its own, sums merged in whatever order the chunks come."""
     coordinator = Coordinator(cluster.brokers, goal, options)
     survey = Survey()
@@ -138,13 +150,13 @@ def plan_in_chunks(cluster: Snapshot, goal: Goal, options: Options, chunks: list
         coordinator.settle(change)
     found_at_last = [one for chunk in chunks for one in harvest(chunk, coordinator.last_view())]
     moves = sorted(
-        (one for one in found_at_last if isinstance(one, Move)), key=lambda m: (m.priority, m.topic, m.partition)
+        (one for one in found_at_last if isinstance(one, PlannedMove)), key=lambda m: (m.priority, m.topic, m.partition)
     )
     left = sorted(one for one in found_at_last if isinstance(one, LeftOut))
     return Plan(tuple(moves), tuple(left), coordinator.summary(len(moves), sum(m.bytes for m in moves), len(left)))
 
 
-def broken_rules(cluster: Snapshot, goal: Goal, plan: Plan, headroom: float) -> list[str]:
+def broken_rules(cluster: PlannerSnapshot, goal: Goal, plan: Plan, headroom: float) -> list[str]:
     """The hard rules, told without the planner's words."""
     racks = {broker.id: broker.rack or "?" for broker in cluster.brokers}
     live = {broker.id for broker in cluster.brokers if broker.live}

@@ -1,9 +1,9 @@
 """Beside the planners of others, on inputs that they document: bytes moved and balance."""
 
-from kafka_reassign_rpc.core.model import Broker as Node
-from kafka_reassign_rpc.core.placement import placements
-from kafka_reassign_rpc.planner.local import Snapshot, plan
-from kafka_reassign_rpc.planner.model import Broker, Goal, Kind, Options, Topic, Weights
+from kafka_reassign_rpc.core.state.cluster import Broker as Node
+from kafka_reassign_rpc.core.topics.replica_placement import placements
+from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, plan
+from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlannerBroker, PlannerTopic, Weights
 from tests.planner.clusters import partition, topic
 
 SIZE = 1000
@@ -20,15 +20,15 @@ def furthest(placed: dict[int, tuple[int, ...]], brokers: int) -> float:
     return max(abs(count - mean) for count in counts) / mean
 
 
-def as_topic(placed: dict[int, tuple[int, ...]]) -> Topic:
+def as_topic(placed: dict[int, tuple[int, ...]]) -> PlannerTopic:
     return topic("t", *[partition(index, *replicas, size=SIZE) for index, replicas in placed.items()])
 
 
 def test_dp_2_replacing_a_broker_is_what_topicmappr_documents() -> None:
     """kafka-kit, mapper/partitions_test.go, TestRebuildByCount: broker 1004 is to be replaced."""
     stood = {0: (1001, 1002), 1: (1002, 1001), 2: (1003, 1004, 1001), 3: (1004, 1003, 1002)}
-    brokers = [Broker(number) for number in (1001, 1002, 1003, 1004)]
-    made = plan(Snapshot(brokers, [as_topic(stood)]), Goal(Kind.DRAIN, (1004,)))
+    brokers = [PlannerBroker(number) for number in (1001, 1002, 1003, 1004)]
+    made = plan(PlannerSnapshot(brokers, [as_topic(stood)]), Goal(Kind.DRAIN, (1004,)))
     assert {move.partition: move.target for move in made.moves} == {2: (1003, 1002, 1001), 3: (1001, 1003, 1002)}
     assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
 
@@ -37,9 +37,9 @@ def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() 
     """Its TestRebuildByCountSA: 1002 of rack b is lost, 1010 of rack b has come; two replicas are copied."""
     racks = {1001: "a", 1002: "b", 1003: "c", 1004: "a", 1005: "b", 1010: "b"}
     stood = {0: (1004, 1003), 1: (1003, 1004), 2: (1001, 1005), 3: (1003, 1002), 4: (1001, 1003), 5: (1002, 1001)}
-    brokers = [Broker(number, rack, number != 1002) for number, rack in racks.items()]
+    brokers = [PlannerBroker(number, rack, number != 1002) for number, rack in racks.items()]
     lost = topic("t", *[partition(n, *held, live=set(held) - {1002}, size=SIZE) for n, held in stood.items()])
-    made = plan(Snapshot(brokers, [lost]), Goal(Kind.HEAL))
+    made = plan(PlannerSnapshot(brokers, [lost]), Goal(Kind.HEAL))
     assert {move.partition for move in made.moves} == {3, 5}
     assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
     for move in made.moves:
@@ -53,7 +53,7 @@ def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() 
     stood = dict(placements(five, 10, 3, start=0, shift=0))
     assert (stood[0], stood[5]) == ((0, 1, 2), (0, 2, 3))
     generated = dict(placements(six, 10, 3, start=0, shift=0))
-    snapshot = Snapshot([Broker(number) for number in range(6)], [as_topic(stood)])
+    snapshot = PlannerSnapshot([PlannerBroker(number) for number in range(6)], [as_topic(stood)])
     made = plan(snapshot, Goal(Kind.EXPAND, (5,)), Options(tolerance=0.2))
     planned = stood | {move.partition: move.target for move in made.moves}
     fair = 3 * 10 * SIZE // 6
@@ -67,7 +67,9 @@ def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it()
     nodes = [Node(number, 0, ()) for number in range(5)]
     stood = dict(placements(nodes, 10, 3, start=0, shift=0))
     generated = dict(placements(nodes, 10, 3, start=2, shift=1))
-    made = plan(Snapshot([Broker(number) for number in range(5)], [as_topic(stood)]), Goal(Kind.REBALANCE))
+    made = plan(
+        PlannerSnapshot([PlannerBroker(number) for number in range(5)], [as_topic(stood)]), Goal(Kind.REBALANCE)
+    )
     assert made.moves == ()
     assert copied(stood, generated) >= sum(map(len, stood.values())) * SIZE / 3
     assert furthest(stood, 5) == furthest(generated, 5) == 0
@@ -80,9 +82,9 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
     stood = dict(placements(nodes, 6, 3, start=0, shift=0))
     assert stood == {0: (0, 3, 1), 1: (3, 1, 5), 2: (1, 5, 4), 3: (5, 4, 2), 4: (4, 2, 0), 5: (2, 0, 3)}
 
-    lost = [Broker(number, rack, number != 3) for number, rack in racks.items()]
+    lost = [PlannerBroker(number, rack, number != 3) for number, rack in racks.items()]
     parts = [partition(n, *held, live=set(held) - {3}, size=SIZE) for n, held in stood.items()]
-    healed = plan(Snapshot(lost, [topic("t", *parts)]), Goal(Kind.HEAL))
+    healed = plan(PlannerSnapshot(lost, [topic("t", *parts)]), Goal(Kind.HEAL))
     assert {move.partition: move.target for move in healed.moves} == {0: (0, 4, 1), 1: (4, 1, 5), 5: (2, 0, 4)}
     assert healed.summary.bytes == healed.summary.lower_bound == 3 * SIZE
     left = [node for node in nodes if node.id != 3]
@@ -95,9 +97,9 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
     generated_anew = dict(
         placements([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
     )
-    brokers = [Broker(number, rack) for number, rack in grown.items()]
+    brokers = [PlannerBroker(number, rack) for number, rack in grown.items()]
     options = Options(tolerance=0.2, weights=Weights(leaders=0))  # six leaders cannot be even on nine brokers
-    made = plan(Snapshot(brokers, [as_topic(stood)]), Goal(Kind.EXPAND, (6, 7, 8)), options)
+    made = plan(PlannerSnapshot(brokers, [as_topic(stood)]), Goal(Kind.EXPAND, (6, 7, 8)), options)
     planned = stood | {move.partition: move.target for move in made.moves}
     assert all(len({grown[broker] for broker in replicas}) == 3 for replicas in planned.values())
     assert made.summary.bytes == 6 * SIZE, "two replicas for each new broker"

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.local import Planning, Snapshot, plan
-from kafka_reassign_rpc.planner.model import Goal, Kind, Options, PlanError
+from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, Planning, plan
+from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlanError
 from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
 
 
@@ -80,7 +80,7 @@ def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:
 
 def test_46_3_a_plan_is_made_in_slices_that_never_take_long() -> None:
     cluster = random_cluster(10, 5, 20_000, dead=(3,))
-    planning = Planning(Snapshot(cluster.brokers, iter(cluster.topics)), Goal(Kind.HEAL))
+    planning = Planning(PlannerSnapshot(cluster.brokers, iter(cluster.topics)), Goal(Kind.HEAL))
     slices = sum(1 for _ in planning.steps())
     moves = planning.plan.moves
     assert len(moves) > 5000

@@ -10,9 +10,16 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.changes import AssignmentWrite, View
-from kafka_reassign_rpc.core.model import Broker, Cluster, Move, Partition
-from kafka_reassign_rpc.core.replay import Assigned, Durable, State, durable_assignment, partition_of, put_topic
+from kafka_reassign_rpc.core.round.replay import (
+    Durable,
+    LoadedAssignment,
+    LoadedState,
+    durable_assignment,
+    partition_of,
+    put_topic,
+)
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition
 
 Name = tuple[str, int]
 
@@ -25,12 +32,12 @@ class Crashed(Exception):
 class Image:
     """Znodes by partition; `topic_versions` by topic. `zxid` counts writes."""
 
-    assigned: dict[Name, Assigned] = field(default_factory=dict)
-    states: dict[Name, State] = field(default_factory=dict)
-    records: dict[Name, Move] = field(default_factory=dict)
+    assigned: dict[Name, LoadedAssignment] = field(default_factory=dict)
+    states: dict[Name, LoadedState] = field(default_factory=dict)
+    records: dict[Name, MoveRecord] = field(default_factory=dict)
     topic_versions: dict[str, int] = field(default_factory=dict)
     zxid: int = 1000
-    on_state: Callable[[Name, State | None, State], None] = lambda name, before, after: None
+    on_state: Callable[[Name, LoadedState | None, LoadedState], None] = lambda name, before, after: None
 
     def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
         """What a new controller reads."""
@@ -44,7 +51,7 @@ class Image:
             put_topic(cluster, topic, None, partitions, version=version)
         return cluster
 
-    def commit(self, cluster: Cluster, view: View, controller_epoch: int, stop_after: int | None) -> Durable:
+    def commit(self, cluster: Cluster, view: RoundView, controller_epoch: int, stop_after: int | None) -> Durable:
         """Make a round durable. `stop_after`: how many writes are made before the controller dies."""
         durable = Durable({}, {}, {})
         writes = self._writes(cluster, view, controller_epoch, durable)
@@ -55,7 +62,7 @@ class Image:
             write()
         return durable
 
-    def _writes(self, cluster: Cluster, view: View, epoch: int, durable: Durable) -> list[Callable[[], None]]:
+    def _writes(self, cluster: Cluster, view: RoundView, epoch: int, durable: Durable) -> list[Callable[[], None]]:
         first: list[Callable[[], None]] = []
         last: list[Callable[[], None]] = []
         rewritten: dict[str, None] = {}
@@ -75,24 +82,26 @@ class Image:
     def _end_of_record(self, name: Name) -> None:
         del self.records[name]
 
-    def _record(self, name: Name, move: Move, durable: Durable) -> None:
+    def _record(self, name: Name, move: MoveRecord, durable: Durable) -> None:
         known = self.records.get(name)
         identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
         self.records[name] = replace(move, id=identity[0], started=identity[1])
         durable.records[name] = identity
 
-    def _topic(self, topic: str, cluster: Cluster, view: View, durable: Durable) -> None:
+    def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
         for index, standing in cluster.topics[topic].partitions.items():
             changed = view.partitions.get((topic, index))
-            self.assigned[topic, index] = Assigned(*durable_assignment(standing if changed is None else changed.value))
+            self.assigned[topic, index] = LoadedAssignment(
+                *durable_assignment(standing if changed is None else changed.value)
+            )
         self.topic_versions[topic] += 1
         durable.topics[topic] = self.topic_versions[topic]
 
     def _write_state(self, name: Name, before: Partition, value: Partition, epoch: int, durable: Durable) -> None:
         standing = self.states.get(name)
         assert (standing.version if standing else -1) == before.partition_epoch, "written under the version we know"
-        state = State(
+        state = LoadedState(
             value.leader,
             value.leader_epoch,
             value.isr,

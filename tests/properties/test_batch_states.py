@@ -14,16 +14,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import invariant, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.command import Round
-from kafka_reassign_rpc.controller.legacy_commands import settle
-from kafka_reassign_rpc.core import guard, legacy, replay
-from kafka_reassign_rpc.core.alter import alter
-from kafka_reassign_rpc.core.batch import Batch, CancelAll, Entry
-from kafka_reassign_rpc.core.changes import View
-from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster
-from kafka_reassign_rpc.core.replay import Durable
-from kafka_reassign_rpc.core.takeover import take_over
+from kafka_reassign_rpc.controller.commands.command import Round
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import Durable
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.properties.image import Crashed, Image, Name
 from tests.properties.test_controller_states import CONFIGS, NAMES, SAFE, Controller, crashes, names, replica_lists
 
@@ -35,31 +37,31 @@ entry_names = st.one_of(names, names, st.sampled_from([("gone", 0), (SAFE, 9)]))
 class BatchImage(Image):
     """With the batch's znode and the two others. `changed`: the zxid of the batch's last write."""
 
-    batch: dict[Name, Entry] | None = None
+    batch: dict[Name, BatchEntry] | None = None
     version: int = 0
     changed: int = 0
     cancel: int | None = None
-    guarded: bool = False
+    disabled_by_znode: bool = False
 
     def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
         cluster = super().load(brokers, configs)
-        cluster.guarded = self.guarded
+        cluster.disabled_by_znode = self.disabled_by_znode
         cluster.cancel_all = None if self.cancel is None else CancelAll(self.cancel)
         cluster.batch = self.read()
         return cluster
 
-    def read(self) -> Batch | None:
-        return None if self.batch is None else Batch(self.batch, self.version, self.changed)
+    def read(self) -> BatchZnode | None:
+        return None if self.batch is None else BatchZnode(self.batch, self.version, self.changed)
 
-    def put(self, entries: dict[Name, Entry] | None) -> None:
+    def put(self, entries: dict[Name, BatchEntry] | None) -> None:
         """By hand, or by the controller."""
         self.zxid += 1
         self.version = 0 if self.batch is None else self.version + 1
         self.batch, self.changed = entries, self.zxid
 
-    def _writes(self, cluster: Cluster, view: View, epoch: int, durable: Durable) -> list[Callable[[], None]]:
+    def _writes(self, cluster: Cluster, view: RoundView, epoch: int, durable: Durable) -> list[Callable[[], None]]:
         writes = super()._writes(cluster, view, epoch, durable)
-        contents = legacy.contents(cluster, view)
+        contents = reassign_partitions.contents(cluster, view)
         assert (contents is None) or cluster.batch is not None
         if contents is not None and cluster.batch is not None:
             assert cluster.batch.version == self.version, "written under the version we know"
@@ -75,7 +77,7 @@ class BatchImage(Image):
     def _cancelled(self) -> None:
         self.cancel = None
 
-    def _topic(self, topic: str, cluster: Cluster, view: View, durable: Durable) -> None:
+    def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         super()._topic(topic, cluster, view, durable)
         for index, before in cluster.topics[topic].partitions.items():
             changed = view.partitions.get((topic, index))
@@ -95,13 +97,13 @@ class BatchController(Controller):
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=3), crash=crashes)
     def a_batch_is_made(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is None:
-            self.image.put({name: Entry(target) for name, target in wanted.items()})
+            self.image.put({name: BatchEntry(target) for name, target in wanted.items()})
             self.look(crash)
 
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=2), crash=crashes)
     def the_batch_is_changed_by_hand(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is not None:
-            self.image.put(self.image.batch | {name: Entry(target) for name, target in wanted.items()})
+            self.image.put(self.image.batch | {name: BatchEntry(target) for name, target in wanted.items()})
             self.look(crash)
 
     @rule(name=names, crash=crashes)
@@ -141,22 +143,22 @@ class BatchController(Controller):
 
     @rule(crash=crashes)
     def the_guard_changes(self, crash: int | None) -> None:
-        self.image.guarded = not self.image.guarded
+        self.image.disabled_by_znode = not self.image.disabled_by_znode
         self.look(crash)
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
     def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         for name, target in wanted:
             self.ask(view, name, target)
         self.commit(view, crash)
 
     @rule()
     def everything_is_done(self) -> None:
-        """Everybody there, nothing guarded: no entry is left but of partitions that nobody can lead."""
+        """Everybody there, nothing disabled_by_znode: no entry is left but of partitions that nobody can lead."""
         self.all_brokers_come()
-        self.image.guarded = False
-        self.take_over(None)
+        self.image.disabled_by_znode = False
+        self.fail_over(None)
         for name in NAMES:
             for _ in range(2):
                 self.all_followers_catch_up(name=name, crash=None)
@@ -165,16 +167,16 @@ class BatchController(Controller):
 
     # ------------------------------------------------------------------------------------------ the machinery
 
-    def ask(self, view: View, name: Name, target: tuple[int, ...] | None) -> KafkaError | None:
-        closed = guard.closed(view.cluster)
+    def ask(self, view: RoundView, name: Name, target: tuple[int, ...] | None) -> KafkaError | None:
+        closed = restrictions.reassignments_disabled(view.cluster)
         if target is not None and closed is not None:
             return closed
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         self.add(view, changes)
-        return legacy.overruled(view, name, error)
+        return reassign_partitions.overruled(view, name, error)
 
     def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         error = self.ask(view, name, target)
         if self.commit(view, crash) and error is None:
             assert name not in (self.image.batch or {}), "what a client wants stands above the batch"
@@ -184,14 +186,14 @@ class BatchController(Controller):
 
     def look(self, crash: int | None) -> None:
         """What the znodes' watches bring about."""
-        view = View(self.cluster)
-        self.cluster.guarded = self.image.guarded
+        view = RoundView(self.cluster)
+        self.cluster.disabled_by_znode = self.image.disabled_by_znode
         self.cluster.cancel_all = None if self.image.cancel is None else CancelAll(self.image.cancel)
-        legacy.seen(view, self.image.read())
+        reassign_partitions.seen(view, self.image.read())
         self.settle(view)
         self.commit(view, crash)
 
-    def settle(self, view: View) -> None:
+    def settle(self, view: RoundView) -> None:
         for _ in settle(Round(view, {})):
             pass
         self.unclean_asked |= view.batch.cancelled is not None and any(
@@ -200,18 +202,18 @@ class BatchController(Controller):
             if (value := self.partition(name)).is_moving
         )
 
-    def take_over(self, crash: int | None) -> None:
+    def fail_over(self, crash: int | None) -> None:
         self.epoch += 1
         self.joining, self.unclean_asked = set(), False
         self.cluster = self.image.load(self.registered, CONFIGS)
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         for name in NAMES:
-            self.add(view, take_over(view, *name))
+            self.add(view, fail_over(view, *name))
         self.settle(view)
         self.commit(view, crash)
 
-    def commit(self, view: View, crash: int | None) -> bool:
-        if self.image.guarded:
+    def commit(self, view: RoundView, crash: int | None) -> bool:
+        if self.image.disabled_by_znode:
             for (topic, index), change in view.partitions.items():
                 before = self.cluster.topics[topic].partitions[index]
                 if change.value.is_moving:
@@ -220,12 +222,12 @@ class BatchController(Controller):
         try:
             durable = self.image.commit(self.cluster, view, self.epoch, crash)
         except Crashed:
-            self.take_over(None)
+            self.fail_over(None)
             return False
-        applied = replay.Applied()
+        applied = replay.ReplayedChanges()
         for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
             pass
-        legacy.put_durable(self.cluster, view, self.image.version, self.image.changed)
+        reassign_partitions.put_durable(self.cluster, view, self.image.version, self.image.changed)
         self.joining, self.unclean_asked = set(), False
         for name, logs in self.logs.items():
             self.tell(name, self.partition(name))
@@ -251,7 +253,7 @@ class BatchController(Controller):
             if value.is_moving and value.target == entry.target:
                 assert entry.original is None or set(entry.original) == set(value.origin)
             else:
-                assert self.image.guarded
+                assert self.image.disabled_by_znode
 
 
 TestBatchController = BatchController.TestCase

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import brokers as brokers_
-from kafka_reassign_rpc.core import replay
-from kafka_reassign_rpc.core.alter import alter
-from kafka_reassign_rpc.core.changes import Change, View
-from kafka_reassign_rpc.core.elections import Election, elect
-from kafka_reassign_rpc.core.errors import KafkaError
-from kafka_reassign_rpc.core.isr import alter_partition
-from kafka_reassign_rpc.core.model import NO_LEADER, Broker, Cluster, Partition
-from kafka_reassign_rpc.core.replay import Assigned, State
-from kafka_reassign_rpc.core.retirement import confirm_stopped
-from kafka_reassign_rpc.core.takeover import take_over
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.leadership import broker_changes as brokers_
+from kafka_reassign_rpc.core.leadership.elections import Election, elect
+from kafka_reassign_rpc.core.leadership.isr_changes import alter_partition
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState
+from kafka_reassign_rpc.core.round.round_view import Change, RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition
 from tests.core.build import broker
 from tests.properties.image import Crashed, Image, Name
 
@@ -74,9 +74,9 @@ class Controller(RuleBasedStateMachine):
     @initialize(first=replica_lists, second=replica_lists, third=replica_lists)
     def create(self, first: tuple[int, ...], second: tuple[int, ...], third: tuple[int, ...]) -> None:
         for name, replicas in zip(NAMES, (first, second, third), strict=True):
-            self.image.assigned[name] = Assigned(replicas)
+            self.image.assigned[name] = LoadedAssignment(replicas)
             self.image.topic_versions[name[0]] = 0
-        self.take_over(None)
+        self.fail_over(None)
 
     @rule(name=names, replicas=replica_lists, crash=crashes)
     def give_a_target(self, name: Name, replicas: tuple[int, ...], crash: int | None) -> None:
@@ -84,7 +84,7 @@ class Controller(RuleBasedStateMachine):
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
     def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         for name, target in wanted:
             _, changes = alter(view, *name, target, allow_replication_factor_change=True)
             self.add(view, changes)
@@ -200,7 +200,7 @@ class Controller(RuleBasedStateMachine):
         if broker_id not in self.registered:
             return
         replay.set_shutting_down(self.cluster, broker_id)
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         left = set()
         for name in NAMES:
             still_leads, changes = brokers_.controlled_shutdown(view, *name, broker_id)
@@ -220,7 +220,7 @@ class Controller(RuleBasedStateMachine):
     @rule(name=names, election=st.sampled_from(Election), crash=crashes)
     def an_election_is_asked_for(self, name: Name, election: Election, crash: int | None) -> None:
         self.unclean_asked = election is Election.UNCLEAN
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         error, changes = elect(view, *name, election)
         assert bool(changes) == (error is None)
         self.add(view, changes)
@@ -228,21 +228,21 @@ class Controller(RuleBasedStateMachine):
 
     @rule(name=names, crash=crashes)
     def a_replica_confirms_its_end(self, name: Name, crash: int | None) -> None:
-        view = View(self.cluster)
-        stopped = [r for r in self.partition(name).retired if r in self.registered][:1]
+        view = RoundView(self.cluster)
+        stopped = [r for r in self.partition(name).pending_deletion if r in self.registered][:1]
         self.logs[name].difference_update(stopped)
         self.add(view, confirm_stopped(view, *name, stopped))
         self.commit(view, crash)
 
     @rule(crash=crashes)
     def another_controller_takes_over(self, crash: int | None) -> None:
-        self.take_over(crash)
+        self.fail_over(crash)
 
     @precondition(lambda self: len(self.registered) == len(BROKERS))
     @rule()
     def all_is_well_for_a_while(self) -> None:
         """Everybody there and caught up, everything confirmed: nothing is left to do."""
-        self.take_over(None)
+        self.fail_over(None)
         for name in NAMES:
             for _ in range(2):
                 self.all_followers_catch_up(name=name, crash=None)
@@ -250,9 +250,9 @@ class Controller(RuleBasedStateMachine):
             if partition.leader == NO_LEADER:
                 continue
             assert not partition.is_moving
-            while self.partition(name).retired:
+            while self.partition(name).pending_deletion:
                 self.a_replica_confirms_its_end(name=name, crash=None)
-            assert self.image.assigned[name] == Assigned(partition.replicas)
+            assert self.image.assigned[name] == LoadedAssignment(partition.replicas)
             assert name not in self.image.records
 
     # ------------------------------------------------------------------------------------------ the machinery
@@ -267,7 +267,7 @@ class Controller(RuleBasedStateMachine):
         self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
 
     def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
-        view, before = View(self.cluster), self.partition(name)
+        view, before = RoundView(self.cluster), self.partition(name)
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         assert error is None or not changes
         self.add(view, changes)
@@ -281,7 +281,7 @@ class Controller(RuleBasedStateMachine):
 
     def ask_for_isr(self, name: Name, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
         standing = self.partition(name)
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         request = IsrRequest(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
         answer, changes = alter_partition(view, standing.leader, request, 3)
         self.add(view, changes)
@@ -293,33 +293,33 @@ class Controller(RuleBasedStateMachine):
 
     def brokers_changed(self, crash: int | None) -> None:
         changed = replay.brokers_seen(self.cluster, self.registered)
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         for down in [changed.bounced, ()] if changed.bounced else [()]:
             for name in NAMES:
                 self.add(view, brokers_.settle(view, *name, down=down))
         self.commit(view, crash)
 
-    def take_over(self, crash: int | None) -> None:
+    def fail_over(self, crash: int | None) -> None:
         self.epoch += 1
         self.joining, self.unclean_asked = set(), False
         self.cluster = self.image.load(self.registered, CONFIGS)
-        view = View(self.cluster)
+        view = RoundView(self.cluster)
         for name in NAMES:
-            self.add(view, take_over(view, *name))
+            self.add(view, fail_over(view, *name))
         self.commit(view, crash)
 
-    def add(self, view: View, changes: Iterable[Change]) -> None:
+    def add(self, view: RoundView, changes: Iterable[Change]) -> None:
         for change in changes:
             view.add(change)
 
-    def commit(self, view: View, crash: int | None) -> bool:
+    def commit(self, view: RoundView, crash: int | None) -> bool:
         """Whether the round became durable; where the controller died, another one has taken over since."""
         try:
             durable = self.image.commit(self.cluster, view, self.epoch, crash)
         except Crashed:
-            self.take_over(None)
+            self.fail_over(None)
             return False
-        applied = replay.Applied()
+        applied = replay.ReplayedChanges()
         for _ in replay.replay(self.cluster, view, durable, self.epoch, applied):
             pass
         self.joining, self.unclean_asked = set(), False
@@ -338,7 +338,7 @@ class Controller(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------------ what holds
 
-    def state_written(self, name: Name, before: State | None, after: State) -> None:
+    def state_written(self, name: Name, before: LoadedState | None, after: LoadedState) -> None:
         if before is None:
             return
         assert after.leader_epoch >= before.leader_epoch
@@ -357,7 +357,7 @@ class Controller(RuleBasedStateMachine):
             assert len(set(value.replicas)) == len(value.replicas)
             assert value.replicas == value.target + value.removing
             assert set(value.adding) <= set(value.target)
-            assert not set(value.retired) & set(value.replicas)
+            assert not set(value.pending_deletion) & set(value.replicas)
             assert (value.move is not None) == value.is_moving
             if value.move is not None:
                 assert value.move.target == value.target
@@ -380,7 +380,7 @@ class Controller(RuleBasedStateMachine):
     def no_log_is_forgotten(self) -> None:
         for name in NAMES if self.cluster.topics else ():
             value = self.partition(name)
-            assert self.logs[name] <= {*value.replicas, *value.retired}
+            assert self.logs[name] <= {*value.replicas, *value.pending_deletion}
 
     @invariant()
     def what_zookeeper_holds_is_what_is_in_memory(self) -> None:
@@ -388,10 +388,11 @@ class Controller(RuleBasedStateMachine):
         for name in NAMES if self.cluster.topics else ():
             memory, read = self.partition(name), loaded.get(*name)
             assert read is not None
-            if not memory.retired or memory.is_moving:
-                # Confirmations are written with the last one: the znode may name more retired replicas until then.
-                assert set(memory.retired) <= set(read.retired)
-                assert replace(read, retired=memory.retired) == memory
+            if not memory.pending_deletion or memory.is_moving:
+                # Confirmations are written with the last one: the znode may name more pending_deletion replicas
+                # until then.
+                assert set(memory.pending_deletion) <= set(read.pending_deletion)
+                assert replace(read, pending_deletion=memory.pending_deletion) == memory
             else:
                 stateful = ("leader", "isr", "leader_epoch", "partition_epoch", "controller_epoch")
                 assert all(getattr(read, field) == getattr(memory, field) for field in stateful)

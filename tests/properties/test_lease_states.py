@@ -8,9 +8,14 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from kafka_reassign_rpc.core.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
-from kafka_reassign_rpc.core.leases import NO_RATE, NOTHING, Lease, Leases
-from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS, LEADER_RATE, LEADER_REPLICAS
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory, broker_after, topic_after
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
 
 BROKERS = (1, 2, 3)
 partitions = st.integers(0, 2)

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.protocol import messages
-from kafka_reassign_rpc.protocol.codec import (
+from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
     decode_response,
     decode_response_in_parts,
     encode_request,
     encode_response,
 )
-from kafka_reassign_rpc.protocol.errors import RemoteProtocolError
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 
 DIRECTORY = Path(__file__).with_name("golden")
 FRAMES: list[Any] = [

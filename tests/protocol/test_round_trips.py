@@ -13,14 +13,14 @@ from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.struct import StructField
 
 from kafka_reassign_rpc.protocol import messages
-from kafka_reassign_rpc.protocol.codec import (
+from kafka_reassign_rpc.protocol.bounded_decoder import UNLIMITED, decoder, least_size
+from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
     decode_response,
     encode_body,
     encode_request,
     encode_response,
 )
-from kafka_reassign_rpc.protocol.guard import UNLIMITED, decoder, least_size
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
 from tests.protocol import kafka_bodies, values
 

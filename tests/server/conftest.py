@@ -6,7 +6,7 @@ from typing import Any
 import pytest_asyncio
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.server.limits import Limits
+from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.server import Listener, Server
 from tests.api.model_node import ModelNode
 
@@ -22,7 +22,7 @@ async def start_server() -> AsyncIterator[StartServer]:
         if target is None:
             target = ModelNode()
         service = Dispatcher(target) if hasattr(target, "node_id") else target
-        server = Server(service, [Listener("127.0.0.1", 0)], Limits(**limits))
+        server = Server(service, [Listener("127.0.0.1", 0)], ServerLimits(**limits))
         await server.start()
         servers.append(server)
         return server

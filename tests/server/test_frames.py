@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from kafka_reassign_rpc.protocol.codec import decode_response, encode_request
+from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsRequest,
     ApiVersionsResponse,

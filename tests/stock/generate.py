@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_reassign_rpc.pipeline import plans, snapshot, tables
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
 from .tools import Tools
 
@@ -38,7 +40,7 @@ async def generated(
 
 def planned(plan: Path) -> Placement:
     """The partitions that a plan of ours moves."""
-    rows = tables.read(plan / plans.MOVES, plans.MOVES_SCHEMA).to_pylist()
+    rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     return {(row["topic"], row["partition"]): row["to_replicas"] for row in rows}
 
 
@@ -47,10 +49,10 @@ def figures(path: Path, placed: Placement, brokers: Sequence[int] | None = None)
 
     brokers     those that may hold replicas; None: all live ones
     """
-    live = brokers or [row["broker"] for row in snapshot.read(path, "brokers").to_pylist() if row["live"]]
+    live = brokers or [row["broker"] for row in snapshot_files.read(path, "brokers").to_pylist() if row["live"]]
     loads = {name: dict.fromkeys(live, 0) for name in ("bytes", "replicas", "leaders")}
     moves = copied = 0
-    for row in snapshot.read(path, "partitions").to_pylist():
+    for row in snapshot_files.read(path, "partitions").to_pylist():
         stood, size = row["replicas"], row["bytes"]
         replicas = placed.get((row["topic"], row["partition"]), stood)
         moves += list(replicas) != stood

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from confluent_kafka import Producer
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 
 from .capture import Capture, Frame, take
 from .cluster import StockCluster

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from kafka_reassign_rpc.embedded.process import free_ports
+from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
 
 from .cluster import DEFAULTS, JVM, STARTED
 from .jars import classpath

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from kafka_reassign_rpc.embedded.launcher import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
 
 
 class LoggedProcess:

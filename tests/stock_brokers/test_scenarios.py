@@ -6,10 +6,10 @@ from contextlib import AsyncExitStack
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.errors import PolicyViolation
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.rig import batch, put_request
 from tests.faults.cluster import Cluster
 from tests.processes import processes
@@ -82,7 +82,7 @@ async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(world: World) -> 
         await world.submit({("batch", 0): (3, 1), ("batch", 1): (2, 3)})
         await eventually(lambda: world.has_begun(("batch", 0), ("batch", 1)))
         await world.release("batch")
-        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.gone(znode_paths.REASSIGN_PARTITIONS)
         await world.rest_at({("batch", 0): (3, 1), ("batch", 1): (2, 3)})
 
 
@@ -91,35 +91,35 @@ async def test_236_2_everything_pending_in_the_batch_is_cancelled_by_the_znode(w
     async with world.load("pending", 2):
         await world.submit({("pending", 0): (3, 1), ("pending", 1): (3, 2)})
         await eventually(lambda: world.has_begun(("pending", 0), ("pending", 1)))
-        await world.zk.create(paths.CANCEL_IN_PROGRESS, b"")
-        await world.gone(paths.CANCEL_IN_PROGRESS)
-        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+        await world.gone(znode_paths.CANCEL_IN_PROGRESS)
+        await world.gone(znode_paths.REASSIGN_PARTITIONS)
         await world.rest_at({("pending", 0): (1, 2), ("pending", 1): (2, 1)})
 
 
 async def test_236_6_behind_the_guard_nothing_starts_and_cancels_go_through(world: World) -> None:
-    await world.create("guarded", {0: (1, 2), 1: (1, 2)}, held=True)
-    await world.start({("guarded", 0): (3, 2)})
-    await world.zk.create(paths.REASSIGN_CANCEL, b"")
-    assert await world.alter({("guarded", 1): (3, 2)}) == {("guarded", 1): PolicyViolation.code}
-    await world.submit({("guarded", 1): (3, 1)})
-    assert await world.alter({("guarded", 0): None}) == {("guarded", 0): 0}
-    await world.rest_at({("guarded", 0): (1, 2), ("guarded", 1): (1, 2)})
-    await world.zk.delete(paths.REASSIGN_CANCEL)
-    await eventually(lambda: world.has_begun(("guarded", 1)))
-    await world.release("guarded")
-    await world.gone(paths.REASSIGN_PARTITIONS)
-    await world.rest_at({("guarded", 1): (3, 1)})
+    await world.create("disabled_by_znode", {0: (1, 2), 1: (1, 2)}, held=True)
+    await world.start({("disabled_by_znode", 0): (3, 2)})
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    assert await world.alter({("disabled_by_znode", 1): (3, 2)}) == {("disabled_by_znode", 1): PolicyViolation.code}
+    await world.submit({("disabled_by_znode", 1): (3, 1)})
+    assert await world.alter({("disabled_by_znode", 0): None}) == {("disabled_by_znode", 0): 0}
+    await world.rest_at({("disabled_by_znode", 0): (1, 2), ("disabled_by_znode", 1): (1, 2)})
+    await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+    await eventually(lambda: world.has_begun(("disabled_by_znode", 1)))
+    await world.release("disabled_by_znode")
+    await world.gone(znode_paths.REASSIGN_PARTITIONS)
+    await world.rest_at({("disabled_by_znode", 1): (3, 1)})
 
 
 async def test_236_7_and_236_8_the_queue_and_a_request_are_taken_up_while_others_move(world: World) -> None:
     await world.create("queued", {0: (1, 2), 1: (2, 1)}, held=True)
     async with world.load("queued", 2):
-        await world.zk.create(paths.REASSIGN_QUEUE, batch({("queued", 0): (3, 2)}))
-        await world.gone(paths.REASSIGN_QUEUE)
-        await world.zk.create(paths.REASSIGN_QUEUE, batch({("queued", 0): (1, 3)}))
+        await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("queued", 0): (3, 2)}))
+        await world.gone(znode_paths.REASSIGN_QUEUE)
+        await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("queued", 0): (1, 3)}))
         await put_request(world.zk, {("queued", 1): (3, 1)})
-        await world.gone(paths.REASSIGN_QUEUE)
+        await world.gone(znode_paths.REASSIGN_QUEUE)
         await eventually(lambda: world.moves(("queued", 0), ("queued", 1)))
         await world.release("queued")
         await world.rest_at({("queued", 0): (1, 3), ("queued", 1): (3, 1)})
@@ -146,7 +146,7 @@ async def test_455_9_a_stock_broker_that_is_killed_while_it_copies_goes_on_when_
     async with world.load("broken", 1) as load:
         await world.start({("broken", 0): (3, 1)})
         await world.stock.brokers[3].kill()
-        await world.zk.delete(paths.broker(3))  # what ZooKeeper does once its session has run out
+        await world.zk.delete(znode_paths.broker(3))  # what ZooKeeper does once its session has run out
         before = load.acked
         await eventually(lambda: load.acked > before + 20, within=60)
         assert ("broken", 0) in await world.moving()
@@ -166,7 +166,7 @@ async def test_sv_3_what_moves_when_our_server_is_killed_is_carried_on_by_stock_
         await world.serve("b")
         assert await world.moving() == {("inherited", 0), ("inherited", 1)}
         await world.release("inherited")
-        await world.gone(paths.REASSIGN_PARTITIONS)
+        await world.gone(znode_paths.REASSIGN_PARTITIONS)
         await world.rest_at({("inherited", 0): (3, 2), ("inherited", 1): (3, 1)})
 
 
@@ -201,7 +201,7 @@ async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(
     async with world.load("healed", 4) as load:
         await eventually(lambda: load.acked)
         await lost.kill()
-        await world.zk.delete(paths.broker(4))  # what ZooKeeper does once its session has run out
+        await world.zk.delete(znode_paths.broker(4))  # what ZooKeeper does once its session has run out
         # Broker 3 is the only other one in its rack; where that has a replica already, another rack has none yet.
         await world.rest_at({("healed", i): to for i, to in enumerate([(3, 1, 2), (1, 2, 3), (2, 3, 1), (2, 3, 1)])})
         assert await world.cluster.failed() == {}

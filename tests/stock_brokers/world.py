@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_reassign_rpc.client.cluster import BROKER, TOPIC, Resource, config_request
-from kafka_reassign_rpc.core.throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
-from kafka_reassign_rpc.zookeeper import paths
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource, config_request
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.stock.cluster import StockBroker, StockCluster
@@ -33,7 +33,7 @@ Replicas = Sequence[int]
 
 async def controller(zk: ZooKeeper) -> int:
     """Its id. Raises NoNode where there is none."""
-    return int(json.loads((await zk.get(paths.CONTROLLER))[0])["brokerid"])
+    return int(json.loads((await zk.get(znode_paths.CONTROLLER))[0])["brokerid"])
 
 
 class World:
@@ -173,7 +173,7 @@ class World:
     # The batch in ZooKeeper
 
     async def submit(self, targets: Mapping[Name, Replicas]) -> None:
-        await self.zk.create(paths.REASSIGN_PARTITIONS, batch(targets))
+        await self.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(targets))
 
     async def moves(self, *names: Name) -> bool:
         return set(names) <= await self.moving()

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.zookeeper.proxy import Proxy
 
 

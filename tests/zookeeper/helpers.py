@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 class Events:

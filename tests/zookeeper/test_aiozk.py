@@ -7,8 +7,8 @@ from aiozk.connection import Connection
 from aiozk.session import Session
 from aiozk.states import SessionStateMachine, States
 
-from kafka_reassign_rpc.zookeeper.connection import ZkConnection
-from kafka_reassign_rpc.zookeeper.link import ZkSession
+from kafka_reassign_rpc.zookeeper.session import ZkSession
+from kafka_reassign_rpc.zookeeper.tcp_connection import ZkConnection
 
 
 def test_sv_3_the_classes_that_we_extend_are_made_as_before() -> None:

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.embedded.ensemble import Ensemble
-from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper
-from kafka_reassign_rpc.zookeeper.errors import NotSent, Unknown
-from kafka_reassign_rpc.zookeeper.session import ZooKeeper
+from kafka_reassign_rpc.embedded_zookeeper.ensemble import Ensemble
+from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, Unknown
 from tests.zookeeper.helpers import Events
 
 

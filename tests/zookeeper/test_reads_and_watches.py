@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.errors import (
+from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, Delete, SetData, WatchKind, ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadArguments,
     BadVersion,
     InvalidAcl,
@@ -13,7 +14,6 @@ from kafka_reassign_rpc.zookeeper.errors import (
     NoNode,
     NotEmpty,
 )
-from kafka_reassign_rpc.zookeeper.session import Create, Delete, SetData, WatchKind, ZooKeeper
 from tests.zookeeper.helpers import Events
 from tests.zookeeper.proxy import Proxy
 

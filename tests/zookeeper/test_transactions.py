@@ -4,8 +4,10 @@ import asyncio
 
 import pytest
 
-from kafka_reassign_rpc.zookeeper.connection import MAX_FRAME
-from kafka_reassign_rpc.zookeeper.errors import (
+from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
+from kafka_reassign_rpc.zookeeper.zookeeper_client import Check, Create, Delete, SetData, Stat, ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadVersion,
     BatchesFailed,
     Fenced,
@@ -17,8 +19,6 @@ from kafka_reassign_rpc.zookeeper.errors import (
     TransactionFailed,
     Unknown,
 )
-from kafka_reassign_rpc.zookeeper.session import Check, Create, Delete, SetData, Stat, ZooKeeper
-from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
 from tests.zookeeper.helpers import Events, until
 from tests.zookeeper.proxy import Proxy
 

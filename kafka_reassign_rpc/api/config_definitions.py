@@ -1,0 +1,286 @@
+"""Names, types, defaults and valid values of Kafka 3.9's topic and broker configs, and how values are judged.
+
+The table is `config_definitions.json`, taken from LogConfig and KafkaConfig of 3.9.1. Texts are those of
+ConfigDef, LogConfig and DynamicBrokerConfig: tools print them. What Kafka checks by loading a class or by asking
+the running broker (principal builders, key stores) is not checked here.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from importlib import resources
+from typing import Literal
+
+import msgspec
+
+from kafka_reassign_rpc.core.throttling.observed_throughput import EXPECTED, HealingThrottle
+
+ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
+
+_INTEGERS = {"SHORT": 1 << 15, "INT": 1 << 31, "LONG": 1 << 63}
+_INTEGER = re.compile(r"[+-]?[0-9]+")
+_DOUBLE = re.compile(r"[+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?[fFdD]?)")
+_LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
+_THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
+
+Value = bool | int | float | str | list[str]
+
+
+class ConfigValueError(ValueError):
+    """A value or a combination that Kafka's ConfigDef refuses (ConfigException)."""
+
+
+class UnknownConfigError(ConfigValueError):
+    """A name that does not exist, or values that contradict each other (InvalidConfigurationException)."""
+
+
+class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
+    """One config. Bounds are inclusive; `default` is the text that Kafka shows, None where there is none."""
+
+    name: str
+    type: ConfigType
+    default: str | None
+    min: int | float | None = None
+    max: int | float | None = None
+    besides: int | None = None
+    """A value outside of the bounds that is allowed too."""
+    one_of: tuple[str, ...] | None = None
+    ignore_case: bool = False
+    versions: tuple[str, ...] | None = None
+    """Names of Kafka versions; a shorter spelling (`3.0`) is allowed."""
+    non_empty: bool = False
+    throttled_replicas: bool = False
+    rate_or_share: bool = False
+    synonym: str | None = None
+    """The broker config that a topic falls back to."""
+    synonyms: tuple[str, ...] = ()
+    """Broker configs that mean the same in other units, the strongest first; empty where there are no others."""
+    dynamic: bool = False
+    """Whether a running broker takes a new value (otherwise it is read-only)."""
+    per_broker: bool = False
+    """May not be set for the whole cluster."""
+    listener_only: bool = False
+    """May only be set with a listener's prefix."""
+    listed: bool = True
+    """Whether it is described without being set."""
+
+    @property
+    def sensitive(self) -> bool:
+        return self.type == "PASSWORD"
+
+
+class _Tables(msgspec.Struct):
+    topic: list[ConfigDefinition]
+    broker: list[ConfigDefinition]
+
+
+def _load() -> _Tables:
+    text = resources.files(__package__).joinpath("config_definitions.json").read_bytes()
+    return msgspec.json.decode(text, type=_Tables)
+
+
+_tables = _load()
+TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
+BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
+_MILLISECONDS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
+_MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_000}
+
+
+def broker_definition(name: str) -> ConfigDefinition | None:
+    """The definition of a broker config, also when it is written for one listener."""
+    found = BROKER_CONFIGS.get(name)
+    if found is None and (match := _LISTENER.fullmatch(name)):
+        found = BROKER_CONFIGS.get(match[1])
+    return found
+
+
+def broker_synonyms(name: str) -> tuple[str, ...]:
+    """All names that set this broker config, the strongest first (DynamicBrokerConfig.brokerConfigSynonyms)."""
+    definition = BROKER_CONFIGS.get(name)
+    if definition is not None:
+        return definition.synonyms or (name,)
+    match = _LISTENER.fullmatch(name)
+    return (name, match[1]) if match else (name,)
+
+
+def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> str | None:
+    """What a topic without an own value has, given the broker configs set (KafkaConfig.extractLogConfigMap)."""
+    if definition.synonym is None:
+        return definition.default
+    for name in broker_synonyms(definition.synonym):
+        value = broker.get(name)
+        if value is not None:
+            scale = _MILLISECONDS.get(name)
+            return value if scale is None else _scaled(value, scale)
+    return definition.default
+
+
+def _scaled(value: str, scale: int) -> str:
+    amount = int(value)
+    return str(amount * scale if amount >= 0 else amount)
+
+
+# ---------------------------------------------------------------------------------------------------- values
+
+
+def parse(definition: ConfigDefinition, text: str) -> Value:
+    """The value as its type says, checked; raises ConfigValueError with ConfigDef's text."""
+    value = _parse_type(definition, text.strip())
+    _check(definition, value)
+    return value
+
+
+def show(definition: ConfigDefinition | None, text: str) -> str:
+    """The value as Kafka shows it back: parsed and printed. Text that does not parse is shown as it stands."""
+    if definition is None:
+        return text
+    try:
+        value = _parse_type(definition, text.strip())
+    except ConfigValueError:
+        return text
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, list) else str(value)
+
+
+def _parse_type(definition: ConfigDefinition, text: str) -> Value:
+    kind = definition.type
+    if kind == "BOOLEAN":
+        lowered = text.lower()
+        if lowered not in {"true", "false"}:
+            raise _invalid(definition, text, "Expected value to be either true or false")
+        return lowered == "true"
+    if kind == "LIST":
+        return re.split(r"\s*,\s*", text) if text else []
+    if kind == "DOUBLE":
+        if not _DOUBLE.fullmatch(text):
+            raise _invalid(definition, text, "Not a number of type DOUBLE")
+        return float(text.rstrip("fFdD") if not text.endswith("Infinity") else text)
+    bound = _INTEGERS.get(kind)
+    if bound is None:
+        return text
+    if not _INTEGER.fullmatch(text) or len(text) > 25 or not -bound <= int(text) < bound:
+        raise _invalid(definition, text, f"Not a number of type {kind}")
+    return int(text)
+
+
+def _check(definition: ConfigDefinition, value: Value) -> None:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        _check_number(definition, value)
+    elif definition.throttled_replicas and isinstance(value, list):
+        if value not in ([], ["*"], [""]) and not all(_THROTTLED_REPLICA.fullmatch(item) for item in value):
+            raise _invalid(
+                definition,
+                f"[{', '.join(value)}]",
+                f"{definition.name} must be the literal '*' or a list of replicas in the following format: "
+                "[partitionId]:[brokerId],[partitionId]:[brokerId],...",
+            )
+    elif definition.one_of is not None:
+        for item in value if isinstance(value, list) else [str(value)]:
+            _check_one_of(definition, item)
+    elif definition.versions is not None:
+        text = str(value)
+        if text not in definition.versions and not any(v.startswith(f"{text}-") for v in definition.versions):
+            raise _invalid(definition, text, f"Version {text} is not a valid version")
+    elif definition.rate_or_share:
+        try:
+            HealingThrottle.parse(value)
+        except ValueError:
+            raise _invalid(definition, value, f"Expected {EXPECTED}") from None
+    elif definition.non_empty and not value:
+        raise _invalid(definition, "", "String must be non-empty")
+
+
+def _check_number(definition: ConfigDefinition, value: int | float) -> None:
+    too_low = definition.min is not None and value < definition.min
+    too_high = definition.max is not None and value > definition.max
+    if definition.besides is not None:
+        if (too_low or too_high) and value != definition.besides:
+            text = f"Value must be between {definition.min} and {definition.max} or equal to {definition.besides}"
+            raise _invalid(definition, value, text)
+    elif too_low:
+        raise _invalid(definition, value, f"Value must be at least {definition.min}")
+    elif too_high:
+        raise _invalid(definition, value, f"Value must be no more than {definition.max}")
+
+
+def _check_one_of(definition: ConfigDefinition, item: str) -> None:
+    allowed = definition.one_of or ()
+    if item in allowed or (definition.ignore_case and item.lower() in {a.lower() for a in allowed}):
+        return
+    hint = "String must be one of (case insensitive): " if definition.ignore_case else "String must be one of: "
+    raise _invalid(definition, item, hint + ", ".join(allowed))
+
+
+def _invalid(definition: ConfigDefinition, value: object, reason: str) -> ConfigValueError:
+    return ConfigValueError(f"Invalid value {value} for configuration {definition.name}: {reason}")
+
+
+# ---------------------------------------------------------------------------------------------------- sets of configs
+
+
+def validate_topic_configs(configs: Mapping[str, str]) -> None:
+    """All of a topic's own configs together (LogConfig.validate)."""
+    for name in configs:
+        if name not in TOPIC_CONFIGS:
+            raise UnknownConfigError(f"Unknown topic config name: {name}")
+    values = {name: parse(TOPIC_CONFIGS[name], text) for name, text in configs.items()}
+    shortest = _effective(values, "min.compaction.lag.ms")
+    longest = _effective(values, "max.compaction.lag.ms")
+    if shortest > longest:
+        raise UnknownConfigError(
+            f"conflict topic config setting min.compaction.lag.ms ({shortest}) > max.compaction.lag.ms ({longest})"
+        )
+
+
+def _effective(values: Mapping[str, Value], name: str) -> int:
+    value = values.get(name)
+    return value if isinstance(value, int) else int(TOPIC_CONFIGS[name].default or 0)
+
+
+def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> None:
+    """All dynamic configs of a broker, or of the cluster, together (DynamicBrokerConfig.validate).
+
+    Names that Kafka does not know are allowed: plug-ins bring their own.
+    """
+    _refuse(
+        (name for name in configs if name in BROKER_CONFIGS and _is_read_only(name)),
+        "Cannot update these configs dynamically",
+    )
+    _refuse(
+        (name for name in configs if name in BROKER_CONFIGS and BROKER_CONFIGS[name].listener_only),
+        "These security configs can be dynamically updated only per-listener using the listener prefix",
+    )
+    for name, text in configs.items():
+        definition = broker_definition(name)
+        if definition is not None:
+            parse(definition, text)
+    if not per_broker:
+        _refuse(
+            (name for name in configs if _is_per_broker(name)),
+            "Cannot update these configs at default cluster level, broker id must be specified",
+        )
+
+
+def _is_read_only(name: str) -> bool:
+    definition = BROKER_CONFIGS[name]
+    return not definition.dynamic and not is_throttle(name)
+
+
+def is_throttle(name: str) -> bool:
+    """The broker configs that KafkaConfig does not define and that a running broker takes all the same."""
+    return name in {
+        "leader.replication.throttled.rate",
+        "follower.replication.throttled.rate",
+        "replica.alter.log.dirs.io.max.bytes.per.second",
+    }
+
+
+def _is_per_broker(name: str) -> bool:
+    definition = BROKER_CONFIGS.get(name)
+    return definition.per_broker if definition is not None else _LISTENER.fullmatch(name) is not None
+
+
+def _refuse(names: Iterable[str], reason: str) -> None:
+    refused = list(names)
+    if refused:
+        raise ConfigValueError(f"{reason}: Set({', '.join(refused)})")

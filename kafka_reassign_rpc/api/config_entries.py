@@ -1,0 +1,161 @@
+"""Configs as DescribeConfigs and CreateTopics show them: the value that holds, where it comes from, what else is set.
+
+Rules of Kafka 3.9's ConfigHelper: a topic's own value wins, then the dynamic configs of this broker, the dynamic
+defaults of the cluster, this broker's static configuration, the default. Pure functions.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.api.config_definitions import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigDefinition,
+    broker_definition,
+    broker_synonyms,
+    show,
+    topic_default,
+)
+
+TOPIC_CONFIG = 1
+DYNAMIC_BROKER_CONFIG = 2
+DYNAMIC_DEFAULT_BROKER_CONFIG = 3
+STATIC_BROKER_CONFIG = 4
+DEFAULT_CONFIG = 5
+
+TYPE_IDS = {
+    "BOOLEAN": 1,
+    "STRING": 2,
+    "INT": 3,
+    "SHORT": 4,
+    "LONG": 5,
+    "DOUBLE": 6,
+    "LIST": 7,
+    "CLASS": 8,
+    "PASSWORD": 9,
+}
+
+Configs = Mapping[str, str]
+
+
+class Synonym(NamedTuple):
+    """A place where the value is set, weaker than those before it."""
+
+    name: str
+    value: str | None
+    source: int
+
+
+class ConfigEntry(NamedTuple):
+    """One config. `value` is None where it has none or must not be shown."""
+
+    name: str
+    value: str | None
+    read_only: bool
+    source: int
+    sensitive: bool
+    synonyms: tuple[Synonym, ...]
+    type_id: int
+
+
+def topic_entries(
+    configs: Configs, own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """A topic's configs, all of them or those in `keys`.
+
+    configs    what the topic sets itself
+    own        dynamic configs of this broker
+    defaults   dynamic configs of the cluster
+    static     this broker's configuration
+    """
+    broker = {**static, **defaults, **own}
+    names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
+    return [
+        _topic_entry(name, configs, broker, (own, defaults, static)) for name in names if keys is None or name in keys
+    ]
+
+
+def _topic_entry(name: str, configs: Configs, broker: Configs, layers: tuple[Configs, Configs, Configs]) -> ConfigEntry:
+    definition = TOPIC_CONFIGS.get(name)
+    if definition is None:  # left by hand or by another version: its type is not known, so it may be a secret
+        return ConfigEntry(name, None, False, TOPIC_CONFIG, True, (Synonym(name, None, TOPIC_CONFIG),), 0)
+    own = configs.get(name)
+    text = own if own is not None else topic_default(definition, broker)
+    value = None if text is None else show(definition, text)
+    synonyms = () if definition.synonym is None else _synonyms(definition.synonym, *layers)
+    if own is not None:
+        synonyms = (Synonym(name, value, TOPIC_CONFIG), *synonyms)
+    source = synonyms[0].source if synonyms else DEFAULT_CONFIG
+    return ConfigEntry(name, value, False, source, False, synonyms, TYPE_IDS[definition.type])
+
+
+def broker_entries(
+    own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
+) -> list[ConfigEntry]:
+    """This broker's configs, all of them or those in `keys`."""
+    effective = {**static, **defaults, **own}
+    listed = {name for name, definition in BROKER_CONFIGS.items() if definition.listed}
+    return [
+        _broker_entry(name, effective, _synonyms(name, own, defaults, static))
+        for name in sorted(listed | effective.keys())
+        if keys is None or name in keys
+    ]
+
+
+def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:
+    """The dynamic configs of the whole cluster: those that are set, nothing else."""
+    return [
+        _broker_entry(
+            name,
+            defaults,
+            tuple(s for s in _synonyms(name, {}, defaults, {}) if s.source == DYNAMIC_DEFAULT_BROKER_CONFIG),
+        )
+        for name in sorted(defaults)
+        if keys is None or name in keys
+    ]
+
+
+def _broker_entry(name: str, effective: Configs, synonyms: tuple[Synonym, ...]) -> ConfigEntry:
+    definition = broker_definition(name)
+    sensitive = definition is None or definition.sensitive
+    value = None if sensitive else _value(definition, effective.get(name))
+    return ConfigEntry(
+        name=name,
+        value=value,
+        read_only=not (name in BROKER_CONFIGS and BROKER_CONFIGS[name].dynamic),
+        source=synonyms[0].source if synonyms else DEFAULT_CONFIG,
+        sensitive=sensitive,
+        synonyms=synonyms,
+        type_id=0 if definition is None else TYPE_IDS[definition.type],
+    )
+
+
+def _value(definition: ConfigDefinition | None, text: str | None) -> str | None:
+    if text is not None:
+        return show(definition, text)
+    return None if definition is None else definition.default
+
+
+def _synonyms(name: str, own: Configs, defaults: Configs, static: Configs) -> tuple[Synonym, ...]:
+    """Where a broker config is set, the strongest first, from the first place on that uses this very name."""
+    names = broker_synonyms(name)
+    definition = broker_definition(name)
+    sensitive = definition is None or definition.sensitive
+
+    def layer(configs: Configs, source: int) -> Iterable[Synonym]:
+        for synonym in names:
+            value = configs.get(synonym)
+            if value is not None:
+                yield Synonym(synonym, None if sensitive else value, source)
+
+    built_in = {n: BROKER_CONFIGS[n].default for n in names if n in BROKER_CONFIGS and BROKER_CONFIGS[n].listed}
+    found = [
+        *layer(own, DYNAMIC_BROKER_CONFIG),
+        *layer(defaults, DYNAMIC_DEFAULT_BROKER_CONFIG),
+        *layer(static, STATIC_BROKER_CONFIG),
+        *layer({n: v for n, v in built_in.items() if v is not None}, DEFAULT_CONFIG),
+    ]
+    for start, synonym in enumerate(found):
+        if synonym.name == name:
+            return tuple(found[start:])
+    return ()

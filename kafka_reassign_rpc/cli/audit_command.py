@@ -1,0 +1,73 @@
+"""`kafka-reassign-rpc audit`: what snapshots taken over time tell."""
+
+import argparse
+from pathlib import Path
+
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job
+
+HELP = "find skew, rack violations and changed replication factors in snapshots"
+DESCRIPTION = """\
+Reads a directory of snapshots (as `export --watch` fills it) and tells: how evenly bytes, replicas and leaders lie on
+the brokers over time; which replication factors changed, when and (with --events) who asked for it; which partitions
+are on fewer racks than they could be; which are under-replicated, and since when.
+"""
+EPILOG = """\
+exit codes: 0 nothing found, 1 failed, 2 wrong flags or snapshots that cannot be read, 3 something was found
+example:    kafka-reassign-rpc audit --snapshots snapshots --events events --out audit
+"""
+EMPTY = {
+    "spread": "nothing",
+    "drift": "no replication factor has changed",
+    "mixed": "no topic has several replication factors",
+    "rack_violations": "none",
+    "under_replicated": "none",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("--snapshots", required=True, metavar="DIR", help="a directory of snapshots, or one snapshot")
+    parser.add_argument("--events", metavar="DIR", help="the events, as `export --events` writes them: they tell who")
+    parser.add_argument("--out", metavar="DIR", help="also write the tables as Parquet, and report.html, to there")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
+    add_spark_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    return run_job("audit", lambda: _audit(arguments))
+
+
+def _audit(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, audit_job
+    from kafka_reassign_rpc.pipeline.reports import result_tables
+    from kafka_reassign_rpc.pipeline.snapshots import export_events
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    status = Status()
+    taken = audit_job.find(Path(arguments.snapshots))
+    events = None if arguments.events is None else Path(arguments.events)
+    if events is not None:
+        export_events.check(events)
+    if arguments.out is not None:
+        result_tables.require_free(Path(arguments.out))
+    status.show("starting Spark")
+    with session("audit", master=arguments.master, memory=arguments.driver_memory) as spark:
+        status.show(f"reading {len(taken)} snapshots")
+        frames = audit_job.audit(spark, taken, events)
+        if arguments.out is None:
+            shown = {name: result_tables.show(frames[name]) for name in EMPTY}
+        else:
+            with result_tables.ResultWriter(Path(arguments.out)) as writer:
+                frames = writer.tables(frames)
+                shown = {name: result_tables.show(frames[name]) for name in EMPTY}
+                writer.page("report.html", audit_and_history_report.audit(taken, frames, shown))
+    status.clear()
+    if arguments.json:
+        head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}
+        print(result_tables.json_line(head | {name: result_tables.document(one) for name, one in shown.items()}))  # noqa: T201
+    else:
+        first, last = (result_tables.time_of(one.meta.at) for one in (taken[0], taken[-1]))
+        print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
+        for name, one in shown.items():
+            print("\n".join(["", *result_tables.text(name.replace("_", " "), one, empty=EMPTY[name])]))  # noqa: T201
+    return 3 if any(shown[name].total for name in EMPTY if name != "spread") else 0

@@ -1,0 +1,147 @@
+"""`kafka-reassign-rpc export`: what a cluster looks like, as Parquet."""
+
+import argparse
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.settings import whole
+from kafka_reassign_rpc.cli.usage_error import UsageError
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.client import ReassignmentClient
+    from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import Exported
+
+HELP = "write what a cluster looks like as Parquet"
+DESCRIPTION = """\
+Asks any Kafka cluster (this server, stock Kafka with ZooKeeper or KRaft), over the Kafka protocol, for its brokers,
+racks, partitions, replicas, leaders, sizes, configs and moves in flight, and writes them as a directory of Parquet
+files; with --events also who moved what and what came of it, as this server has recorded it. Nothing in the cluster is
+changed.
+
+The directory is there when it is complete, and only then. A broker that does not answer is named, and the sizes that
+only it knows are null.
+"""
+EPILOG = """\
+exit codes: 0 exported, 1 failed, 2 wrong flags or a directory that cannot be used
+example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out snapshots/monday
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    add_connection_arguments(parser)
+    parser.add_argument("--out", metavar="DIR", help="where the snapshot goes; it must not exist or be empty")
+    parser.add_argument(
+        "--events",
+        metavar="DIR",
+        help="where the event logs of kafka-reassign-rpc servers go: what is new since the last time is added",
+    )
+    parser.add_argument(
+        "--rates-from",
+        metavar="SNAPSHOT",
+        help="a snapshot taken before: what has grown since gives the produce rates (default: rates are not known)",
+    )
+    parser.add_argument(
+        "--watch",
+        metavar="SECONDS",
+        help="export again and again, to DIR/<UTC time>, with the rates since the one before, until Ctrl-C; "
+        "a cluster that does not answer is asked again the next time",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    interval = None
+    if arguments.out is None and arguments.events is None:
+        raise UsageError("give --out, --events or both")
+    if arguments.watch is not None:
+        try:
+            interval = whole(1)(arguments.watch)
+        except ValueError as error:
+            raise UsageError(f"--watch: {error}") from None
+        if arguments.rates_from is not None:
+            raise UsageError("--rates-from: with --watch rates come from the snapshot before")
+    return run_job("export", lambda: _export(arguments, interval))
+
+
+def _export(arguments: argparse.Namespace, interval: int | None) -> int:
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+
+    out = None if arguments.out is None else Path(arguments.out)
+    if interval is None and out is not None:
+        snapshot_files.require_free(out)
+    before = None if arguments.rates_from is None else Path(arguments.rates_from)
+    stop = threading.Event()
+    with connected(arguments) as client:
+        if interval is None:
+            _all(client, arguments, out, before)
+            return 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+        watch(lambda to, earlier: _all(client, arguments, to, earlier), out, interval, stop)
+    return 0
+
+
+def watch(
+    export_all: Callable[[Path | None, Path | None], None], out: Path | None, interval: int, stop: threading.Event
+) -> None:
+    """Call `export_all` with the next snapshot's directory and the one before, every `interval` seconds until `stop`.
+
+    A cluster that does not answer for a while is asked again at the next turn, unless it has never answered: then its
+    KafkaError is raised, as are those that no waiting mends.
+    """
+    from kafka_reassign_rpc.core.kafka_errors import KafkaError
+
+    answered, before = False, None
+    while not stop.is_set():
+        began = time.monotonic()
+        to = None if out is None else out / time.strftime("%Y-%m-%dT%H-%M-%SZ", time.gmtime())
+        try:
+            export_all(to, before)
+        except KafkaError as error:
+            if not (answered and error.retriable):
+                raise
+            say(f"nothing exported: {error}; once more in {interval} s")
+        else:
+            answered, before = True, to
+        stop.wait(max(0.0, began + interval - time.monotonic()))
+
+
+def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path | None, before: Path | None) -> None:
+    if out is not None:
+        _said(_one(client, out, arguments.bootstrap_server, before), out)
+    if arguments.events is not None:
+        from kafka_reassign_rpc.pipeline.snapshots.export_events import follow
+
+        followed = follow(client, Path(arguments.events))
+        for warning in followed.warnings:
+            say(f"warning: {warning}")
+        print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201
+
+
+def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "Exported":
+    from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
+    from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier
+
+    status = Status()
+    try:
+        earlier = None if before is None else Earlier(before)
+        found = export(client, out, source=source, say=status.show, earlier=earlier)
+    finally:
+        status.clear()
+    for warning in found.warnings:
+        say(f"warning: {warning}")
+    return found
+
+
+def _said(found: "Exported", out: Path) -> None:
+    moving = f", {found.moving} moving" if found.moving else ""
+    print(  # noqa: T201
+        f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "
+        f"{found.partitions} partitions{moving}, {found.replicas} replicas",
+        flush=True,
+    )

@@ -1,0 +1,42 @@
+"""A simulated fleet as a child process of `serve`: started, waited for, and never left behind."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+
+from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+
+STOP_TIMEOUT_S = 20.0
+
+
+class ChildFailed(RuntimeError):
+    """The child ended before it was ready; what it said is on standard error."""
+
+
+@asynccontextmanager
+async def fleet_process(arguments: Sequence[str]) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Runs until the block ends; a new session, so that a Ctrl-C reaches us alone and we end it in order."""
+    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "fleet", *arguments]
+    process = await asyncio.create_subprocess_exec(
+        *tied_to_us(command, signal.SIGTERM),
+        stdout=asyncio.subprocess.PIPE,
+        stdin=asyncio.subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        line = await process.stdout.readline()
+        if not line.startswith(b"ready "):
+            raise ChildFailed(f"the simulated brokers did not start (exit code {await process.wait()})")
+        yield process
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.send_signal(signal.SIGTERM)
+            try:
+                await asyncio.wait_for(process.wait(), STOP_TIMEOUT_S)
+            except TimeoutError:
+                process.kill()
+                await process.wait()

@@ -1,0 +1,146 @@
+"""`kafka-reassign-rpc fleet`: simulated brokers, as a process of their own."""
+
+import argparse
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.settings import whole, zookeeper_connect
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
+from kafka_reassign_rpc.core.topics.topic_changes import validate_name
+from kafka_reassign_rpc.fleet.fleet import Fleet
+from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic, parse_bytes, parse_topic
+
+T = TypeVar("T")
+
+BROKER_ID = whole(0, 2**31 - 1)
+
+HELP = "run simulated brokers"
+DESCRIPTION = """\
+Simulated brokers: each has its own listener and its own ZooKeeper session, obeys its controller, copies
+"bytes" at a bandwidth and under Kafka's replication throttles. Several such processes form one cluster; a
+broker killed, frozen or started again behaves as a real one does.
+
+Prints `ready brokers=4,5` when the brokers are registered and can be used. SIGTERM or Ctrl-C: controlled shutdown.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--zookeeper-connect", required=True, metavar="HOST:PORT[,…][/CHROOT]", help="the cluster's ZooKeeper"
+    )
+    parser.add_argument("--broker-ids", required=True, metavar="4,5", help="ids of the brokers to run")
+    parser.add_argument(
+        "--rack",
+        action="append",
+        default=[],
+        metavar="[ID:]RACK",
+        help="the rack of all these brokers, or of one of them; may be repeated",
+    )
+    parser.add_argument(
+        "--bandwidth",
+        default=100_000_000,
+        metavar="BYTES/S",
+        help="what each broker can send, and receive, for replication (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--topic",
+        action="append",
+        default=[],
+        metavar="NAME:PARTITIONS:RF:BYTES",
+        help="a topic to create if it is not there, with BYTES in each partition; may be repeated",
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where the brokers listen (default: %(default)s)")
+    parser.add_argument(
+        "--data-dir",
+        default=".data/fleet",
+        metavar="DIR",
+        help="what survives a kill: the sizes of the replicas (default: %(default)s)",
+    )
+    parser.add_argument("--log-dirs", default=1, metavar="N", help="log dirs of each broker (default: %(default)s)")
+    parser.add_argument(
+        "--disk",
+        metavar="BYTES",
+        help="room for the replicas of each broker, like 500M: what is over is not copied (default: no limit)",
+    )
+    parser.add_argument(
+        "--replica-lag-time-max-ms",
+        default=30_000,
+        metavar="MS",
+        help="after this long without catching up a follower leaves the ISR (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--session-timeout-ms",
+        default=18_000,
+        metavar="MS",
+        help="zookeeper.session.timeout.ms of each broker (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-level", default="INFO", help="of what is logged on standard error (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    config = configuration(arguments)
+    set_up_logging(arguments.log_level)
+
+    async def main(stop: asyncio.Event) -> None:
+        async with Fleet(config) as fleet:
+            await fleet.ready()
+            announce(f"ready brokers={','.join(map(str, config.broker_ids))}")
+            await stop.wait()
+
+    return run_until_signalled(main)
+
+
+def configuration(arguments: argparse.Namespace) -> FleetConfig:
+    """Checks every flag; raises UsageError naming the one that is wrong."""
+    ids = tuple(_checked("--broker-ids", BROKER_ID, text) for text in arguments.broker_ids.split(","))
+    if len(set(ids)) != len(ids):
+        raise UsageError(f"--broker-ids: {arguments.broker_ids} names a broker twice")
+    return FleetConfig(
+        zookeeper_connect=_checked("--zookeeper-connect", zookeeper_connect, arguments.zookeeper_connect),
+        broker_ids=ids,
+        racks=_racks(arguments.rack, ids),
+        bandwidth=_checked("--bandwidth", whole(1), arguments.bandwidth),
+        topics=tuple(_checked("--topic", _topic, text) for text in arguments.topic),
+        data_dir=Path(arguments.data_dir),
+        host=arguments.host,
+        log_dirs=_checked("--log-dirs", whole(1, 1000), arguments.log_dirs),
+        disk=None if arguments.disk is None else _checked("--disk", parse_bytes, arguments.disk),
+        replica_lag_time_max_ms=_checked("--replica-lag-time-max-ms", whole(1), arguments.replica_lag_time_max_ms),
+        session_timeout_ms=_checked("--session-timeout-ms", whole(1000), arguments.session_timeout_ms),
+    )
+
+
+def _racks(given: list[str], ids: tuple[int, ...]) -> dict[int, str]:
+    racks: dict[int, str] = {}
+    for text in given:
+        head, separator, rack = text.partition(":")
+        if separator:
+            broker = _checked("--rack", BROKER_ID, head)
+            if broker not in ids:
+                raise UsageError(f"--rack: broker {broker} is not one of {','.join(map(str, ids))}")
+            racks[broker] = rack
+        else:
+            racks.update(dict.fromkeys(ids, text))
+    return racks
+
+
+def _topic(text: str) -> SeedTopic:
+    topic = parse_topic(text)
+    try:
+        validate_name(topic.name)
+    except InvalidTopic as error:
+        raise ValueError(str(error)) from None
+    return topic
+
+
+def _checked(flag: str, parse: Callable[[str], T], text: str) -> T:
+    try:
+        return parse(text)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None

@@ -1,0 +1,118 @@
+"""`kafka-reassign-rpc history`: what the events of moves tell."""
+
+import argparse
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.usage_error import UsageError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from kafka_reassign_rpc.pipeline.reports.result_tables import Shown
+
+HELP = "tell how long moves waited and took, which were slow or stalled, what throttles cost"
+DESCRIPTION = """\
+Reads the events that `export --events` has written and tells of every move: who asked for it, how long it waited and
+took, at what rate, whether it stalled; and of every throttle how much of it was used. With --snapshot sizes are known,
+and rates with them.
+
+--follow keeps the tables in --out up to date while new events arrive, until Ctrl-C; started again it goes on.
+"""
+EPILOG = """\
+exit codes: 0 done, 1 failed, 2 wrong flags or events that cannot be read
+example:    kafka-reassign-rpc history --events events --snapshot snapshots/monday --out history
+"""
+EMPTY = {
+    "outcomes": "no moves",
+    "slowest": "no move has ended",
+    "stalled": "none",
+    "throttles": "none was set",
+    "refusals": "none",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("--events", required=True, metavar="DIR", help="the events, as `export --events` writes them")
+    parser.add_argument("--snapshot", metavar="DIR", help="a snapshot: it knows the sizes of partitions")
+    parser.add_argument("--out", metavar="DIR", help="also write the tables as Parquet, and report.html, to there")
+    parser.add_argument("--follow", action="store_true", help="go on, whenever there are new events; needs --out")
+    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
+    add_spark_arguments(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.follow and arguments.out is None:
+        raise UsageError("--follow: keeps tables up to date, so it needs --out")
+    return run_job("history", lambda: _history(arguments))
+
+
+def _history(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.pipeline.auditing.history_stream import HistoryStream, checkpoint
+    from kafka_reassign_rpc.pipeline.reports import result_tables
+    from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    events = Path(arguments.events)
+    out = None if arguments.out is None else Path(arguments.out)
+    if not (arguments.follow and events.is_dir() and not export_events.files(events)):
+        export_events.check(events)
+    if arguments.snapshot is not None:
+        snapshot_files.check(Path(arguments.snapshot))
+    if out is not None and not (arguments.follow and checkpoint(out).exists()):
+        result_tables.require_free(out)
+    status = Status()
+    status.show("starting Spark")
+    stop = threading.Event()
+    with session("history", master=arguments.master, memory=arguments.driver_memory) as spark:
+        if not arguments.follow:
+            status.show("reading the events")
+            shown = _tables(spark, arguments, out)
+            status.clear()
+            _print(arguments, shown)
+            return 0
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, lambda *_: stop.set())
+
+        def update() -> None:
+            _print(arguments, _tables(spark, arguments, out))
+
+        assert out is not None
+        following = HistoryStream(spark, events, out, update)
+        try:
+            status.clear()
+            while not stop.wait(0.2) and not following.wait(0.1):
+                pass
+        finally:
+            following.stop()
+    return 0
+
+
+def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: Path | None) -> "dict[str, Shown]":
+    """Make the tables, and put them in place."""
+    from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, history_job
+    from kafka_reassign_rpc.pipeline.reports import result_tables
+
+    sizes = None if arguments.snapshot is None else history_job.sizes_of(spark, Path(arguments.snapshot))
+    frames = history_job.history(history_job.read(spark, Path(arguments.events)), sizes)
+    if out is None:
+        return {name: result_tables.show(frames[name]) for name in EMPTY}
+    with result_tables.ResultWriter(out) as writer:
+        frames = writer.tables(frames)
+        shown = {name: result_tables.show(frames[name]) for name in EMPTY}
+        writer.page("report.html", audit_and_history_report.history(frames, shown))
+    return shown
+
+
+def _print(arguments: argparse.Namespace, shown: "dict[str, Shown]") -> None:
+    from kafka_reassign_rpc.pipeline.reports import result_tables
+
+    if arguments.json:
+        print(result_tables.json_line({name: result_tables.document(one) for name, one in shown.items()}), flush=True)  # noqa: T201
+        return
+    for name, one in shown.items():
+        print("\n".join([*result_tables.text(name, one, empty=EMPTY[name]), ""]), flush=True)  # noqa: T201

@@ -1,0 +1,71 @@
+"""What every long-running command does: log to standard error, announce itself once, end cleanly on a signal."""
+
+import asyncio
+import logging
+import signal
+import sys
+from collections.abc import Awaitable, Callable
+
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server.event_loop import LoopName
+from kafka_reassign_rpc.server.event_loop import run as run_loop
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+
+
+def check_level(level: str) -> None:
+    if level.upper() not in LEVELS:
+        raise UsageError(f"--log-level: expected one of {', '.join(LEVELS)}, got {level!r}")
+
+
+def set_up_logging(level: str) -> None:
+    """Readable lines on standard error; standard output is for the ready line alone."""
+    check_level(level)
+    logging.basicConfig(
+        level=level.upper(),
+        stream=sys.stderr,
+        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
+    )
+    for noisy in ("aiozk", "kafka", "asyncio"):
+        logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
+
+
+def announce(line: str) -> None:
+    """The one line that says that this process can be used now."""
+    sys.stdout.write(line + "\n")
+    sys.stdout.flush()
+
+
+def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loop: LoopName | None = None) -> int:
+    """Run `main(stop)`; SIGTERM and SIGINT set `stop`, a second one cancels. Exit code 0, or 1 with one line."""
+
+    async def wrapped() -> None:
+        stop = asyncio.Event()
+        task = asyncio.ensure_future(main(stop))
+
+        def signalled() -> None:
+            if stop.is_set():
+                task.cancel()
+            stop.set()
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            asyncio.get_running_loop().add_signal_handler(number, signalled)
+        collector = asyncio.create_task(garbage_collection.collect_by_the_clock())
+        try:
+            await task
+        finally:
+            collector.cancel()
+
+    garbage_collection.prepare()
+    try:
+        run_loop(wrapped(), loop)
+    except asyncio.CancelledError:
+        return 130
+    except UsageError:
+        raise
+    except Exception as error:
+        logging.getLogger(__name__).debug("ended by", exc_info=True)
+        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        return 1
+    return 0

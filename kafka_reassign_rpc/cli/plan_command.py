@@ -1,0 +1,263 @@
+"""`kafka-reassign-rpc plan`: where replicas should lie instead, as batches that can be submitted."""
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job, say
+from kafka_reassign_rpc.cli.settings import whole
+from kafka_reassign_rpc.cli.usage_error import UsageError
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.pipeline.planning.plan_job import Job
+    from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanSummary
+
+T = TypeVar("T")
+
+HELP = "plan moves from a snapshot: heal, drain, expand, rebalance, set-rf; verify a plan"
+DESCRIPTION = """\
+Reads a snapshot (see `export`) and writes a plan: moves and reasons as Parquet, batches and their rollback as JSON
+that kafka-reassign-partitions takes, and a summary with the brokers before and after. No cluster is asked, nothing
+is changed: `submit` carries a plan out.
+
+Replicas are on distinct live brokers, in no fewer racks than before or than there are, within capacities, as many as
+before (set-rf: as many as asked for). The same snapshot, flags and seed give the same plan, with any --master.
+"""
+EPILOG = """\
+exit codes: 0 planned (verify: no rule is broken), 1 failed (verify: rules are broken), 2 wrong flags or a snapshot
+            that cannot be used, 3 nothing to move (the plan is there, and says what was left out)
+example:    kafka-reassign-rpc plan drain --brokers 4,5 --snapshot snapshots/monday --out plans/drain-4-5
+"""
+NOTHING_TO_MOVE = 3
+
+_GOALS = {
+    "heal": "give new homes to the replicas of brokers that are lost",
+    "drain": "empty live brokers",
+    "expand": "bring new brokers to their share",
+    "rebalance": "even out bytes, replicas, leaders and rates",
+    "set-rf": "change the replication factor",
+}
+_WEIGHTS = ("bytes", "replicas", "leaders", "produce", "fetch", "topic")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    goals = parser.add_subparsers(dest="goal", required=True, metavar="GOAL")
+    for name, text in _GOALS.items():
+        goal = goals.add_parser(name, help=text, description=f"Plan moves that {text}.", epilog=EPILOG)
+        goal.formatter_class = argparse.RawDescriptionHelpFormatter
+        _add_goal_arguments(goal, name)
+        _add_plan_arguments(goal)
+        add_spark_arguments(goal)
+    check = goals.add_parser(
+        "verify", help="check a plan against its snapshot", description="Check every hard rule, by code of its own."
+    )
+    check.add_argument("--snapshot", required=True, metavar="DIR", help="what the plan was made from")
+    check.add_argument("--plan", required=True, metavar="DIR", help="the plan")
+    add_spark_arguments(check)
+
+
+def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
+    if name == "heal":
+        parser.add_argument("--brokers", metavar="4,5", help="only these of the lost brokers (default: all of them)")
+    if name in ("drain", "expand"):
+        parser.add_argument("--brokers", required=True, metavar="4,5", help="which brokers")
+    if name == "set-rf":
+        parser.add_argument("--replication-factor", required=True, metavar="N", help="replicas of each partition")
+    parser.add_argument(
+        "--topics",
+        metavar="a,b",
+        required=name == "set-rf",
+        help="only these topics" + ("; * for all" * (name == "set-rf")),
+    )
+    if name in ("expand", "rebalance"):
+        parser.add_argument(
+            "--max-bytes", default=-1, metavar="BYTES", help="copy no more than this (default: no limit)"
+        )
+        parser.add_argument(
+            "--tolerance",
+            default=0.1,
+            metavar="SHARE",
+            help="leave a broker alone that is within this share of its target (default: %(default)s)",
+        )
+
+
+def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot, as `export` writes it")
+    parser.add_argument("--out", required=True, metavar="DIR", help="where to; it must not exist or be empty")
+    parser.add_argument("--seed", default=0, metavar="N", help="another seed: another plan, as good (default: 0)")
+    parser.add_argument(
+        "--headroom",
+        default=0.05,
+        metavar="SHARE",
+        help="of each broker's capacity that is never filled (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--weight",
+        action="append",
+        default=[],
+        metavar="GOAL=WEIGHT",
+        help=f"how much a soft goal counts, 0 for not at all; may be repeated ({', '.join(_WEIGHTS)})",
+    )
+    parser.add_argument(
+        "--max-moves-per-broker",
+        default=10,
+        metavar="N",
+        help="moves in a batch that copy to a broker or from it (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--max-moves-per-batch", default=1000, metavar="N", help="moves in a batch (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--max-bytes-per-broker",
+        metavar="BYTES",
+        help="that a batch copies to a broker, or from it (default: no limit)",
+    )
+    parser.add_argument("--max-bytes-per-batch", metavar="BYTES", help="that a batch copies (default: no limit)")
+    parser.add_argument(
+        "--bandwidth",
+        default=100_000_000,
+        metavar="BYTES/S",
+        help="of each broker, each way, for the estimate of the time (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if arguments.goal == "verify":
+        return run_job("plan", lambda: _verify(arguments))
+    return run_job("plan", lambda: _plan(arguments, _job(arguments)))
+
+
+def _job(arguments: argparse.Namespace) -> "Job":
+    from kafka_reassign_rpc.pipeline.planning.plan_job import Job
+    from kafka_reassign_rpc.planner.batches import Caps
+    from kafka_reassign_rpc.planner.values import Goal, Kind, Options
+
+    kind = Kind(arguments.goal)
+    brokers = getattr(arguments, "brokers", None)
+    topics = "" if arguments.topics in (None, "*") else arguments.topics
+    factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
+    goal = Goal(
+        kind,
+        tuple(sorted({_checked("--brokers", whole(0, 2**31 - 1), one) for one in brokers.split(",")}))
+        if brokers
+        else (),
+        factor if kind is Kind.SET_FACTOR else 0,
+        tuple(sorted({one.strip() for one in topics.split(",") if one.strip()})),
+    )
+    defaults = Options()
+    options = Options(
+        seed=_checked("--seed", whole(0), arguments.seed),
+        tolerance=_checked("--tolerance", share(0.001), getattr(arguments, "tolerance", defaults.tolerance)),
+        headroom=_checked("--headroom", share(0.0), arguments.headroom),
+        max_bytes=_checked("--max-bytes", whole(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
+        weights=_weights(arguments.weight),
+    )
+    caps = Caps(
+        _checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
+        _limit("--max-bytes-per-broker", arguments.max_bytes_per_broker),
+        _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
+        _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
+    )
+    bandwidth = _checked("--bandwidth", whole(1), arguments.bandwidth)
+    return Job(Path(arguments.snapshot), Path(arguments.out), goal, options, caps, bandwidth)
+
+
+def _weights(given: list[str]) -> Any:
+    from kafka_reassign_rpc.planner.values import Weights
+
+    chosen = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in _WEIGHTS:
+            raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
+        chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
+    weights = Weights(**chosen)
+    if not any((weights.bytes, weights.replicas, weights.leaders, weights.produce, weights.fetch)):
+        raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
+    return weights
+
+
+def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
+    """A parser of numbers from `low` to `high`."""
+
+    def parse(value: Any) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"expected a number, got {value!r}") from None
+        if not low <= number <= high:
+            raise ValueError(f"expected a number from {low} to {high}, got {value!r}")
+        return number
+
+    return parse
+
+
+def _limit(flag: str, value: Any) -> int:
+    return -1 if value is None else _checked(flag, whole(1), value)
+
+
+def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
+    try:
+        return parse(value)
+    except ValueError as error:
+        raise UsageError(f"{flag}: {error}") from None
+
+
+def _plan(arguments: argparse.Namespace, job: "Job") -> int:
+    from kafka_reassign_rpc.pipeline.planning import plan_job as plan
+    from kafka_reassign_rpc.pipeline.reports import plan_report
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    plan.check(job)
+    status = Status()
+    try:
+        status.show("starting Spark")
+        with session(f"plan {job.goal.kind}", master=arguments.master, memory=arguments.driver_memory) as spark:
+            summary = plan.run(spark, job, status.show)
+        status.show("drawing the report")
+        page = plan_report.write(job.out)
+    finally:
+        status.clear()
+    for note in summary.notes:
+        say(f"note: {note}")
+    for left in summary.left_out:
+        named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
+        say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
+    print(f"{said(summary, job.out)}\n  report    {page}")  # noqa: T201
+    return 0 if summary.moves else NOTHING_TO_MOVE
+
+
+def said(summary: "PlanSummary", out: Path) -> str:
+    """The plan in a few lines."""
+    from kafka_reassign_rpc.client.text_format import duration, size
+    from kafka_reassign_rpc.pipeline.plans.plan_writer import measured
+
+    if not summary.moves:
+        return f"{out}: nothing to move among {summary.partitions} partitions"
+    lines = [
+        f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
+        f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
+        f"  takes     {duration(summary.eta)} at {size(summary.bandwidth)}/s for each broker",
+    ]
+    for name, before in measured(summary).items():
+        lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
+    return "\n".join(lines)
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.pipeline.planning.verify_job import verify
+    from kafka_reassign_rpc.pipeline.plans import plan_writer
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    path, plan = Path(arguments.snapshot), Path(arguments.plan)
+    snapshot_files.check(path)
+    summary = plan_writer.check(plan)
+    with session("verify", master=arguments.master, memory=arguments.driver_memory) as spark:
+        broken = verify(spark, path, plan)
+    for one in broken:
+        say(str(one))
+    print(f"{plan}: {f'{len(broken)} rows break rules' if broken else f'{summary.moves} moves, no rule is broken'}")  # noqa: T201
+    return 1 if broken else 0

@@ -1,0 +1,40 @@
+"""`kafka-reassign-rpc zookeeper`: the embedded ZooKeeper alone."""
+
+import argparse
+import asyncio
+
+from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+
+HELP = "run a real ZooKeeper that needs nothing but Java"
+DESCRIPTION = """\
+A real ZooKeeper server as a child process, from the jars that come with pyspark. Its data stays in --data-dir
+between starts. Needs Java 17 or later (JAVA_HOME or PATH).
+
+Prints `ready zookeeper=HOST:PORT` when it can be used. SIGTERM or Ctrl-C ends it.
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--data-dir", default=".data/zookeeper", metavar="DIR", help="where it keeps its data (default: %(default)s)"
+    )
+    parser.add_argument("--host", default="127.0.0.1", help="where it listens (default: %(default)s)")
+    parser.add_argument("--port", type=int, default=2181, help="0: one that is free (default: %(default)s)")
+    parser.add_argument(
+        "--log-level", default="INFO", help="of what is logged on standard error (default: %(default)s)"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not 0 <= arguments.port <= 65535:
+        raise UsageError(f"--port: expected 0 to 65535, got {arguments.port}")
+    set_up_logging(arguments.log_level)
+
+    async def main(stop: asyncio.Event) -> None:
+        async with EmbeddedZooKeeper(arguments.data_dir, port=arguments.port, host=arguments.host) as zookeeper:
+            announce(f"ready zookeeper={zookeeper.address}")
+            await stop.wait()
+
+    return run_until_signalled(main)

@@ -1,0 +1,257 @@
+"""The client for asyncio (or uvloop): the same calls as the blocking one, to be awaited."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from kafka.admin import KafkaAdminClient
+
+from kafka_reassign_rpc.client import (
+    bulk_reads,
+    cluster_calls,
+    disable_switch,
+    event_calls,
+    reassignment_calls,
+    self_healing_calls,
+    throttle_configs,
+)
+from kafka_reassign_rpc.client.admin_connection import connect
+from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, Configs, Everything
+from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
+from kafka_reassign_rpc.client.request_routing import Link
+from kafka_reassign_rpc.client.result_values import (
+    ClusterNode,
+    LogDirs,
+    PartitionInfo,
+    PartitionReassignment,
+    Reassignment,
+    ReassignmentDescription,
+    Replica,
+)
+from kafka_reassign_rpc.client.self_healing_calls import HealingStatus, Repair
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+
+T = TypeVar("T")
+
+
+class AsyncReassignmentClient:
+    """As ReassignmentClient, for an event loop. Use it as a context manager, or `start` and `close` it.
+
+    kafka-python does its I/O in a thread of its own; calls are handed over to it and never block the loop. A call
+    that is cancelled here goes on there: what it asked for may still happen.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        self._configs = configs
+        self._admin: KafkaAdminClient | None = None
+        self._link: Link | None = None
+        self._timeout_ms = 0
+
+    async def start(self) -> None:
+        """Connect. Raises Unreachable, Unauthenticated."""
+        admin = await asyncio.to_thread(connect, self._configs)
+        self._admin, self._link = admin, Link(admin)
+        self._timeout_ms = admin.config["request_timeout_ms"]
+
+    async def close(self) -> None:
+        admin, self._admin = self._admin, None
+        if admin is not None:
+            await asyncio.to_thread(admin.close)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
+        """See ReassignmentClient.list_reassignments."""
+        return await self._run(reassignment_calls.list_reassignments, partitions, self._timeout_ms)
+
+    async def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> dict[Reassignment, ReassignmentDescription | None]:
+        """See ReassignmentClient.describe_reassignments."""
+        return await self._run(reassignment_calls.describe_reassignments, reassignments, self._timeout_ms)
+
+    async def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        """See ReassignmentClient.list_partition_reassignments."""
+        return await self._run(reassignment_calls.list_partition_reassignments, partitions, self._timeout_ms)
+
+    async def alter_partition_reassignments(
+        self,
+        targets: Mapping[Moved, Sequence[int] | None],
+        *,
+        allow_replication_factor_change: bool = True,
+        expected_replicas: Mapping[Expected, Sequence[int]] | None = None,
+        queue: bool = False,
+        throttle: int | None = None,
+        reason: str | None = None,
+        timeout_ms: int | None = None,
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """See ReassignmentClient.alter_partition_reassignments."""
+        return await self._run(
+            reassignment_calls.alter_partition_reassignments,
+            targets,
+            allow_replication_factor_change=allow_replication_factor_change,
+            expected_replicas=expected_replicas,
+            queue=queue,
+            throttle=throttle,
+            reason=reason,
+            timeout_ms=timeout_ms or self._timeout_ms,
+        )
+
+    async def cancel_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]]
+    ) -> dict[TopicPartition, KafkaError | None]:
+        """See ReassignmentClient.cancel_partition_reassignments."""
+        return await self.alter_partition_reassignments(dict.fromkeys(partitions))
+
+    async def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
+        """See ReassignmentClient.event_page."""
+        return await self._run(event_calls.event_page, from_seq, server)
+
+    async def reassignment_events(
+        self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
+    ) -> AsyncIterator[Event]:
+        """See ReassignmentClient.reassignment_events."""
+        cursor = event_calls.Cursor(from_seq)
+        while True:
+            found = cursor.take(await self.event_page(cursor.seq, server=server))
+            for event in found or ():
+                yield event
+            if found is None:
+                if not follow:
+                    return
+                await asyncio.sleep(poll_s)
+
+    async def can_forbid_replication_factor_change(self) -> bool:
+        """See ReassignmentClient.can_forbid_replication_factor_change."""
+        return await self._run(reassignment_calls.can_forbid_replication_factor_change)
+
+    async def can_compare_replicas(self) -> bool:
+        """See ReassignmentClient.can_compare_replicas."""
+        return await self._run(reassignment_calls.can_compare_replicas)
+
+    async def can_queue(self) -> bool:
+        """See ReassignmentClient.can_queue."""
+        return await self._run(reassignment_calls.can_queue)
+
+    async def can_lease_throttles(self) -> bool:
+        """See ReassignmentClient.can_lease_throttles."""
+        return await self._run(reassignment_calls.can_lease_throttles)
+
+    async def can_keep_reasons(self) -> bool:
+        """See ReassignmentClient.can_keep_reasons."""
+        return await self._run(reassignment_calls.can_keep_reasons)
+
+    async def why_disabled(self) -> str | None:
+        """See ReassignmentClient.why_disabled."""
+        return await self._run(disable_switch.why_disabled, self._timeout_ms)
+
+    async def enable(self) -> str | None:
+        """See ReassignmentClient.enable."""
+        return await self._run(disable_switch.set_enabled, True, self._timeout_ms)
+
+    async def disable(self) -> str | None:
+        """See ReassignmentClient.disable."""
+        return await self._run(disable_switch.set_enabled, False, self._timeout_ms)
+
+    async def healing_status(self) -> HealingStatus:
+        """See ReassignmentClient.healing_status."""
+        return await self._run(self_healing_calls.healing_status)
+
+    async def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
+        """See ReassignmentClient.heal_broker."""
+        return await self._run(self_healing_calls.heal_broker, broker, dry_run)
+
+    async def pause_healing(self) -> None:
+        """See ReassignmentClient.pause_healing."""
+        await self._run(self_healing_calls.set_paused, True)
+
+    async def resume_healing(self) -> None:
+        """See ReassignmentClient.resume_healing."""
+        await self._run(self_healing_calls.set_paused, False)
+
+    async def describe_cluster(self) -> list[ClusterNode]:
+        """See ReassignmentClient.describe_cluster."""
+        return await self._run(cluster_calls.describe_cluster)
+
+    async def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+        """See ReassignmentClient.describe_topics."""
+        return await self._run(cluster_calls.describe_topics, topics)
+
+    async def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
+        """See ReassignmentClient.describe_log_dirs."""
+        return await self._run(cluster_calls.describe_log_dirs, partitions_by_broker)
+
+    async def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
+        """See ReassignmentClient.alter_replica_log_dirs."""
+        return await self._run(cluster_calls.alter_replica_log_dirs, replicas)
+
+    async def change_configs(self, changes: cluster_calls.Changes) -> dict[cluster_calls.Resource, KafkaError | None]:
+        """See ReassignmentClient.change_configs."""
+        return await self._run(cluster_calls.change_configs, changes)
+
+    async def throttle_moves(
+        self, of_moves: throttle_configs.Moves, bytes_per_second: int
+    ) -> dict[cluster_calls.Resource, KafkaError | None]:
+        """See ReassignmentClient.throttle_moves."""
+        results = await self.change_configs(throttle_configs.topic_lists(of_moves))
+        return results | await self.change_configs(
+            throttle_configs.rates(throttle_configs.brokers(of_moves), bytes_per_second)
+        )
+
+    async def describe_everything(self) -> Everything:
+        """See ReassignmentClient.describe_everything."""
+        return bulk_reads.read_everything(await self._run(bulk_reads.describe_everything))
+
+    async def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
+        """See ReassignmentClient.describe_broker."""
+        return await self._run(bulk_reads.describe_broker, broker, partitions)
+
+    async def describe_configs(
+        self, resources: Sequence[cluster_calls.Resource]
+    ) -> dict[cluster_calls.Resource, Configs | KafkaError]:
+        """See ReassignmentClient.describe_configs."""
+        return await self._run(bulk_reads.describe_configs, resources)
+
+    async def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
+        if self._admin is None:
+            raise RuntimeError("the client is not started")
+        loop = asyncio.get_running_loop()
+        result: asyncio.Future[T] = loop.create_future()
+
+        async def work() -> None:
+            try:
+                value = await call(self._link, *args, **options)
+            except Exception as error:
+                _hand_over(loop, _fail, result, error)
+            else:
+                _hand_over(loop, _succeed, result, value)
+
+        self._admin._manager.call_soon(work)
+        return await result
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, settle: Callable[..., None], result: Any, value: Any) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(settle, result, value)
+
+
+def _succeed(result: asyncio.Future[T], value: T) -> None:
+    if not result.done():
+        result.set_result(value)
+
+
+def _fail(result: asyncio.Future[T], error: Exception) -> None:
+    if not result.done():
+        result.set_exception(error)

@@ -1,0 +1,67 @@
+"""What servers have recorded: page by page, and one event after the other across a failover."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
+from kafka_reassign_rpc.client.request_routing import Link, always
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
+
+NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server."
+PAGE_BYTES = 1_048_576
+FROM_NOW_ON = -1
+
+Event = dict[str, Any]
+"""`seq`, `at` (ms since 1970 began), `server`, `epoch` (of the controller), `event`, and what else there is to say."""
+
+
+@dataclass(frozen=True)
+class EventPage:
+    """Events of one server.
+
+    oldest_seq   the number of the oldest event that it still has
+    next_seq     the number to ask for next
+    """
+
+    server: int
+    events: tuple[Event, ...]
+    oldest_seq: int
+    next_seq: int
+
+
+async def event_page(link: Link, from_seq: int, server: int | None) -> EventPage:
+    cls = DescribeReassignmentEventsRequest
+    request = always(cls(from_seq=from_seq, max_bytes=PAGE_BYTES))
+    if server is not None:
+        answer = await link.ask_node(server, request, cls)
+    elif await link.controller_serves(cls) < 0:
+        raise UnsupportedHere(NO_EVENTS)
+    else:
+        answer = await link.ask_controller(request, cls)
+    raise_for(answer.error_code, answer.error_message)
+    events = tuple(msgspec.json.decode(one, type=Event) for one in answer.events)
+    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq)
+
+
+class Cursor:
+    """Where a reader is. Another controller has a log of its own: what it has recorded under later epochs is read."""
+
+    def __init__(self, from_seq: int) -> None:
+        self.seq = from_seq
+        self._server: int | None = None
+        self._epoch = -1
+        self._after = -1
+
+    def take(self, page: EventPage) -> list[Event] | None:
+        """What is new in the page that was asked for with `seq`; None where there was nothing more to have."""
+        if self._server is not None and (page.server != self._server or page.next_seq < self.seq):
+            self._server, self._after, self.seq = page.server, self._epoch, 0
+            return []
+        ended = not page.events
+        self._server, self.seq = page.server, page.next_seq
+        found = [event for event in page.events if event["epoch"] > self._after]
+        if found:
+            self._epoch = max(self._epoch, found[-1]["epoch"])
+        return None if ended else found

@@ -1,0 +1,241 @@
+"""Calls about moves: list, describe, alter, cancel. For the loop of kafka-python's network thread (see link.py)."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
+from kafka_reassign_rpc.client.request_routing import Link
+from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    DescribeReassignmentsRequest,
+    ListPartitionReassignmentsRequest,
+    ListReassignmentsRequest,
+)
+
+NO_GUARD = (
+    "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
+    "Consider re-sending the request without the option or updating the server version"
+)
+"""Kafka's words: KafkaAdminClient.alterPartitionReassignments of 4.1."""
+NO_EXPECTATIONS = (
+    "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
+)
+NO_QUEUE = (
+    "The controller has no queue for reassignments (KIP-236): that needs a kafka-reassign-rpc server. Nothing was sent."
+)
+NO_LEASES = (
+    "The controller does not take the throttles of moves off by itself: that needs a kafka-reassign-rpc server. "
+    "Nothing was sent."
+)
+NO_REASONS = (
+    "The controller does not keep what moves are for: that needs a kafka-reassign-rpc server. Nothing was sent."
+)
+NO_IDENTITIES = "The controller does not give moves an identity (KIP-240): that needs a kafka-reassign-rpc server."
+
+Moved = TypeVar("Moved", bound=tuple[str, int])
+Expected = TypeVar("Expected", bound=tuple[str, int])
+Partitions = Iterable[tuple[str, int]]
+Results = dict[TopicPartition, KafkaError | None]
+
+_ListTopic = ListReassignmentsRequest.ListReassignmentsTopic
+_DescribeTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
+_MovingTopic = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
+_Topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+_Partition = _Topic.ReassignablePartition
+
+
+async def list_reassignments(link: Link, partitions: Partitions | None, timeout_ms: int) -> list[Reassignment]:
+    await require(link, ListReassignmentsRequest, NO_IDENTITIES)
+    wanted = None
+    if partitions is not None:
+        wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
+
+    def build(_version: int) -> Any:
+        return ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
+
+    answer = await link.ask_controller(build, ListReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return [
+        Reassignment(TopicPartition(topic.topic, move.partition_id), move.reassignment_id)
+        for topic in answer.reassignments
+        for move in topic.topic_reassignments
+    ]
+
+
+async def describe_reassignments(
+    link: Link, reassignments: Iterable[Reassignment] | None, timeout_ms: int
+) -> dict[Reassignment, ReassignmentDescription | None]:
+    await require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
+    if reassignments is None:
+        every = await _describe(link, None, timeout_ms)
+        return {found.reassignment: found for found in map(_description, every)}
+    wanted = list(reassignments)
+    if not wanted:
+        return {}
+    topics: dict[str, list[Any]] = {}
+    for one in wanted:
+        topics.setdefault(one.topic_partition.topic, []).append(
+            _DescribeTopic.DescribeReassignmentsMove(partition_id=one.topic_partition.partition, reassignment_id=one.id)
+        )
+    asked = [_DescribeTopic(topic=name, reassignments=moves) for name, moves in topics.items()]
+    # The id alone, which is all that the proposal answers with, would not do: moves that were recorded in one
+    # transaction of ZooKeeper share their czxid. So the server adds the partition.
+    found = {}
+    for each in map(_description, await _describe(link, asked, timeout_ms)):
+        found[each.reassignment] = each
+    return {one: replace(found[one], reassignment=one) if one in found else None for one in wanted}
+
+
+async def _describe(link: Link, topics: list[Any] | None, timeout_ms: int) -> list[Any]:
+    def build(_version: int) -> Any:
+        return DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
+
+    answer = await link.ask_controller(build, DescribeReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return list(answer.descriptions)
+
+
+def _description(found: Any) -> ReassignmentDescription:
+    return ReassignmentDescription(
+        reassignment=Reassignment(TopicPartition(found.topic, found.partition_id), found.reassignment_id),
+        start_time=found.start_time,
+        current_leader=found.leader_id,
+        leader_throttle=found.leader_throttle,
+        new_assigned_throttles={replica.broker_id: replica.follower_throttle for replica in found.new_assigned},
+        total_bytes=_known(found.total_bytes),
+        copied_bytes={one.broker_id: one.copied_bytes for one in found.new_assigned if one.copied_bytes >= 0},
+        bytes_per_second=_known(found.rate),
+        remaining_ms=_known(found.remaining_ms),
+        stall_reason=found.stall_reason,
+        route=found.route,
+        reason=found.reason,
+    )
+
+
+def _known(value: int) -> int | None:
+    return None if value < 0 else value
+
+
+async def list_partition_reassignments(
+    link: Link, partitions: Partitions | None, timeout_ms: int
+) -> dict[TopicPartition, PartitionReassignment]:
+    wanted = None
+    if partitions is not None:
+        wanted = [_MovingTopic(name=name, partition_indexes=ids) for name, ids in by_topic(partitions).items()]
+
+    def build(_version: int) -> Any:
+        return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
+
+    answer = await link.ask_controller(build, ListPartitionReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    return {
+        TopicPartition(topic.name, one.partition_index): PartitionReassignment(
+            replicas=tuple(one.replicas),
+            adding_replicas=tuple(one.adding_replicas),
+            removing_replicas=tuple(one.removing_replicas),
+            id=one.reassignment_id,
+            state=one.state,
+            route=one.route,
+            reason=one.reason,
+        )
+        for topic in answer.topics
+        for one in topic.partitions
+    }
+
+
+async def can_forbid_replication_factor_change(link: Link) -> bool:
+    return await link.controller_serves(AlterPartitionReassignmentsRequest) >= 1
+
+
+async def can_compare_replicas(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def can_queue(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def can_lease_throttles(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def can_keep_reasons(link: Link) -> bool:
+    return await _is_ours(link)
+
+
+async def _is_ours(link: Link) -> bool:
+    """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
+    return await link.controller_serves(DescribeReassignmentsRequest) >= 0
+
+
+async def alter_partition_reassignments(
+    link: Link,
+    targets: Mapping[Moved, Sequence[int] | None],
+    *,
+    allow_replication_factor_change: bool,
+    expected_replicas: Mapping[Expected, Sequence[int]] | None,
+    queue: bool,
+    timeout_ms: int,
+    throttle: int | None = None,
+    reason: str | None = None,
+) -> Results:
+    if not targets:
+        return {}
+    if not allow_replication_factor_change and not await can_forbid_replication_factor_change(link):
+        raise UnsupportedHere(NO_GUARD)
+    if expected_replicas and not await can_compare_replicas(link):
+        raise UnsupportedHere(NO_EXPECTATIONS)
+    if queue and not await can_queue(link):
+        raise UnsupportedHere(NO_QUEUE)
+    if throttle is not None and not await can_lease_throttles(link):
+        raise UnsupportedHere(NO_LEASES)
+    if reason and not await can_keep_reasons(link):
+        raise UnsupportedHere(NO_REASONS)
+    expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
+
+    def build(version: int) -> Any:
+        if version < 1 and not allow_replication_factor_change:
+            raise UnsupportedHere(NO_GUARD)  # the controller has changed since we asked
+        topics: dict[str, list[Any]] = {}
+        for partition, replicas in targets.items():
+            name, index = partition
+            topics.setdefault(name, []).append(
+                _Partition(
+                    partition_index=index,
+                    replicas=None if replicas is None else list(replicas),
+                    expected_replicas=list(expected[partition]) if partition in expected else None,
+                )
+            )
+        return AlterPartitionReassignmentsRequest(
+            timeout_ms=timeout_ms,
+            allow_replication_factor_change=allow_replication_factor_change,
+            topics=[_Topic(name=name, partitions=partitions) for name, partitions in topics.items()],
+            queue=queue,
+            throttle=-1 if throttle is None else throttle,
+            reason=reason or None,
+        )
+
+    answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
+    raise_for(answer.error_code, answer.error_message)
+    return {
+        TopicPartition(topic.name, one.partition_index): error_of(one.error_code, one.error_message)
+        for topic in answer.responses
+        for one in topic.partitions
+    }
+
+
+def by_topic(partitions: Partitions) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for name, index in partitions:
+        topics.setdefault(name, []).append(index)
+    return topics
+
+
+async def require(link: Link, cls: Any, otherwise: str) -> None:
+    """Raises UnsupportedHere, with these words, where the controller does not serve this API."""
+    if await link.controller_serves(cls) < 0:
+        raise UnsupportedHere(otherwise)

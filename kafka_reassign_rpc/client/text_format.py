@@ -1,0 +1,66 @@
+"""Bytes, rates, times, bars and tables as text."""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.client.log_dir_progress import Progress
+from kafka_reassign_rpc.client.result_values import NO_THROTTLE
+
+_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+_EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: 1.5 GB."""
+    value, unit = float(count), 0
+    while value >= 999.95 and unit < len(_UNITS) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """The two largest units: 3 min 20 s."""
+    left = max(0, round(seconds))
+    if left < 60:
+        return f"{left} s"
+    for limit, big, big_name, small, small_name in (
+        (3600, 60, "min", 1, "s"),
+        (86400, 3600, "h", 60, "min"),
+    ):
+        if left < limit:
+            return f"{left // big} {big_name} {left % big // small} {small_name}"
+    return f"{left // 86400} d {left % 86400 // 3600} h"
+
+
+def throttle(bytes_per_second: int) -> str:
+    return "none" if bytes_per_second >= NO_THROTTLE else f"{bytes_per_second} B/s"
+
+
+def bar(share: float | None, width: int) -> str:
+    if share is None:
+        return "?" * width
+    eighths = int(share * width * 8)
+    full, rest = divmod(eighths, 8)
+    partial = _EIGHTHS[rest] if full < width else ""
+    return ("█" * full + partial).ljust(width)
+
+
+def amounts(progress: Progress) -> str:
+    """12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left."""
+    if progress.total is None:
+        text = f"{size(progress.done)} of an unknown size"
+    else:
+        # Rounded down: 100 % is said only of what is all there.
+        text = f"{size(progress.done)} of {size(progress.total)} ({int(100 * (progress.share or 0)):d} %)"
+    if progress.rate is not None:
+        text += f", {size(progress.rate)}/s"
+    if progress.remaining_s is not None:
+        text += f", {duration(progress.remaining_s)} left"
+    if progress.stalled is not None:
+        text += f"; stalled: {progress.stalled}"
+    return text
+
+
+def table(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as they need to be; the first row is the heading."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,137 @@
+"""Throttles for moves, as the stock tool computes them: topic lists of replicas, and rates for brokers.
+
+A byte counts only when the topic's list names its replica *and* its broker has a rate (KIP-73).
+Sources: ReassignPartitionsCommand.calculateProposedMoveMap, calculateLeaderThrottles, calculateFollowerThrottles,
+calculateReassigningBrokers.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.result_values import PartitionReassignment
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+
+LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
+BROKER_THROTTLES = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
+TOPIC_THROTTLES = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
+
+
+@dataclass(frozen=True)
+class PartitionMove:
+    """From where to where the bytes of one partition go; a broker that has them already is no destination."""
+
+    sources: frozenset[int]
+    destinations: frozenset[int]
+
+
+Moves = dict[str, dict[int, PartitionMove]]
+"""Topic -> partition -> its move."""
+
+
+def moves(
+    in_flight: Mapping[TopicPartition, PartitionReassignment],
+    proposed: Mapping[TopicPartition, Sequence[int]],
+    current: Mapping[TopicPartition, Sequence[int]],
+) -> Moves:
+    """All moves there will be once `proposed` has started, those of others included.
+
+    in_flight   what moves now: its sources are the replicas that it does not add
+    proposed    the targets
+    current     the replicas of the proposed partitions; used where the partition does not move yet
+    """
+    found: Moves = {}
+    for (topic, index), move in in_flight.items():
+        found.setdefault(topic, {})[index] = PartitionMove(move.sources, frozenset(move.adding_replicas))
+    for partition, target in proposed.items():
+        of_topic = found.setdefault(partition[0], {})
+        running = of_topic.get(partition[1])
+        sources = running.sources if running else frozenset(current[partition])
+        of_topic[partition[1]] = PartitionMove(sources, frozenset(target) - sources)
+    return found
+
+
+def topic_lists(of_moves: Moves) -> dict[Resource, dict[str, str | None]]:
+    """The two lists of throttled replicas of each topic, in the order of their texts as the stock tool has them."""
+    return {
+        (TOPIC, topic): {
+            LEADER_REPLICAS: _list((index, broker) for index, move in parts.items() for broker in move.sources),
+            FOLLOWER_REPLICAS: _list(
+                (index, broker) for index, move in parts.items() for broker in move.destinations - move.sources
+            ),
+        }
+        for topic, parts in of_moves.items()
+    }
+
+
+def _list(replicas: Iterable[tuple[int, int]]) -> str:
+    return ",".join(sorted({f"{index}:{broker}" for index, broker in replicas}))
+
+
+def brokers(of_moves: Moves) -> list[int]:
+    """Every broker that sends or receives, sorted."""
+    return sorted(
+        {b for parts in of_moves.values() for move in parts.values() for b in move.sources | move.destinations}
+    )
+
+
+def rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
+    """The rate for replication, on both of its ends."""
+    rate = str(bytes_per_second)
+    return {(BROKER, str(broker)): {LEADER_RATE: rate, FOLLOWER_RATE: rate} for broker in of_brokers}
+
+
+def log_dir_rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
+    """The rate for moves between log dirs of one broker."""
+    return {(BROKER, str(broker)): {LOG_DIRS_RATE: str(bytes_per_second)} for broker in of_brokers}
+
+
+def no_broker_throttles(of_brokers: Iterable[int]) -> dict[Resource, dict[str, str | None]]:
+    return {(BROKER, str(broker)): dict.fromkeys(BROKER_THROTTLES) for broker in of_brokers}
+
+
+def no_topic_throttles(topics: Iterable[str], needed: "Needed | None" = None) -> dict[Resource, dict[str, str | None]]:
+    """Without `needed`, whole lists go."""
+    lists = {} if needed is None else needed.lists
+    return {(TOPIC, topic): {**dict.fromkeys(TOPIC_THROTTLES), **lists.get(topic, {})} for topic in topics}
+
+
+@dataclass(frozen=True)
+class Needed:
+    """What moves in flight are throttled by: brokers whose rates count for them, and their entries of topics' lists."""
+
+    brokers: frozenset[int]
+    lists: Mapping[str, Mapping[str, str]]
+
+
+def needed(
+    in_flight: Mapping[TopicPartition, PartitionReassignment], configs: Mapping[str, Mapping[str, str]]
+) -> Needed:
+    """`configs`: those of each topic that has a move in flight."""
+    moving: dict[str, dict[int, PartitionReassignment]] = {}
+    for (topic, index), move in in_flight.items():
+        moving.setdefault(topic, {})[index] = move
+    rated: set[int] = set()
+    lists: dict[str, dict[str, str]] = {}
+    for topic, parts in moving.items():
+        for name in TOPIC_THROTTLES:
+            entries = [entry.strip() for entry in configs.get(topic, {}).get(name, "").split(",")]
+            kept = [entry for entry in entries if entry == "*" or _partition(entry) in parts]
+            if kept:
+                lists.setdefault(topic, {})[name] = ",".join(kept)
+            if "*" in kept:
+                rated.update(broker for move in parts.values() for broker in (*move.replicas, *move.adding_replicas))
+            rated.update(int(entry.partition(":")[2]) for entry in kept if entry != "*")
+    return Needed(frozenset(rated), lists)
+
+
+def _partition(entry: str) -> int:
+    """That of `partition:broker`, -1 for what is none."""
+    partition, _, broker = entry.partition(":")
+    return int(partition) if partition.isdigit() and broker.isdigit() else -1

@@ -1,0 +1,336 @@
+"""Commands about lost brokers (KIP-46): who is missing, whose repair is queued, whose repair is not needed any more.
+
+Which broker is healed, and when, stands in `core.healing.lost_brokers`; where its replicas go is the planner's.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.partition_commands import every_partition, in_slices
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing.lost_brokers import Diagnosis, FailureWatch, Healing, Losses, diagnose
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
+from kafka_reassign_rpc.core.round.round_view import PartitionChange
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
+from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.planner.forced_changes import priority_of
+from kafka_reassign_rpc.planner.start_order import Turns
+from kafka_reassign_rpc.planner.values import Plan, PlannedMove
+
+REASONS = 5
+"""Why partitions cannot be repaired: as many reasons are reported at a time."""
+
+
+class Left(NamedTuple):
+    """Why a partition that has lost replicas on these brokers stays as it is."""
+
+    brokers: frozenset[int]
+    reason: str
+
+
+class Memory:
+    """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
+
+    missed      since when it has missed each lost broker, ms
+    tried       repairs that had to leave replicas where they are: when to try again, ms, and with which brokers there
+    repairs     reasons of the repairs that wait or move
+    alerted     brokers that it has raised an alert about
+    held_back   the reason that it has reported last why nothing is healed
+    problems    configs that make no sense, racks that are not known, as it has reported them last
+    left        partitions that a repair had to leave as they are: the brokers they have lost, and why
+    """
+
+    def __init__(self) -> None:
+        self.missed: dict[int, int] = {}
+        self.tried: dict[int, tuple[int, frozenset[int]]] = {}
+        self.repairs: frozenset[str] = frozenset()
+        self.alerted: frozenset[int] = frozenset()
+        self.held_back: str | None = None
+        self.problems: list[str] = []
+        self.left: Mapping[Name, Left] = {}
+
+    @property
+    def impossible(self) -> list[str]:
+        """What it has reported of those that are left."""
+        return list(_impossible(self.left))
+
+
+class HealingLook(msgspec.Struct, frozen=True):
+    """What a look has found: what is to be done, replicas lost with each broker, and moves of repairs by state."""
+
+    settings: Healing
+    diagnosis: Diagnosis
+    lost: Mapping[int, int]
+    waiting: int
+    moving: int
+
+
+class Look(Command[HealingLook]):
+    """Who is gone: failures are noted and forgotten, repairs that nobody needs any more are given up.
+
+    What is to be healed now is in the answer. `ordered`: brokers that an operator wants healed at once.
+    """
+
+    def __init__(self, started_with: Healing, memory: Memory, now_ms: int, ordered: Collection[int] = ()) -> None:
+        super().__init__()
+        self._started_with = started_with
+        self._memory = memory
+        self._now_ms = now_ms
+        self._ordered = frozenset(ordered)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._waiting: Counter[str] = Counter()
+        self._moving: Counter[str] = Counter()
+        self._dropped: Counter[str] = Counter()
+
+    def decide(self, work: Round) -> Iterator[None]:
+        self._begin()
+        cluster, memory = work.view.cluster, self._memory
+        settings, self._problems = lost_brokers.settings_of(cluster, self._started_with)
+        self._problems += lost_brokers.rack_problems(cluster, settings)
+        yield from self._queued(work)
+        yield from self._under_way(work, cancel=settings.cancel_on_return)
+        losses = Losses(cluster)
+        for name, pause in in_slices(every_partition(cluster)):
+            partition = work.view.get(*name)
+            if partition is not None:
+                losses.count(partition, waiting.find(work.view, name))
+            if pause:
+                yield
+        lost = losses.replicas
+        self._missed = {broker: memory.missed.get(broker, self._now_ms) for broker in lost}
+        live, soon = frozenset(cluster.brokers), self._now_ms + settings.grace_ms
+        self._tried = {
+            broker: (at if found == live else min(at, soon), live)
+            for broker, (at, found) in memory.tried.items()
+            if broker in lost
+        }
+        watch = FailureWatch(
+            failed=cluster.failed,
+            lost=lost,
+            live=cluster.brokers,
+            missed=self._missed,
+            now_ms=self._now_ms,
+            ordered=self._ordered,
+            not_before={broker: at for broker, (at, _) in self._tried.items()},
+        )
+        diagnosis = diagnose(watch, settings)
+        for broker, since in diagnosis.record.items():
+            work.view.failed[broker] = since
+        for broker in diagnosis.forget:
+            work.view.failed[broker] = None
+        self._diagnosis = diagnosis
+        self._say(work, diagnosis, lost)
+        self.answer(HealingLook(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
+
+    def durable(self) -> None:
+        memory = self._memory
+        memory.missed, memory.problems = self._missed, self._problems
+        memory.alerted, memory.held_back = frozenset(self._diagnosis.alerts), self._diagnosis.held_back
+        memory.tried = self._tried
+        memory.repairs = memory.repairs - self._ended | self._waiting.keys() | self._moving.keys()
+        memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
+        super().durable()
+
+    def _queued(self, work: Round) -> Iterator[None]:
+        """What has not started of the repair of a broker that is back leaves the queue."""
+        for looked, (name, move) in enumerate(_heals(work), 1):
+            left = lost_brokers.still_needed(work.view.cluster, work.view.get(*name), move.target)
+            if left is None:
+                waiting.overrule(work.view, name)
+                self._dropped[move.reason] += 1
+            elif left == move.target or waiting.append(work.view, name, replace(move, target=left)) is None:
+                self._waiting[move.reason] += 1
+            if looked % SLICE == 0:
+                yield
+        for reason, count in self._dropped.items():
+            work.view.report(Event("heal.dropped", reason=f"{reason}: {count} moves that had not started; it is back"))
+
+    def _under_way(self, work: Round, *, cancel: bool) -> Iterator[None]:
+        looked = 0
+        for topic, indexes in list(work.view.cluster.moving.items()):
+            for index in list(indexes):
+                looked += 1
+                if looked % SLICE == 0:
+                    yield
+                partition = work.view.get(topic, index)
+                if partition is None or partition.move is None or partition.move.route != HEAL:
+                    continue
+                changes: list[PartitionChange] = []
+                if cancel and lost_brokers.may_go_back(work.view.cluster, partition):
+                    _, changes = alter(work.view, topic, index, None, allow_replication_factor_change=True)
+                for change in changes:
+                    work.view.add(change)
+                if not changes:
+                    self._moving[partition.move.reason] += 1
+
+    def _say(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
+        memory, report = self._memory, work.view.report
+        for broker in found.record:
+            report(Event("heal.noticed", broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
+        for broker in sorted(found.forget):
+            back = broker in work.view.cluster.brokers
+            report(Event("heal.over", broker=broker, reason="it is back" if back else "it holds no replica any more"))
+        for broker in found.alerts:
+            if broker not in memory.alerted:
+                report(
+                    Event("heal.alert", broker=broker, reason=_alert(found.heal_at[broker], self._now_ms, lost[broker]))
+                )
+        if found.held_back is not None and found.held_back != memory.held_back:
+            report(Event("heal.held-back", reason=found.held_back))
+        for problem in self._problems:
+            if problem not in memory.problems:
+                report(Event("heal.misconfigured", reason=problem))
+        self._ended = memory.repairs - self._waiting.keys() - self._moving.keys()
+        for reason in sorted(self._ended - self._dropped.keys()):
+            report(Event("heal.done", reason=f"{reason}: its last move has ended"))
+
+
+def _heals(work: Round) -> Iterator[tuple[Name, Waiting]]:
+    """Repairs that wait."""
+    for topic, places in list(work.view.cluster.queue.topics.items()):
+        for index, place in list(places.items()):
+            if place.move.route == HEAL and waiting.find(work.view, (topic, index)) == place.move:
+                yield (topic, index), place.move
+
+
+def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
+    when = "" if heal_at is None else f"; it is healed in {max(0, heal_at - now_ms) // 1000} s unless it comes back"
+    return f"it is still gone, with {replicas} replicas{when}"
+
+
+class Prepared(NamedTuple):
+    """What is to be done about lost brokers: `plan` for `brokers`, made when those of `live` were there, at `at_ms`."""
+
+    plan: Plan
+    brokers: tuple[int, ...]
+    live: Mapping[int, Broker]
+    at_ms: int
+
+
+class QueueRepairs(Command[None]):
+    """A plan's moves join the queue, and the failures are forgotten, but where replicas are left.
+
+    A partition that has got other replicas since it was planned for, or whose brokers are back, is left to the next
+    look. What cannot be written to comes first (see `priority_of`), as things stand now; then brokers take turns.
+
+    fastest   what a link was seen to do, bytes/s: see `core.throttling.observed_throughput`
+    """
+
+    def __init__(
+        self, prepared: Prepared, throttle: HealingThrottle, fastest: int, memory: Memory, now_ms: int, by: str
+    ) -> None:
+        super().__init__()
+        self.by = by
+        self._prepared = prepared
+        self._rate = throttle.of(fastest)
+        self._explained = throttle.explained(fastest)
+        self._now_ms = now_ms
+        self._memory = memory
+
+    def decide(self, work: Round) -> Iterator[None]:
+        gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
+        self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
+        self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
+        turns = Turns()
+        yield from self._in_turns(work, gone, turns)
+        for looked, move in enumerate(turns.moves(), 1):
+            self._queue(work, move, [broker for broker in move.origin if broker in gone])
+            if looked % SLICE == 0:
+                yield
+        for looked, one in enumerate(self._prepared.plan.left_out, 1):
+            self._leave(work, (one.topic, one.partition), one.replicas, one.reason)
+            if looked % SLICE == 0:
+                yield
+        self._say(work)
+        self.answer(None)
+
+    def _in_turns(self, work: Round, gone: frozenset[int], turns: Turns) -> Iterator[None]:
+        """Give `turns` the moves of partitions that stand as they were planned for."""
+        cluster = work.view.cluster
+        topic, min_isr = None, 1
+        for looked, move in enumerate(self._prepared.plan.moves, 1):
+            name = (move.topic, move.partition)
+            partition = work.view.get(*name)
+            if partition is not None and not gone.isdisjoint(move.origin):
+                queued = waiting.find(work.view, name)
+                joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
+                if joined or lost_brokers.wanted(cluster, partition, queued) == move.origin:
+                    if move.topic != topic:
+                        topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
+                    turns.add(move, priority_of(partition.isr, min_isr, cluster.brokers), partition.leader)
+            if looked % SLICE == 0:
+                yield
+
+    def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int]) -> None:
+        name = (move.topic, move.partition)
+        partition = work.view.get(*name)
+        assert partition is not None
+        error: KafkaError | None = None
+        if partition.is_moving:  # or nothing is refused that keeps the replication factor and brings in live brokers
+            error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
+        reason = _reason(lost)
+        if error is None:
+            error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._rate))
+        if error is not None:
+            self._leave(work, name, move.origin, f"{error.name}: {error}")
+            return
+        reassign_partitions.overruled(work.view, name, None)
+        self._repairs.add(reason)
+        for broker in lost:
+            self._moves[broker] += 1
+
+    def _leave(self, work: Round, name: Name, replicas: Iterable[int], reason: str) -> None:
+        self._left[name] = Left(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
+
+    def _say(self, work: Round) -> None:
+        self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
+        for broker, count in self._moves.items():
+            if broker in work.view.cluster.failed and broker not in self._unhealed:
+                work.view.failed[broker] = None
+            if count:
+                what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
+                work.view.report(Event("heal.scheduled", broker=broker, reason=what))
+        told = self._memory.impossible
+        for problem in _impossible(self._left):
+            if problem not in told:
+                work.view.report(Event("heal.impossible", reason=problem))
+
+    def durable(self) -> None:
+        memory, live = self._memory, frozenset(self._prepared.live)
+        for broker in self._unhealed:
+            memory.tried[broker] = (self._now_ms + lost_brokers.RETRY_MS, live)
+        memory.repairs |= self._repairs
+        memory.left = self._left
+        super().durable()
+
+
+def _reason(brokers: Sequence[int]) -> str:
+    return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
+
+
+def _impossible(found: Mapping[Name, Left]) -> Iterator[str]:
+    """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
+    reasons = Counter(left.reason for left in found.values())
+    for reason, count in reasons.most_common(REASONS):
+        yield f"{_stay(count)}: {reason}"
+    rest = reasons.total() - sum(count for _, count in reasons.most_common(REASONS))
+    if rest:
+        yield f"{_stay(rest)} for other reasons"
+
+
+def _stay(count: int) -> str:
+    return "1 partition stays as it is" if count == 1 else f"{count} partitions stay as they are"

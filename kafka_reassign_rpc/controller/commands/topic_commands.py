@@ -1,0 +1,284 @@
+"""Commands about whole topics: made, grown, deleted by clients; appeared, changed and vanished in ZooKeeper."""
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from random import Random
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.controller.commands.partition_commands import in_slices
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import TopicDeletionStarted
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.zookeeper import znode_paths
+
+NO_ID = UUID(int=0)
+
+AT_A_TIME = 1_000_000
+"""Partitions that one request may make."""
+
+
+class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
+    """CreateTopics. `new_id` and `random` decide what is left to chance: topic ids and where a placement begins."""
+
+    def __init__(
+        self,
+        wanted: Sequence[NewTopic],
+        *,
+        validate_only: bool,
+        new_id: Callable[[], UUID],
+        random: Random,
+        by: str = CONTROLLER,
+    ) -> None:
+        super().__init__()
+        self.by = by
+        self._wanted = wanted
+        self._validate_only = validate_only
+        self._new_id = new_id
+        self._random = random
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: dict[str, CreatedTopic | KafkaError] = {}
+        defaults = work.view.cluster.default_configs
+        room = AT_A_TIME
+        for topic in self._wanted:
+            found = work.refused.get(topic.name) or (yield from self._create(work, topic, defaults, room))
+            results[topic.name] = found
+            if isinstance(found, CreatedTopic):
+                room -= found.num_partitions
+            yield
+        self.answer(results)
+
+    def _create(
+        self, work: Round, topic: NewTopic, defaults: Mapping[str, str], room: int
+    ) -> Generator[None, None, CreatedTopic | KafkaError]:
+        try:
+            change = yield from topic_changes.create_topic(
+                work.view,
+                topic.name,
+                topic_id=self._new_id(),
+                start=self._random.getrandbits(31),
+                shift=self._random.getrandbits(31),
+                num_partitions=topic.num_partitions,
+                replication_factor=topic.replication_factor,
+                assignments=topic.assignments,
+                configs=topic.configs,
+                default_partitions=int(defaults.get("num.partitions", "1")),
+                default_replication_factor=int(defaults.get("default.replication.factor", "1")),
+                most=room,
+            )
+        except KafkaError as error:
+            return error
+        if not self._validate_only:
+            work.view.add(change)
+        replication_factor = len(next(iter(change.partitions.values())).replicas)
+        return CreatedTopic(NO_ID if self._validate_only else change.id, len(change.partitions), replication_factor)
+
+
+class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
+    """DeleteTopics: from its answer on nobody sees the topic; its znodes go when its replicas are gone."""
+
+    def __init__(self, names: Sequence[str], by: str = CONTROLLER) -> None:
+        super().__init__()
+        self.by = by
+        self._names = names
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: dict[str, KafkaError | None] = {}
+        for name in self._names:
+            try:
+                work.view.add(topic_changes.delete_topic(work.view, name))
+            except KafkaError as error:
+                results[name] = error
+            else:
+                results[name] = None
+            yield
+        self.answer(results)
+
+
+class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
+    """CreatePartitions."""
+
+    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool, by: str = CONTROLLER) -> None:
+        super().__init__()
+        self.by = by
+        self._wanted = wanted
+        self._validate_only = validate_only
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: dict[str, KafkaError | None] = {}
+        room = AT_A_TIME
+        for wanted in self._wanted:
+            refused = work.refused.get(wanted.topic)
+            try:
+                if refused is None:
+                    change = yield from topic_changes.create_partitions(
+                        work.view, wanted.topic, wanted.count, wanted.assignments, most=room
+                    )
+                    room -= len(change.partitions)
+                    if not self._validate_only:
+                        work.view.add(change)
+            except KafkaError as error:
+                refused = error
+            results[wanted.topic] = refused
+            yield
+        self.answer(results)
+
+
+class DeletionsSeen(Command[None]):
+    """Topics that `/admin/delete_topics` names: those that we did not mark ourselves are marked now.
+
+    marked   called with those, to have their replicas stopped
+    """
+
+    def __init__(self, names: Sequence[str], marked: Callable[[Sequence[str]], None]) -> None:
+        super().__init__()
+        self._names = names
+        self._marked = marked
+        self._new: list[str] = []
+
+    def decide(self, work: Round) -> Iterator[None]:
+        self._new = [name for name in self._names if self._concerns(work, name)]
+        for name in self._new:
+            replay.begin_deletion(work.view.cluster, name)
+            work.view.report(Event("topic.deleted", name, who=f"znode {znode_paths.delete_topic(name)}"))
+        self.answer(None)
+        yield
+
+    @staticmethod
+    def _concerns(work: Round, name: str) -> bool:
+        topic = work.view.cluster.topics.get(name)
+        own = isinstance(work.view.topics.get(name), TopicDeletionStarted)
+        return topic is not None and not topic.deleting and not own
+
+    def durable(self) -> None:
+        if self._new:
+            self._marked(self._new)
+        super().durable()
+
+
+class TopicsRead(Command[None]):
+    """Topics that somebody else has made or changed, as ZooKeeper has them now.
+
+    unreadable  those that cannot be understood, with the reason
+    appeared    called once they are usable, with their names
+    vanished    called before that with each topic that another one of its name has replaced
+    """
+
+    def __init__(
+        self,
+        found: Mapping[str, Topic],
+        unreadable: Mapping[str, str],
+        own_id: int,
+        *,
+        appeared: Callable[[Sequence[str]], None],
+        vanished: Callable[[Sequence[Topic]], None],
+    ) -> None:
+        super().__init__()
+        self._found = found
+        self._unreadable = unreadable
+        self._own_id = own_id
+        self._appeared = appeared
+        self._vanished = vanished
+        self._put: dict[str, None] = {}
+        self._replaced: list[Topic] = []
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        for name, found in self._found.items():
+            if _is_news(cluster, found):
+                known = cluster.topics.get(name)
+                if known is not None and known.id != found.id:
+                    self._replaced.append(known)
+                    replay.remove_topic(cluster, name, configs=False)
+                self._put_in(cluster, found)
+                self._put[name] = None
+        for name, reason in self._unreadable.items():
+            replay.topic_unreadable(cluster, name, reason)
+        yield
+        for name in self._put:
+            topic = cluster.topics.get(name)
+            for partition, pause in in_slices(
+                TopicPartition(name, index) for index in (topic.partitions if topic else ())
+            ):
+                for change in fail_over(work.view, *partition, own_id=self._own_id):
+                    work.view.add(change)
+                if pause:
+                    yield
+        self.answer(None)
+
+    @staticmethod
+    def _put_in(cluster: Cluster, topic: Topic) -> None:
+        known = cluster.topics.get(topic.name)
+        replay.put_topic(
+            cluster,
+            topic.name,
+            topic.id,
+            {index: _newer(known, index, value) for index, value in topic.partitions.items()},
+            version=topic.version,
+            extra=topic.extra,
+            unreadable=topic.unreadable,
+            deleting=known is not None and known.deleting,
+        )
+
+    def durable(self) -> None:
+        if self._replaced:
+            self._vanished(self._replaced)
+        if self._put:
+            self._appeared(list(self._put))
+        super().durable()
+
+
+def _is_news(cluster: Cluster, topic: Topic) -> bool:
+    known = cluster.topics.get(topic.name)
+    return known is None or known.id != topic.id or known.version < topic.version
+
+
+def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
+    """The partition as read, but for a state that we have written since."""
+    ours = None if known is None else known.partitions.get(index)
+    if ours is None or ours.partition_epoch <= read.partition_epoch:
+        return read
+    return replace(
+        read,
+        leader=ours.leader,
+        isr=ours.isr,
+        leader_epoch=ours.leader_epoch,
+        partition_epoch=ours.partition_epoch,
+        controller_epoch=ours.controller_epoch,
+        leader_recovery_state=ours.leader_recovery_state,
+    )
+
+
+class TopicsVanished(Command[None]):
+    """Topics whose znodes are gone: by our own deletion, or by somebody else's hands.
+
+    vanished   called with each topic as it was last known
+    """
+
+    def __init__(self, names: Sequence[str], vanished: Callable[[Sequence[Topic]], None]) -> None:
+        super().__init__()
+        self._names = names
+        self._vanished = vanished
+        self._gone: list[Topic] = []
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        for name in self._names:
+            topic = cluster.topics.get(name)
+            if topic is not None and name not in work.view.topics:
+                self._gone.append(topic)
+                replay.remove_topic(cluster, name)
+        self.answer(None)
+        yield
+
+    def durable(self) -> None:
+        if self._gone:
+            self._vanished(self._gone)
+        super().durable()

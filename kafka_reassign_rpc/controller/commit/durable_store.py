@@ -1,0 +1,252 @@
+"""What is durable: reading the cluster from ZooKeeper, and committing rounds to it, fenced.
+
+Every transaction begins with a check of `/controller_epoch` at the version that our election gave it, and is
+bound to the session that won it. So a controller that was replaced without noticing can write nothing.
+"""
+
+from collections.abc import Awaitable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.commit import queue_writes, znode_writes
+from kafka_reassign_rpc.controller.controller_election import Leadership
+from kafka_reassign_rpc.controller.loading.load_cluster import Loaded, read_cluster
+from kafka_reassign_rpc.controller.loading.load_queue import Problem
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, Name
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, Stat
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BatchesFailed, Fenced, SessionOver, ZkError
+
+T = TypeVar("T")
+
+MAX_STEP_BYTES = 1_048_575 - 512
+"""Of one write: ZooKeeper closes the connection on a packet of 1 MiB; the fence and the headers need some room."""
+MAX_OPERATIONS = 1000
+"""Operations of one transaction: larger ones hold ZooKeeper's single writer for longer than others should wait."""
+
+
+class ControllerMoved(Exception):
+    """Another controller has taken over, or may have: nothing more may be written or answered."""
+
+
+class StaleRead(Exception):
+    """What ZooKeeper holds is not what we thought (or we cannot know): read it again before going on."""
+
+
+class TopicTooLarge(Exception):
+    """A topic's znode would not fit into one ZooKeeper packet."""
+
+    def __init__(self, topic: str, size: int) -> None:
+        super().__init__(
+            f"The assignment of topic {topic!r} would take {size} bytes, more than the {MAX_STEP_BYTES} that ZooKeeper"
+            " takes in one znode: move fewer of its partitions at a time."
+        )
+        self.topic = topic
+
+
+class DurableStore:
+    """ZooKeeper as one elected controller sees it."""
+
+    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
+        self._zk = zk
+        self._leadership = leadership
+        self._fence = Check(znode_paths.CONTROLLER_EPOCH, leadership.epoch_version)
+        self._parents: set[str] = set()
+        self._problems: list[Problem] = []
+
+    async def load(self) -> Loaded:
+        """The whole cluster. Raises Deposed, OutOfDate."""
+        return await self._load(Cluster())
+
+    async def _load(self, known: Cluster) -> Loaded:
+        found = await self.reading(read_cluster(self._zk))
+        self._parents = set(found.parents)
+        self._problems += [problem for problem in found.problems if _is_news(problem, known)]
+        return found
+
+    def problems(self) -> list[Problem]:
+        """What was wrong with the batch and the queue as they were read with the whole cluster; once."""
+        problems, self._problems = self._problems, []
+        return problems
+
+    async def reload(self, cluster: Cluster) -> list[Topic]:
+        """Make `cluster` what ZooKeeper holds now. Returns the topics that are gone. Raises Deposed, OutOfDate."""
+        fresh = (await self._load(cluster)).cluster
+        known = cluster.brokers
+        fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
+        gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
+        lost = {topic.name for topic in gone}
+        fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
+        # What was told of what waits has been told; and of the batch more is known than its znode says.
+        fresh.queue.told = cluster.queue.told
+        if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
+            fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
+        for field in cluster.__struct_fields__:
+            setattr(cluster, field, getattr(fresh, field))
+        return gone
+
+    async def reading(self, read: Awaitable[T]) -> T:
+        """What `read` gives, with ZooKeeper's errors turned into ours."""
+        try:
+            return await read
+        except SessionOver as error:
+            raise ControllerMoved("the ZooKeeper session is over") from error
+        except ZkError as error:
+            raise StaleRead(str(error)) from error
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        """Make a round's changes durable, then replay them into `cluster`.
+
+        Raises Deposed, OutOfDate, TopicTooLarge. In all three cases `cluster` is as it was.
+        """
+        pace = SliceTimer()
+        phases = [
+            await self._batches(phase, pace)
+            for phase in znode_writes.phases(cluster, view, self._leadership.epoch, self._parents)
+        ]
+        durable = replay.Durable({}, {}, {})
+        batch_stat: Stat | None = None
+        parts: dict[str, Stat] = {}
+        for batches in self._joined(phases):
+            answers = await self._write([[step.op for step in steps] for steps in batches])
+            for steps, results in zip(batches, answers, strict=True):
+                for step, result in zip(steps, results, strict=True):
+                    stat = result if result is None or isinstance(result, Stat) else result[1]
+                    if stat is None:
+                        continue
+                    if step.name is not None:
+                        _note(durable, step.name, stat, is_record=step.is_record)
+                    elif step.op.path == znode_paths.REASSIGN_PARTITIONS:
+                        batch_stat = stat
+                    elif step.op.path in view.queue.made:
+                        parts[step.op.path] = stat
+                    elif isinstance(step.op, Create):
+                        self._parents.add(step.op.path)
+                await pace.rest()
+        applied = replay.ReplayedChanges()
+        await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
+        batch = (-1, -1) if batch_stat is None else (batch_stat.version, batch_stat.mzxid)
+        reassign_partitions.put_durable(cluster, view, *batch)
+        reassignment_requests.put_durable(cluster, view)
+        await pace.through(queue_writes.put_durable(cluster, view, parts))
+        return applied
+
+    async def write(self, operations: Iterable[Op]) -> None:
+        """Fenced writes beside the rounds: an orphan record, a block of producer ids, the znodes of a deleted topic."""
+        await self._write(list(split_ops(operations)))
+
+    async def write_together(self, groups: Iterable[Sequence[Op]]) -> None:
+        """As `write`, but the operations of each group are done together or not at all."""
+        batches: list[list[Op]] = []
+        room = 0
+        for group in groups:
+            cost = sum(size_of(op, self._zk.chroot) for op in group)
+            if not batches or cost > room or len(batches[-1]) + len(group) > MAX_OPERATIONS:
+                batches.append([])
+                room = MAX_MULTI_BYTES
+            batches[-1].extend(group)
+            room -= cost
+        await self._write(batches)
+
+    async def read(self, places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """What stands in each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        return await self.reading(self._zk.multi_get(places))
+
+    async def children(self, places: Sequence[str]) -> list[list[str] | None]:
+        """The names under each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        return await self.reading(self._zk.multi_children(places))
+
+    async def ensure(self, places: Iterable[str]) -> None:
+        """These znodes exist from now on. Raises Deposed, OutOfDate."""
+        for path in places:
+            await self.reading(self._zk.ensure_path(path))
+
+    async def remove_topic(self, name: str) -> None:
+        """Remove the znodes of a topic whose replicas are gone: the topic, its configs, the mark of its deletion.
+
+        Raises Deposed, OutOfDate; the latter also where somebody else has added to them or removed some meanwhile.
+        """
+        found: list[str] = []
+        for root in (
+            znode_paths.reassignment_topic(name),
+            znode_paths.topic(name),
+            znode_paths.config_topic(name),
+            znode_paths.delete_topic(name),
+        ):
+            found += await self.reading(self._zk.tree(root))
+        await self.write(Delete(path) for path in found)
+        self._parents.difference_update(found)
+
+    async def _write(self, batches: list[list[Op]]) -> list[list[Result]]:
+        try:
+            return await self._zk.multi_many(batches, self._leadership.session, fence=self._fence)
+        except BatchesFailed as error:
+            if isinstance(error.first, Fenced | SessionOver):
+                raise ControllerMoved(str(error.first)) from error
+            raise StaleRead(str(error)) from error
+        except SessionOver as error:
+            raise ControllerMoved("the ZooKeeper session is over") from error
+        except ZkError as error:
+            raise StaleRead(str(error)) from error
+
+    async def _batches(self, steps: Iterator[znode_writes.Step], pace: SliceTimer) -> list[list[znode_writes.Step]]:
+        """The steps, in order, in transactions that ZooKeeper takes. Raises TopicTooLarge."""
+        batches: list[list[znode_writes.Step]] = []
+        room = operations = 0
+        for step in steps:
+            cost = size_of(step.op, self._zk.chroot)
+            if cost > MAX_STEP_BYTES:
+                raise TopicTooLarge(step.name[0] if step.name else step.op.path, cost)
+            if not batches or ((cost > room or operations >= MAX_OPERATIONS) and not step.with_previous):
+                batches.append([])
+                room, operations = MAX_MULTI_BYTES, 0
+            batches[-1].append(step)
+            room -= cost
+            operations += 1
+            if pace.is_due:
+                await pace.rest()
+        return batches
+
+    def _joined(self, phases: list[list[list[znode_writes.Step]]]) -> list[list[list[znode_writes.Step]]]:
+        """The phases one after the other, or all of them in one transaction where they fit into it."""
+        if sum(len(batch) for phase in phases for batch in phase) <= MAX_OPERATIONS:
+            every = [step for phase in phases for batch in phase for step in batch]
+            if sum(size_of(step.op, self._zk.chroot) for step in every) <= MAX_MULTI_BYTES:
+                return [[every]] if every else []
+        return [phase for phase in phases if phase]
+
+
+def _is_news(problem: Problem, known: Cluster) -> bool:
+    """Whether it is not what was wrong when this was read before."""
+    if problem.root == znode_paths.REASSIGN_PARTITIONS:
+        batch = known.batch or BatchZnode()
+        changed, occupied = batch.changed, batch.occupied
+    else:
+        part = known.queue.parts.get(problem.path)
+        changed, occupied = -1 if part is None else part.changed, problem.root in known.queue.occupied
+    return not occupied if problem.changed < 0 else problem.changed > changed
+
+
+def _note(durable: replay.Durable, name: Name, stat: Stat, *, is_record: bool) -> None:
+    topic, partition = name
+    if is_record:
+        # One that is written again keeps its identity, also where it was left by a start that was cut off.
+        durable.records[name] = stat.czxid, stat.ctime
+    elif partition == znode_writes.NO_PARTITION:
+        durable.topics[topic] = stat.version
+    else:
+        durable.states[name] = stat.version
+
+
+def _is_gone(topic: Topic, fresh: Cluster) -> bool:
+    """Whether it is no topic any more, or another one of its name is."""
+    now = fresh.topics.get(topic.name)
+    return topic.name not in fresh.unreadable if now is None else now.id != topic.id

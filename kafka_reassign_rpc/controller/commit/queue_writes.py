@@ -1,0 +1,136 @@
+"""What has to be written of KIP-236's queue: a part of `controller.commit.znode_writes`, in whose words and phases
+it speaks.
+
+A move that leaves the queue since it has started leaves it last; what joins comes first, before what it overrules
+goes. A part is written anew as a whole, so parts that the controller makes are short; one that an operator has made
+and that is long is cut into such parts before anything leaves it.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.queue_entries import Part, Queue, QueueChanges, Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, encode_queue, encode_waiting
+
+PART_BYTES = 8 << 10
+"""Of a part that the controller makes."""
+
+
+def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
+    """Durable before anything moves. What parts come to goes into `view.queue.made`."""
+    queue, changes = cluster.queue, view.queue
+    for root in changes.verify:
+        yield Check(root, queue.parts[root].version)
+    for path in changes.ended:
+        if path not in changes.withdrawn:
+            yield Check(path, queue.parts[path].version)
+    if changes.appended:
+        if znode_paths.REASSIGN_QUEUE not in queue.parts:
+            yield Create(znode_paths.REASSIGN_QUEUE, EMPTY)
+            root = znode_paths.REASSIGN_QUEUE
+            changes.made[root] = Part(root, root, size=len(EMPTY))
+        yield from _new_parts(queue, changes, znode_paths.REASSIGN_QUEUE, changes.appended)
+    for path in changes.split:
+        part = queue.parts[path]
+        yield from _new_parts(queue, changes, part.root, _left(part, changes.withdrawn))
+    for path in changes.split | dict.fromkeys(changes.withdrawn):
+        part = queue.parts[path]
+        yield _written(changes, part, {} if path in changes.split else _left(part, changes.withdrawn))
+
+
+def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
+    """Comes last."""
+    queue, changes = cluster.queue, view.queue
+    for path in changes.ended | changes.rewrite:
+        part = changes.made[path] if path in changes.made else queue.parts.get(path)
+        if part is None:
+            continue
+        left = _left(part, changes.ended)
+        if part.is_root and not left and _is_over(queue, changes, part.root):
+            continue
+        if len(left) < len(part.entries) or part.flawed or not (left or part.is_root):
+            yield _written(changes, part, left)
+    for root in dict.fromkeys(queue.parts[path].root for path in changes.ended | changes.withdrawn | changes.rewrite):
+        if _is_over(queue, changes, root):
+            part = changes.made.get(root) or queue.parts[root]
+            changes.made[root] = None
+            yield Delete(root, part.version)
+
+
+def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) -> Iterator[None]:
+    """Put a committed round's queue into the cluster. `written`: the znodes' Stats, as the writes have left them."""
+    queue, changes = cluster.queue, view.queue
+    if changes.told is not None:
+        queue.told = changes.told
+    for path, part in changes.made.items():
+        if part is None:
+            yield from queue.drop(path)
+            continue
+        stat = written[path]
+        known = queue.parts.get(path)
+        created = stat.czxid if known is None else known.created
+        yield from queue.put(replace(part, version=stat.version, changed=stat.mzxid, created=created))
+        yield  # many parts are too short to come to one of their own
+
+
+def _left(part: Part, leaving: Mapping[str, Mapping[Name, None]]) -> Mapping[Name, Waiting]:
+    gone = leaving.get(part.path)
+    return part.entries if not gone else {name: move for name, move in part.entries.items() if name not in gone}
+
+
+def _written(changes: QueueChanges, part: Part, entries: Mapping[Name, Waiting]) -> Op:
+    """The part with these entries alone; a child that has none goes."""
+    if not entries and not part.is_root:
+        changes.made[part.path] = None
+        return Delete(part.path, part.version)
+    data = encode_queue(encode_waiting(name, move) for name, move in entries.items())
+    changes.made[part.path] = replace(
+        part, entries=entries, size=len(data), version=part.version + 1, flawed=False, unreadable=False
+    )
+    return SetData(part.path, data, part.version)
+
+
+def _new_parts(queue: Queue, changes: QueueChanges, root: str, moves: Mapping[Name, Waiting]) -> Iterator[Op]:
+    known = [part.path for part in queue.of(root)] + [path for path, part in changes.made.items() if part is not None]
+    number = max((znode_paths.queue_part_number(path) for path in known if path.startswith(f"{root}/")), default=-1)
+    for entries, data in _chunks(moves.items()):
+        number += 1
+        path = znode_paths.queue_part(root, number)
+        changes.made[path] = Part(root, path, entries, size=len(data))
+        yield Create(path, data)
+
+
+def _chunks(moves: Iterable[tuple[Name, Waiting]]) -> Iterator[tuple[dict[Name, Waiting], bytes]]:
+    entries: dict[Name, Waiting] = {}
+    encoded: list[bytes] = []
+    size = 0
+    for name, move in moves:
+        one = encode_waiting(name, move)
+        if encoded and size + len(one) > PART_BYTES:
+            yield entries, encode_queue(encoded)
+            entries, encoded, size = {}, [], 0
+        entries[name] = move
+        encoded.append(one)
+        size += len(one)
+    if encoded:
+        yield entries, encode_queue(encoded)
+
+
+def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:
+    """Whether nothing is left of a queue, so that its znode goes."""
+    if root in queue.occupied:
+        return False
+    parts = {part.path: part for part in queue.of(root)} | {
+        path: part for path, part in changes.made.items() if part is None or part.root == root
+    }
+    return not any(
+        part is not None
+        and (part.unreadable or _left(part, changes.ended) or not (part.is_root or path in changes.made))
+        for path, part in parts.items()
+    )

@@ -1,0 +1,459 @@
+"""Throttles as leases: topic and broker configs follow the moves in flight (what they should say:
+core.throttling.leased_configs).
+
+    before a round's writes   the configs that its new leases need are set; so no leased replica is ever copied
+                              without its throttle. And where moves are cancelled through ZooKeeper, what throttles
+                              others have put on their replicas goes with them (KIP-236)
+    beside the rounds         what leases that have ended leave behind goes, and what stood before comes back;
+                              what somebody else has changed is looked at; and the topics' lists name the replicas of
+                              moves that are next in the queue, since a broker learns of a config a moment later than
+                              of a replica, and has copied a small one by then. So little is left to be set before
+
+A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
+from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
+us finds what stood before. Where both are too long for one transaction, what is remembered covers both configs, the one
+before and the one after, until the latter stands. At the begin of a term everything remembered is looked at: what its
+leases do not need any more goes.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import chain
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, StaleRead, TopicTooLarge
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, NOTHING, Lease, Leases
+from kafka_reassign_rpc.core.throttling import leased_configs
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, Cancelled, TopicMemory
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+    Configs,
+)
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import Memory, decode_memory, encode_memory
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+
+log = logging.getLogger(__name__)
+
+TOPICS, BROKERS = "topics", "brokers"
+RACES = 20
+"""So often configs are read and written again because somebody else was faster."""
+GAP_S = 0.02
+BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
+"""Between two looks at ended leases, and what comes on top unless it was the last one: lists of thousands of replicas
+are not written anew for each that leaves them, and each write is an announcement that every broker reads."""
+AGAIN_S = 1.0
+AHEAD = 500
+"""Moves of the queue whose replicas are named before they move: no rate changes for that."""
+
+Read = tuple[bytes, Stat] | None
+
+
+class Entity(NamedTuple):
+    """Whose configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
+
+    kind: str
+    name: str
+
+
+class Group(NamedTuple):
+    """The writes for one entity, and the configs that stand then. `kept`: only for moves without a lease."""
+
+    entity: Entity
+    transactions: list[list[Op]]
+    configs: dict[str, str]
+    kept: bool
+    news: Iterable[Event]
+
+
+class ThrottleConfigs:
+    """`before` and `after` (or `given_up`) enclose each round; `run` works beside them."""
+
+    def __init__(self, cluster: Cluster, store: DurableStore, record: Record) -> None:
+        self._cluster = cluster
+        self._store = store
+        self._record = record
+        self._coming = Leases()
+        """Leases of the round that is being made durable, on top of those in the cluster."""
+        self._waiting: dict[Entity, None] = {}
+        self._look_at_all = True
+        self._ahead = Leases()
+        """Those that moves will have that are next in the queue. Only the topics' lists go by them."""
+        self._kept: set[Entity] = set()
+        """Brokers whose rates stay for moves without a lease."""
+        self._writing = asyncio.Lock()
+        self._news = asyncio.Event()
+        self._news.set()
+        self._all_ended = asyncio.Event()
+        """No lease is left: throttles are not to outlive the last one by a pause."""
+
+    def everything(self) -> None:
+        """The cluster was read again."""
+        self._look_at_all = True
+        self._news.set()
+
+    async def before(self, view: RoundView) -> None:
+        """Before a round is made durable. Raises Deposed, OutOfDate, TopicTooLarge."""
+        pace = SliceTimer()
+        self._coming = coming = Leases()
+        for (topic, index), change in view.partitions.items():
+            lease = change.value.lease
+            if lease is not None and lease != self._cluster.leases.get(topic, index):
+                coming.put(topic, index, lease)
+            await pace.rest()
+        cancelled = {
+            topic: {index: brokers for index, brokers in moves.items() if not self._cluster.leases.get(topic, index)}
+            for topic, moves in view.unthrottled.items()
+        }
+        freed = await self._freed(cancelled, pace) if cancelled else set()
+        # Rates first: what is left of the topics' lists after a crash says which of them have to go.
+        entities = dict.fromkeys(Entity(BROKERS, broker) for broker in sorted(freed))
+        entities |= self._entities(coming) | dict.fromkeys(Entity(TOPICS, topic) for topic in cancelled)
+        if entities:
+            async with self._writing:
+                await self._settle(entities, cancelled, freed, limited=True)
+
+    def after(self, applied: replay.ReplayedChanges) -> None:
+        """A round is durable, and replayed."""
+        self._coming = Leases()
+        topics, brokers = self._cluster.leases.drain()
+        self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
+        self._waiting.update((Entity(BROKERS, str(broker)), None) for broker in brokers)
+        if self._kept and any(
+            change.before is not None and change.before.is_moving and not change.after.is_moving
+            for change in applied.partitions
+        ):
+            self._waiting.update(dict.fromkeys(self._kept))
+        if self._waiting or self._ahead.topics or self._cluster.queue:
+            self._news.set()
+        if self._cluster.leases.topics:
+            self._all_ended.clear()
+        else:
+            self._all_ended.set()
+
+    def given_up(self) -> None:
+        """A round could not be made durable as it was."""
+        self._waiting.update(self._entities(self._coming))
+        self._coming = Leases()
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled. Raises Deposed."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            pause = 0.0
+            try:
+                if self._look_at_all:
+                    await self._find_all()
+                self._look_ahead()
+                entities, self._waiting = self._waiting, {}
+                if entities:
+                    async with self._writing:
+                        self._cluster.leases.being_written = True
+                        try:
+                            written = await self._settle(entities)
+                            pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
+                        except StaleRead:
+                            self._waiting = entities | self._waiting
+                            raise
+                        finally:
+                            self._cluster.leases.being_written = False
+            except StaleRead as reason:
+                # The session decides: it is over, and so is the term; or it is back soon.
+                log.info("throttles are put off: %s", reason)
+                self._news.set()
+                await asyncio.sleep(AGAIN_S)
+            else:
+                await asyncio.sleep(GAP_S)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(pause):
+                        await self._all_ended.wait()
+
+    @staticmethod
+    def _entities(leases: Leases) -> dict[Entity, None]:
+        found = dict.fromkeys(Entity(BROKERS, str(broker)) for broker in leases.brokers)
+        return found | dict.fromkeys(Entity(TOPICS, topic) for topic in leases.topics)
+
+    def _look_ahead(self) -> None:
+        ahead = Leases()
+        for (topic, index), move in self._cluster.queue.first(AHEAD):
+            partition = self._cluster.get(topic, index) if move.throttle > 0 else None
+            if partition is not None and (adding := without(move.target, partition.replicas)):
+                ahead.put(topic, index, Lease(move.throttle, partition.replicas, adding))
+        for topic in ahead.topics.keys() | self._ahead.topics.keys():
+            if ahead.topics.get(topic, NOTHING).leases != self._ahead.topics.get(topic, NOTHING).leases:
+                self._waiting[Entity(TOPICS, topic)] = None
+        self._ahead = ahead
+
+    async def _find_all(self) -> None:
+        kinds = (TOPICS, BROKERS)
+        for kind, names in zip(
+            kinds, await self._store.children([znode_paths.throttle_memories(kind) for kind in kinds]), strict=True
+        ):
+            self._waiting.update((Entity(kind, name), None) for name in names or ())
+        self._waiting.update(self._entities(self._cluster.leases))
+        self._look_at_all = False
+
+    async def _freed(self, cancelled: Mapping[str, Cancelled], pace: SliceTimer) -> set[str]:
+        """Brokers of whose replicas none is throttled any more without those of cancelled moves."""
+        configs = self._cluster.topic_configs
+        left = {
+            topic: leased_configs.without_cancelled(configs.get(topic, {}), moves) for topic, moves in cancelled.items()
+        }
+        freed: set[str] = set()
+        for topic, after in left.items():
+            if after != configs.get(topic, {}):
+                freed |= leased_configs.brokers_named(configs.get(topic, {})) or set()
+        freed -= {str(broker) for broker in (*self._cluster.leases.brokers, *self._coming.brokers)}
+        for topic, standing in list(configs.items()):
+            if not freed:
+                break
+            named = leased_configs.brokers_named(left.get(topic, standing))
+            freed = set() if named is None else freed - named
+            await pace.rest()
+        return freed
+
+    async def _settle(
+        self,
+        entities: Mapping[Entity, None],
+        cancelled: Mapping[str, Cancelled] | None = None,
+        freed: Collection[str] = (),
+        *,
+        limited: bool = False,
+    ) -> int:
+        """Make the configs of these entities what they should be; how many bytes that took. Raises Deposed, OutOfDate.
+
+        limited   raises TopicTooLarge for what is too long to be written
+        """
+        for left in reversed(range(RACES)):
+            groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
+            written = 0
+            for group in groups:
+                sizes = [sum(map(size_of, writes)) for writes in group.transactions]
+                if limited and group.entity.kind == TOPICS and max(sizes, default=0) > MAX_STEP_BYTES:
+                    raise ThrottleTooLarge(group.entity.name, max(sizes))
+                written += sum(sizes)
+            try:
+                await self._store.write_together(
+                    transaction
+                    for group in groups
+                    if len(group.transactions) == 1
+                    for transaction in group.transactions
+                )
+                for group in groups:
+                    for transaction in group.transactions if len(group.transactions) > 1 else ():
+                        await self._store.write_together([transaction])
+            except StaleRead:
+                if not left:
+                    raise
+                await self._store.ensure(
+                    (
+                        *map(znode_paths.throttle_memories, (TOPICS, BROKERS)),
+                        *map(znode_paths.config_type, (TOPICS, BROKERS)),
+                    )
+                )
+                await self._store.ensure([znode_paths.CONFIG_CHANGES])
+                continue
+            break
+        for group in groups:
+            self._adopt(group)
+        news = list(chain.from_iterable(group.news for group in groups))
+        if news:
+            self._record(news)
+        return written
+
+    def _adopt(self, group: Group) -> None:
+        """What is durable now, as the cluster's configs have it."""
+        kind, name = group.entity
+        known = self._cluster.topic_configs if kind == TOPICS else self._cluster.broker_configs
+        if group.configs or name in known:
+            known[name] = group.configs
+        if group.kept:
+            self._kept.add(group.entity)
+        else:
+            self._kept.discard(group.entity)
+
+    async def _groups(
+        self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
+    ) -> AsyncIterator[Group]:
+        """What is to be written, from what stands now."""
+        wanted = list(entities)
+        places = [znode_paths.config(f"{entity.kind}/{entity.name}") for entity in wanted]
+        places += [znode_paths.throttle_memory(*entity) for entity in wanted]
+        found = await self._store.read(places)
+        pace = SliceTimer()
+        needed: set[int] | None = None
+        for entity, read, memory in zip(wanted, found, found[len(wanted) :], strict=False):
+            if entity.kind == BROKERS and needed is None and memory is not None:
+                needed = await self._needed(pace)
+            try:
+                group = self._group(entity, read, memory, cancelled, freed, needed or ())
+            except BadZnode as error:
+                log.error("no throttle can be set there: %s", error)
+            else:
+                if group is not None:
+                    yield group
+            await pace.rest()
+
+    def _group(
+        self,
+        entity: Entity,
+        read: Read,
+        memory: Read,
+        cancelled: Mapping[str, Cancelled],
+        freed: Collection[str],
+        needed: Collection[int],
+    ) -> Group | None:
+        """Raises BadZnode where the config is garbage."""
+        path, of_memory = znode_paths.config(f"{entity.kind}/{entity.name}"), znode_paths.throttle_memory(*entity)
+        configs = {} if read is None else znode_contents.decode_config(read[0], path)
+        known: TopicMemory | BrokerMemory
+        after: leased_configs.TopicAfter | leased_configs.BrokerAfter
+        kept = False
+        news: Iterable[Event] = ()
+        if entity.kind == TOPICS:
+            topic = self._cluster.topics.get(entity.name)
+            if topic is None and entity.name in self._cluster.unreadable:
+                return None
+            known = _remembered(memory, of_memory, TopicMemory)
+            if topic is None or topic.deleting:
+                after = leased_configs.TopicAfter(configs, TopicMemory())
+            else:
+                wanted, coming, ahead = (
+                    leases.topics.get(entity.name, NOTHING)
+                    for leases in (self._cluster.leases, self._coming, self._ahead)
+                )
+                after = leased_configs.topic_after(
+                    leased_configs.without_cancelled(configs, cancelled.get(entity.name, {})),
+                    known,
+                    wanted.leaders | coming.leaders | ahead.leaders,
+                    wanted.followers | coming.followers | ahead.followers,
+                )
+        else:
+            known = _remembered(memory, of_memory, BrokerMemory)
+            index = znode_paths.parse_index(entity.name)
+            broker = -1 if index is None else index
+            lease = self._lease(broker)
+            after = leased_configs.broker_after(
+                configs,
+                self._cluster.default_configs,
+                known,
+                lease,
+                needed=broker in needed,
+            )
+            if entity.name in freed and not after.memory:
+                for name in (LEADER_RATE, FOLLOWER_RATE):
+                    after.configs.pop(name, None)
+            kept = lease == NO_RATE and bool(after.memory)
+            news = _news(broker, configs, known, after)
+        writes: list[Op] = []
+        if after.configs != configs:
+            data = znode_contents.encode_config(after.configs)
+            write = Create(path, data) if read is None else SetData(path, data, read[1].version)
+            writes = [write, announcement(entity_path(*entity))]
+        version = None if memory is None else memory[1].version
+        transactions = _transactions(of_memory, version, known, after.memory, writes)
+        return Group(entity, transactions, after.configs, kept, news)
+
+    def _lease(self, broker: int) -> int:
+        rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
+        return min(rates, default=NO_RATE)
+
+    async def _needed(self, pace: SliceTimer) -> set[int]:
+        """Brokers on which replicas of moves without a lease are throttled, by somebody else's hand."""
+        found: set[int] = set()
+        for topic, indexes in list(self._cluster.moving.items()):
+            configs = self._cluster.topic_configs.get(topic, {})
+            lists = [configs[name] for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS) if configs.get(name)]
+            if not lists:
+                continue
+            named = {entry for text in lists for entry in text.split(",")}
+            for index in list(indexes):
+                partition = self._cluster.get(topic, index)
+                if partition is not None and self._cluster.leases.get(topic, index) is None:
+                    found.update(
+                        replica for replica in partition.replicas if "*" in named or f"{index}:{replica}" in named
+                    )
+            await pace.rest()
+        return found
+
+
+def _remembered(read: Read, path: str, kind: type[Memory]) -> Memory:
+    """Garbage says nothing: what stands is taken for what stood before."""
+    if read is not None:
+        try:
+            return decode_memory(read[0], path, kind)
+        except BadZnode as error:
+            log.error("what stood before is not known: %s", error)
+    return kind()
+
+
+def _transactions(
+    path: str,
+    version: int | None,
+    known: TopicMemory | BrokerMemory,
+    after: TopicMemory | BrokerMemory,
+    of_config: list[Op],
+) -> list[list[Op]]:
+    """`path`, `version`: of the znode of what is remembered; None where there is none."""
+    transactions = [[*_memory_writes(path, version, known, after), *of_config]]
+    too_long = sum(map(size_of, transactions[0])) > MAX_MULTI_BYTES
+    if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
+        between = known.with_all_of(after)
+        first = _memory_writes(path, version, known, between)
+        if first:
+            version = 0 if version is None else version + 1
+        transactions = [first, of_config, _memory_writes(path, version, between, after)]
+    return [transaction for transaction in transactions if transaction]
+
+
+def _memory_writes(
+    path: str, version: int | None, known: TopicMemory | BrokerMemory, after: TopicMemory | BrokerMemory
+) -> list[Op]:
+    if version is None:
+        return [Create(path, encode_memory(after))] if after else []
+    if not after:
+        return [Delete(path, version)]
+    return [SetData(path, encode_memory(after), version)] if after != known else []
+
+
+def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
+    before, now = standing.get(LEADER_RATE), after.configs.get(LEADER_RATE)
+    lease = after.memory.leader
+    rate = int(now) if now is not None and now.isdigit() else None
+    if before != now:
+        if lease is not None:
+            yield Event("throttle.set", who=CONTROLLER, broker=broker, bytes=rate)
+        else:
+            reason = None if now is not None else "no rate"
+            yield Event("throttle.restored", who=CONTROLLER, broker=broker, bytes=rate, reason=reason)
+    elif known.leader is not None and before != known.leader.set and lease is not None:
+        reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
+        yield Event("throttle.set", broker=broker, bytes=rate, reason=reason)
+
+
+class ThrottleTooLarge(TopicTooLarge):
+    """A topic's lists of throttled replicas would not fit into one ZooKeeper packet."""
+
+    def __init__(self, topic: str, size: int) -> None:
+        super().__init__(topic, size)
+        self.args = (
+            f"The lists of throttled replicas of topic {topic!r} would take {size} bytes, more than the"
+            f" {MAX_STEP_BYTES} that ZooKeeper takes in one znode: move fewer of its partitions at a time.",
+        )

@@ -1,0 +1,237 @@
+"""From the values that should stand to the writes that make them durable, in an order that a crash cannot hurt.
+
+    A  move records          `/admin/reassignments/$topic/$partition` with target and original replicas;
+                             original replicas into `/admin/reassign_partitions`; entries out of it whose partition
+                             a client has given another target (or cancelled); what joins the queue, and what leaves
+                             it for the same reason
+    B  new topics' configs, topic znodes, deletion marks
+    C  partition states, and the end of move records
+    D  requests that are over go; entries of `/admin/reassign_partitions` that are done, rolled back or refused leave
+       it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes; what has started
+       leaves the queue; brokers that have failed since, or whose failure is over, in `/admin/failed_brokers`
+
+A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
+nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
+is a removal) that the next controller carries on. A crash before D leaves requests and entries that are done already:
+looked at again, they leave; and a cancel of the whole batch that the next controller carries out for what is left of
+it.
+An entry that a client has overruled is gone (A) before anything else, or it would overrule the client in turn.
+What fits into one transaction is one transaction, so small rounds are atomic.
+
+Pure: the caller sends the writes and hands back what ZooKeeper answered.
+"""
+
+from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.commit import queue_writes
+from kafka_reassign_rpc.core.round.replay import durable_assignment
+from kafka_reassign_rpc.core.round.round_view import (
+    AssignmentWrite,
+    PartitionsAdded,
+    RoundView,
+    TopicCreated,
+    TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, Name
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
+
+NO_PARTITION = -1
+"""Stands for the partition in the name of a topic's znode."""
+
+
+class Step(NamedTuple):
+    """One write and what it is for: a partition's record or state, or a topic's znode (`NO_PARTITION`)."""
+
+    op: Op
+    name: Name | None = None
+    is_record: bool = False
+    with_previous: bool = False
+    """In one transaction with the step before: the end of a record must not be there without the state it ends with."""
+
+
+def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step], ...]:
+    """All writes of a round: four phases, each to be durable before the next is begun.
+
+    `parents`: paths without content of their own that exist already.
+    """
+    batch = reassign_partitions.contents(cluster, view)
+    return (
+        chain(
+            _records(cluster, view, parents), _batch_first(cluster, batch), map(Step, queue_writes.first(cluster, view))
+        ),
+        _topics(cluster, view),
+        _states(cluster, view, epoch, parents),
+        chain(
+            _requests(view),
+            _batch_last(cluster, view, batch),
+            map(Step, queue_writes.last(cluster, view)),
+            _failures(view),
+        ),
+    )
+
+
+def topic_znode(topic: Topic, view: RoundView) -> bytes:
+    """The whole topic znode with this round's values."""
+    assignments = {}
+    name, changes = topic.name, view.partitions
+    for index, value in topic.partitions.items():
+        changed = changes.get((name, index))
+        assignments[index] = durable_assignment(value if changed is None else changed.value)
+    added = view.topics.get(topic.name)
+    if isinstance(added, PartitionsAdded):
+        for index, value in added.partitions.items():
+            assignments[index] = durable_assignment(value)
+    return znode_contents.encode_topic(topic.id, assignments, topic.extra)
+
+
+def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step]:
+    made = set(parents)
+    for name, change in view.partitions.items():
+        move = change.value.move
+        if move is None:
+            continue
+        before = _before(cluster, name)
+        if before is not None and before.move == move:
+            continue
+        topic, index = name
+        path = znode_paths.reassignment(topic, index)
+        data = znode_contents.encode_move(move)
+        if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
+            # It was cancelled first: this is another move, and gets an identity of its own.
+            yield Step(Delete(path, -1))
+            yield Step(Create(path, data), name, is_record=True, with_previous=True)
+            continue
+        if before is not None and before.move is not None and before.move.id != -1:
+            yield Step(SetData(path, data, -1), name, is_record=True)
+            continue
+        yield from _parent(znode_paths.reassignment_topic(topic), made)
+        yield Step(Create(path, data), name, is_record=True)
+
+
+def _parent(path: str, made: set[str]) -> Iterator[Step]:
+    if path not in made:
+        made.add(path)
+        yield Step(Create(path, b""))
+
+
+def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
+    for name in _rewritten(cluster, view):
+        topic = cluster.topics[name]
+        yield Step(SetData(znode_paths.topic(name), topic_znode(topic, view), topic.version), (name, NO_PARTITION))
+    for name, change in view.topics.items():
+        match change:
+            case TopicCreated():
+                config = znode_contents.encode_config(change.configs)
+                yield Step(
+                    SetData(znode_paths.config_topic(name), config, -1)
+                    if name in cluster.topic_configs
+                    else Create(znode_paths.config_topic(name), config)
+                )
+                assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
+                data = znode_contents.encode_topic(change.id, assignments, {})
+                yield Step(Create(znode_paths.topic(name), data), (name, NO_PARTITION))
+            case TopicDeletionStarted():
+                yield Step(Create(znode_paths.delete_topic(name), b""))
+
+
+def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:
+    """Topics whose znode has to be written, in the order of first mention."""
+    found: dict[str, None] = {}
+    for name, change in view.partitions.items():
+        if name[0] in found or change.assignment is AssignmentWrite.LATER:
+            continue
+        before = _before(cluster, name)
+        if before is not None and durable_assignment(before) != durable_assignment(change.value):
+            found[name[0]] = None
+    for topic, added in view.topics.items():
+        if isinstance(added, PartitionsAdded):
+            found[topic] = None
+    return found
+
+
+def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> Iterator[Step]:
+    made = set(parents)
+    for topic, added in view.topics.items():
+        if isinstance(added, TopicCreated | PartitionsAdded):
+            for index, value in added.partitions.items():
+                yield from _new_state(cluster, (topic, index), value, epoch, made)
+    for name, change in view.partitions.items():
+        before = _before(cluster, name)
+        value = change.value
+        changed = before is None or _state(before) != _state(value)
+        if before is None or before.partition_epoch < 0:
+            yield from _new_state(cluster, name, value, epoch, made)
+        elif changed:
+            path = znode_paths.partition_state(*name)
+            yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
+        if before is not None and before.move is not None and value.move is None:
+            yield Step(Delete(znode_paths.reassignment(*name), -1), with_previous=changed)
+
+
+def _new_state(cluster: Cluster, name: Name, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
+    known = cluster.topics.get(name[0])
+    parent = znode_paths.partitions(name[0])
+    if parent not in made and (known is None or all(other.partition_epoch < 0 for other in known.partitions.values())):
+        yield from _parent(parent, made)
+    yield from _parent(znode_paths.partition(*name), made)
+    yield Step(Create(znode_paths.partition_state(*name), _state_znode(value, epoch)), name)
+
+
+def _state_znode(value: Partition, epoch: int) -> bytes:
+    return znode_contents.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
+
+
+def _before(cluster: Cluster, name: Name) -> Partition | None:
+    found = cluster.topics.get(name[0])
+    return None if found is None else found.partitions.get(name[1])
+
+
+def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int]:
+    return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state
+
+
+def _requests(view: RoundView) -> Iterator[Step]:
+    for name, ended in view.requests.items():
+        path = znode_paths.reassignment_request(name)
+        yield Step(SetData(path, b"", ended.version) if ended.occupied else Delete(path, ended.version))
+
+
+def _batch_first(cluster: Cluster, contents: reassign_partitions.Contents | None) -> Iterator[Step]:
+    batch = cluster.batch
+    if contents is not None and batch is not None and contents.first != batch.entries:
+        yield _batch_znode(batch, contents.first, batch.version)
+
+
+def _batch_last(cluster: Cluster, view: RoundView, contents: reassign_partitions.Contents | None) -> Iterator[Step]:
+    batch = cluster.batch
+    if contents is not None and batch is not None:
+        written = contents.first != batch.entries
+        gone = written and not contents.first and not batch.occupied
+        if not gone and (contents.last != contents.first or (view.batch.rewrite and not written)):
+            yield _batch_znode(batch, contents.last, batch.version + written)
+    cancel = view.batch.cancelled
+    if cancel is not None and not cancel.occupied:
+        yield Step(Delete(znode_paths.CANCEL_IN_PROGRESS, -1))
+
+
+def _failures(view: RoundView) -> Iterator[Step]:
+    """Last: a failure is forgotten when its repair is durable."""
+    for broker, since in view.failed.items():
+        path, data = znode_paths.failed_broker(broker), b"" if since is None else znode_contents.encode_failure(since)
+        if broker in view.cluster.occupied_failures:
+            yield Step(SetData(path, data, -1))
+        else:
+            yield Step(Create(path, data) if data else Delete(path, -1))
+
+
+def _batch_znode(batch: BatchZnode, entries: Mapping[Name, BatchEntry], version: int) -> Step:
+    """With nothing in it the znode goes; one that somebody has put znodes under can only be emptied."""
+    if entries or batch.occupied:
+        return Step(SetData(znode_paths.REASSIGN_PARTITIONS, encode_reassignments(entries), version))
+    return Step(Delete(znode_paths.REASSIGN_PARTITIONS, version))

@@ -1,0 +1,61 @@
+"""Blocks of producer ids, handed to brokers (Kafka's ZkProducerIdManager) and used for producers that ask us.
+
+`/latest_producer_id_block` holds the last block given out; each allocation is a fenced compare-and-set of it.
+Calls wait for each other: a block is given out once.
+"""
+
+import asyncio
+
+from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, StaleRead
+from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, SetData
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+BLOCK = 1000
+LAST_ID = 2**63 - 1
+
+
+class ProducerIds:
+    """Allocates blocks while this process is the controller."""
+
+    def __init__(self, zk: ZooKeeper, store: DurableStore, own_id: int) -> None:
+        self._zk = zk
+        self._store = store
+        self._own_id = own_id
+        self._one_at_a_time = asyncio.Lock()
+        self._own: range = range(0)
+        self._refilling = asyncio.Lock()
+
+    async def one(self) -> int:
+        """An id for a producer that asks this node, from a block of its own. Raises as `allocate` does."""
+        async with self._refilling:
+            if not self._own:
+                first, count = await self.allocate(self._own_id)
+                self._own = range(first, first + count)
+            found, self._own = self._own[0], self._own[1:]
+            return found
+
+    async def allocate(self, broker_id: int) -> tuple[int, int]:
+        """(first id, how many). Raises UnknownServerError when ids have run out."""
+        async with self._one_at_a_time:
+            try:
+                data, stat = await self._zk.get(znode_paths.PRODUCER_ID_BLOCK)
+                last = znode_contents.decode_producer_id_block(data)
+            except NoNode:
+                last, stat = None, None
+            first = 0 if last is None else last + 1
+            if first > LAST_ID - BLOCK:
+                raise UnknownServerError("all producer ids have been given out")
+            block = znode_contents.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
+            write = (
+                Create(znode_paths.PRODUCER_ID_BLOCK, block)
+                if stat is None
+                else SetData(znode_paths.PRODUCER_ID_BLOCK, block, stat.version)
+            )
+            try:
+                await self._store.write([write])
+            except (ControllerMoved, StaleRead) as error:
+                raise NotController(str(error)) from error
+            return first, BLOCK

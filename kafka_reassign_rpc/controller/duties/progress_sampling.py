@@ -1,0 +1,300 @@
+"""How moves get on: brokers are asked for the sizes of replicas, from time to time and only while something moves
+(or waits to move, and a cap on bytes says when it may).
+
+Asked are the brokers that are to get replicas, and the leaders that these are copied from, each on a connection of
+its own beside the control channel (a broker that is busy with a large answer must not be told of leaders late), in
+the highest version of DescribeLogDirs that both know, for the topics concerned only. One that does not answer is left
+to itself: the others' figures are taken in without it. Everything here is soft state and ends with the term of office.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.controller.commands.partition_commands import SizesSeen
+from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.reassignment import in_flight_caps
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.tasks import end
+
+log = logging.getLogger(__name__)
+
+INTERVAL = "reassignment.progress.interval.ms"
+STALL_TIMEOUT = "reassignment.stall.timeout.ms"
+
+WAIT_S = 1.0
+"""How long a sample waits for brokers that have not answered: what comes later is in the next one."""
+EVERYTHING_WAIT_S = 5.0
+"""How long whoever asks for everything waits: a broker that hangs must not keep lost ones from being healed."""
+ANSWER_TIMEOUT_S = 15.0
+"""After this a broker's connection is given up, and another one is made."""
+PARTITIONS_PER_REQUEST = 5_000
+"""So that a request is encoded in a few ms."""
+MOVES_PER_INTERVAL = 4_000
+"""More moves than that are sampled the less often, so that they take no larger share of the processor: about 2 %."""
+SLICE = 200
+"""Moves looked at between two looks at the clock."""
+
+
+class Sampling(msgspec.Struct, frozen=True):
+    """How often to ask, in seconds (0: never), and how long a move may get nowhere before it is called stalled."""
+
+    interval_s: float = 5.0
+    stall_s: float = 60.0
+
+
+SAMPLING = Sampling()
+
+Wanted = dict[str, list[int]]
+
+
+class Disk(NamedTuple):
+    """A broker's log dirs together, bytes; -1 where not known."""
+
+    capacity: int = -1
+    free: int = -1
+
+
+class Sample(NamedTuple):
+    """What lies where: bytes of partitions as their leaders hold them, and the brokers' disks."""
+
+    sizes: Mapping[TopicPartition, int]
+    disks: Mapping[int, Disk]
+
+
+class Sampler:
+    """Asks for as long as `run` runs; `tracker` has the figures.
+
+    record   takes the events of moves that stall or get on again
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        settings: Sampling,
+        client_id: str,
+        listener: str | None,
+        record: Record,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tracker = ProgressTracker(settings.stall_s)
+        self._loop = loop
+        self._settings = settings
+        self._client_id = client_id
+        self._listener = listener
+        self._record = record
+        self._clock = clock
+        self._brokers: dict[int, _AskedBroker] = {}
+
+    async def run(self) -> None:
+        """Until cancelled, or until this is no longer the controller."""
+        try:
+            while self._settings.interval_s > 0:
+                began = self._clock()
+                cluster = self._loop.cluster
+                waiting = in_flight_caps.to_measure(cluster, self._loop.rules)
+                if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
+                    await self._sample(cluster, waiting)
+                if not cluster.moving and not waiting:
+                    await self._hang_up(self._brokers)
+                pause = self._settings.interval_s * max(1.0, self.tracker.totals.moves / MOVES_PER_INTERVAL)
+                await asyncio.sleep(max(pause / 2, began + pause - self._clock()))
+        except NotController:
+            return
+        finally:
+            await self._hang_up(self._brokers)
+
+    async def everything(self) -> Sample:
+        """What lies on the live brokers, asked for now. Who does not answer in time is left out."""
+        cluster = self._loop.cluster
+        asked = [_AskedBroker(broker, self._client_id, self._listener) for broker in cluster.brokers.values()]
+        try:
+            for one in asked:
+                one.ask(None)
+            tasks = [one.task for one in asked if one.task is not None]
+            if tasks:
+                await asyncio.wait(tasks, timeout=EVERYTHING_WAIT_S)
+            answers = {one.broker.id: found for one in asked if (found := one.answer()) is not None}
+        finally:
+            for one in asked:
+                await one.close()
+        sizes: dict[TopicPartition, int] = {}
+        await SliceTimer().through(_led(cluster, answers, sizes))
+        return Sample(sizes, {broker: _disk(dirs) for broker, dirs in answers.items()})
+
+    async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
+        wanted: dict[int, Wanted] = {}
+        await SliceTimer().through(_concerned(cluster, wanted, waiting))
+        await self._hang_up([broker for broker in self._brokers if broker not in wanted])
+        for broker, partitions in wanted.items():
+            registered = cluster.brokers[broker]
+            asked = self._brokers.get(broker)
+            if asked is None or asked.broker != registered:
+                await self._hang_up([broker])
+                asked = self._brokers[broker] = _AskedBroker(registered, self._client_id, self._listener)
+            asked.ask(partitions)
+        under_way = [asked.task for asked in self._brokers.values() if asked.task is not None]
+        if under_way:
+            await asyncio.wait(under_way, timeout=min(WAIT_S, self._settings.interval_s))
+        answers = {broker: asked.answer() for broker, asked in self._brokers.items()}
+        events: list[Event] = []
+        sizes: dict[TopicPartition, int | None] = {}
+        await SliceTimer().through(self.tracker.update(self._clock(), cluster, answers, events, sizes, waiting))
+        if events:
+            self._record(events)
+        if sizes:
+            await self._loop.submit(SizesSeen(sizes))
+
+    async def _hang_up(self, brokers: Iterable[int]) -> None:
+        for broker in list(brokers):
+            asked = self._brokers.pop(broker, None)
+            if asked is not None:
+                await asked.close()
+
+
+def _concerned(cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]) -> Iterator[None]:
+    """Fill `wanted` with what every registered broker has to be asked for, yielding every `SLICE` moves."""
+    count = 0
+    for topic in list(cluster.moving):
+        for index in list(cluster.moving.get(topic, ())):
+            partition = cluster.get(topic, index)
+            if partition is not None:
+                for broker in {partition.leader, *partition.adding}:
+                    if broker in cluster.brokers:
+                        wanted.setdefault(broker, {}).setdefault(topic, []).append(index)
+            count += 1
+            if count % SLICE == 0:
+                yield
+    for name in waiting:
+        partition = cluster.get(*name)
+        if partition is not None and not partition.is_moving and partition.leader in cluster.brokers:
+            wanted.setdefault(partition.leader, {}).setdefault(name.topic, []).append(name.partition)
+        count += 1
+        if count % SLICE == 0:
+            yield
+
+
+def _led(
+    cluster: Cluster, answers: Mapping[int, list[SampledLogDir]], sizes: dict[TopicPartition, int]
+) -> Iterator[None]:
+    """Fill `sizes` with what leaders hold, yielding every `SLICE` replicas."""
+    count = 0
+    for broker, dirs in answers.items():
+        for one in dirs:
+            for topic, of_topic in one.sizes.items():
+                for index, size in of_topic.items():
+                    partition = cluster.get(topic, index)
+                    if partition is not None and partition.leader == broker:
+                        sizes[TopicPartition(topic, index)] = size
+                    count += 1
+                    if count % SLICE == 0:
+                        yield
+
+
+def _disk(dirs: Collection[SampledLogDir]) -> Disk:
+    if not dirs or any(one.error or one.total < 0 or one.usable < 0 for one in dirs):
+        return Disk()
+    return Disk(sum(one.total for one in dirs), sum(one.usable for one in dirs))
+
+
+class _AskedBroker:
+    """One registration of a broker, and the question that it has not answered yet (`task`)."""
+
+    def __init__(self, broker: Broker, client_id: str, listener: str | None) -> None:
+        self.broker = broker
+        self.task: asyncio.Task[list[SampledLogDir] | None] | None = None
+        self._client_id = client_id
+        self._listener = listener
+        self._client: RpcClient | None = None
+
+    def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
+        """For these partitions, or all that it has. Unless it still owes an answer."""
+        if self.task is None:
+            self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
+
+    def answer(self) -> list[SampledLogDir] | None:
+        """What it has answered since the last call, None if nothing."""
+        if self.task is None or not self.task.done():
+            return None
+        task, self.task = self.task, None
+        return task.result()
+
+    async def close(self) -> None:
+        if self.task is not None:
+            await end(self.task)
+        self._drop()
+
+    def _drop(self) -> None:
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    async def _ask(self, wanted: Mapping[str, list[int]] | None) -> list[SampledLogDir] | None:
+        try:
+            if self._client is None:
+                endpoint = self.broker.endpoint(self._listener)
+                self._client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
+            return await self._all_of(self._client, wanted)
+        except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+            log.debug("broker %d does not say how far it is: %s", self.broker.id, error or type(error).__name__)
+        except Exception:
+            log.exception("a defect while broker %d was asked how far it is", self.broker.id)
+        self._drop()
+        return None
+
+    async def _all_of(self, client: RpcClient, wanted: Mapping[str, list[int]] | None) -> list[SampledLogDir] | None:
+        version = min(await client.version(DescribeLogDirsRequest), MAX_VERSION)
+        found: dict[str, SampledLogDir] = {}
+        pace = SliceTimer()
+        for topics in _requests(wanted):
+            request = DescribeLogDirsRequest(version=version, topics=topics)
+            body = await client.call(DescribeLogDirsRequest, request, version, raw=True)
+            reader = LogDirsReader(body, version)
+            await pace.through(reader.read())
+            if reader.error:
+                log.debug("broker %d does not say how far it is: error %d", self.broker.id, reader.error)
+                return None
+            for one in reader.dirs:
+                known = found.get(one.path)
+                sizes = one.sizes if known is None else _joined(known.sizes, one.sizes)
+                found[one.path] = SampledLogDir(one.path, one.error, one.total, one.usable, sizes)
+        return list(found.values())
+
+
+def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str, list[int]]] | None]:
+    """Topics with their partitions, cut into pieces of `PARTITIONS_PER_REQUEST`; None: all of them."""
+    if wanted is None:
+        yield None
+        return
+    piece: list[tuple[str, list[int]]] = []
+    room = PARTITIONS_PER_REQUEST
+    for topic, indexes in wanted.items():
+        for at in range(0, len(indexes), PARTITIONS_PER_REQUEST):
+            part = indexes[at : at + PARTITIONS_PER_REQUEST]
+            if len(part) > room:
+                yield piece
+                piece, room = [], PARTITIONS_PER_REQUEST
+            piece.append((topic, part))
+            room -= len(part)
+    if piece:
+        yield piece
+
+
+def _joined(
+    one: Mapping[str, Mapping[int, int]], other: Mapping[str, Mapping[int, int]]
+) -> dict[str, Mapping[int, int]]:
+    """Of two answers, the one topic that was cut in two included."""
+    return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}

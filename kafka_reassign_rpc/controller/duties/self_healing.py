@@ -1,0 +1,259 @@
+"""Self-healing (KIP-46), for one term of office: looks at who is gone, and queues repairs.
+
+    a broker goes or comes, a config changes, a time has come
+        -> `Look`: failures are noted and forgotten; which brokers are to be healed, now or soon
+        -> soon: brokers are asked what lies on them, and the planner says, in slices, where the replicas go
+        -> now: `QueueRepairs` holds the plan to what stands by then. Its moves join the queue, like any others, with
+           the route "heal": durable, and taken up chunk by chunk. The failures are forgotten
+
+What was not planned for before its time (an operator wants it at once, brokers have come or gone since) is planned
+then. A controller that dies anywhere on the way leaves failures that its successor heals: what is queued or moving by
+then is not lost any more, so nothing is repaired twice. A broker that comes back takes what has not started out of the
+queue.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import suppress
+
+from kafka_reassign_rpc.api.ports import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.controller.commands.command import SLICE
+from kafka_reassign_rpc.controller.commands.repair_commands import HealingLook, Look, Memory, Prepared, QueueRepairs
+from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
+from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
+from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, PREPARE_MS, Healing, Repairs
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
+from kafka_reassign_rpc.core.state import cluster as model
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
+from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, Planning
+from kafka_reassign_rpc.planner.values import (
+    UNKNOWN,
+    Goal,
+    Kind,
+    Plan,
+    PlanError,
+    PlannerBroker,
+    PlannerPartition,
+    PlannerTopic,
+)
+from kafka_reassign_rpc.support.slices import SliceTimer
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 10.0
+"""How often to look while somebody is gone: what an operator does by hand ends a failure too."""
+
+
+class Healer:
+    """`run` is its one task; `status` and `heal` answer operators.
+
+    last_seen     how repairs stand as of the last look
+    started_with  how this server was told to heal; the cluster's dynamic configs stand above it
+    sample        asks brokers what lies on them
+    links         what brokers' links were seen to do
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        started_with: Healing,
+        now_ms: Callable[[], int],
+        sample: Callable[[], Awaitable[Sample]],
+        links: ObservedThroughput,
+    ) -> None:
+        self._loop = loop
+        self._started_with = started_with
+        self._now_ms = now_ms
+        self._sample = sample
+        self._links = links
+        self._memory = Memory()
+        self._prepared: Prepared | None = None
+        self._news = asyncio.Event()
+        self._repairs = asyncio.Lock()
+        self.last_seen = NO_REPAIRS
+
+    def look_again(self) -> None:
+        """Something has changed that matters here: brokers, or configs."""
+        self._news.set()
+
+    def nothing_moves(self) -> None:
+        """Nothing moves or waits any more: if there was a repair, it has ended."""
+        if self._memory.repairs:
+            self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled, or until this is no longer the controller."""
+        while self._loop.is_open:
+            self._news.clear()
+            pause: float | None = LOOK_EVERY_S
+            try:
+                pause = await self.turn()
+            except (PlanError, KafkaError) as error:
+                log.info("not healed now: %s", error)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._news.wait()
+
+    async def turn(self) -> float | None:
+        """One look, and what follows from it. Returns after how many seconds to look again though nothing happens.
+
+        Raises PlanError where brokers came back meanwhile, KafkaError where this is no longer the controller.
+        """
+        found = await self._look()
+        if found.diagnosis.heal:
+            await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
+        coming = found.diagnosis.prepare
+        if not coming:
+            self._prepared = None
+        elif self._prepared_for(coming) is None:
+            self._prepared = await self._prepare(coming)
+        return self._pause(found)
+
+    async def status(self) -> HealingStatus:
+        """What is known of lost brokers, and what becomes of them."""
+        found = await self._look()
+        failed = self._loop.cluster.failed
+        brokers = [
+            FailedBroker(broker, since, found.diagnosis.heal_at.get(broker), found.lost.get(broker, 0))
+            for broker, since in sorted(failed.items())
+        ]
+        settings = found.settings
+        return HealingStatus(
+            settings.interval_ms,
+            settings.paused,
+            found.diagnosis.held_back,
+            brokers,
+            found.waiting,
+            found.moving,
+            problems=[*self._memory.problems, *self._memory.impossible],
+        )
+
+    async def heal(self, broker: int, by: str, *, dry_run: bool) -> Repair:
+        """An operator wants a lost broker healed now, or to see what that would be.
+
+        Raises InvalidRequest where it is not lost, PolicyViolation where something holds repairs back.
+        """
+        if broker in self._loop.cluster.brokers:
+            raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
+        found = await self._look(() if dry_run else (broker,))
+        if broker not in found.lost:
+            raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
+        if found.diagnosis.held_back is not None and not dry_run:
+            raise PolicyViolation(f"Nothing is healed: {found.diagnosis.held_back}.")
+        try:
+            if dry_run:
+                plan = (await self._prepare((broker,))).plan
+            else:
+                plan = await self._heal((broker,), found.settings, by)
+        except PlanError as error:
+            raise PolicyViolation(f"Nothing can be healed: {error}.") from error
+        return _shown(plan)
+
+    def _pause(self, found: HealingLook) -> float | None:
+        """How long there is nothing to look at unless something happens, in seconds; None: for ever."""
+        if not found.lost and not found.waiting and not found.moving:
+            return None
+        due = found.diagnosis.due_ms
+        return LOOK_EVERY_S if due is None else min(LOOK_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
+
+    async def _look(self, ordered: Sequence[int] = ()) -> HealingLook:
+        found = await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
+        self.last_seen = Repairs(
+            failed=len(self._loop.cluster.failed),
+            alerted=len(found.diagnosis.alerts),
+            waiting=found.waiting,
+            moving=found.moving,
+            impossible=len(self._memory.left),
+            held_back=found.diagnosis.held_back is not None,
+        )
+        return found
+
+    async def _heal(self, brokers: tuple[int, ...], settings: Healing, by: str) -> Plan:
+        """Queue the repair of these brokers. One at a time: what the other has queued is not lost any more."""
+        async with self._repairs:
+            prepared = self._prepared_for(brokers) or await self._prepare(brokers)
+            self._prepared = None
+            fastest, now_ms = self._links.fastest, self._now_ms()
+            await self._loop.submit(QueueRepairs(prepared, settings.throttle, fastest, self._memory, now_ms, by))
+            return prepared.plan
+
+    def _prepared_for(self, brokers: tuple[int, ...]) -> Prepared | None:
+        """What has been planned for these brokers, while it is new and the same brokers are there."""
+        found = self._prepared
+        if found is None or (found.brokers, found.live) != (brokers, self._loop.cluster.brokers):
+            return None
+        return found if 0 <= self._now_ms() - found.at_ms <= 2 * PREPARE_MS else None
+
+    async def _prepare(self, brokers: tuple[int, ...]) -> Prepared:
+        at_ms, live = self._now_ms(), self._loop.cluster.brokers
+        sample = await self._sample()
+        cluster = self._loop.cluster
+        topics: list[PlannerTopic] = []
+        await SliceTimer().through(_topics(cluster, sample, topics))
+        lost = [PlannerBroker(broker, live=False) for broker in {*cluster.failed, *brokers} - cluster.brokers.keys()]
+        there = [
+            PlannerBroker(broker.id, broker.rack, capacity=disk.capacity, free=disk.free)
+            for broker in cluster.brokers.values()
+            for disk in [sample.disks.get(broker.id, Disk())]
+        ]
+        planning = Planning(PlannerSnapshot(there + lost, topics), Goal(Kind.HEAL, brokers))
+        await SliceTimer().through(planning.steps())
+        await SliceTimer().through(_let_go(topics))
+        return Prepared(planning.plan, brokers, live, at_ms)
+
+
+def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
+    place = cluster.queue.place((topic, index))
+    return lost_brokers.wanted(cluster, partition, None if place is None else place.move)
+
+
+def _let_go(topics: list[PlannerTopic]) -> Iterator[None]:
+    """Hundreds of thousands of partitions that nobody needs any more would be freed in one go."""
+    while topics:
+        topics.pop()
+        yield
+
+
+def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iterator[None]:
+    """Fill `found` with the cluster as the planner sees it, with what waits and what moves where it will be; yields
+    every `SLICE` partitions."""
+    count = 0
+    for topic in list(cluster.topics.values()):
+        if topic.deleting:
+            continue
+        min_isr = min_insync_replicas(cluster, topic.name)
+        partitions = []
+        for index in sorted(topic.partitions):
+            partition = cluster.get(topic.name, index)
+            if partition is None:
+                continue
+            target = _stands(cluster, topic.name, index, partition)
+            partitions.append(
+                PlannerPartition(
+                    index,
+                    target,
+                    leader=partition.leader,
+                    isr=partition.isr,
+                    # What is on its way somewhere else is left alone, unless it is on its way to a lost broker.
+                    moving=target != partition.replicas and all(broker in cluster.brokers for broker in target),
+                    bytes=sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN),
+                    min_isr=min_isr,
+                )
+            )
+            count += 1
+            if count % SLICE == 0:
+                yield
+        found.append(PlannerTopic(topic.name, partitions))
+
+
+def _shown(plan: Plan) -> Repair:
+    return Repair(
+        [RepairMove(move.topic, move.partition, move.origin, move.target) for move in plan.moves],
+        [(one.topic, one.partition, one.reason) for one in plan.left_out],
+        plan.summary.bytes,
+    )

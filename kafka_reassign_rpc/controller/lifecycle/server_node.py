@@ -1,0 +1,92 @@
+"""This server as clients see it: an ordinary node of the cluster that happens to be its controller.
+
+While it is the controller it answers from memory. While it stands by it reads what it is asked from
+ZooKeeper, and names the real controller, so that clients find it.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from uuid import UUID
+
+from kafka_reassign_rpc.api.ports import Api, ConfigPort, EventsPort, NodeEndpoint
+from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.standby import Standby
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic
+
+
+class ServerNode:
+    """The `Node` port of the server process (see api.ports).
+
+    endpoints   where clients reach this server, by listener name
+    """
+
+    log_dirs = None
+
+    def __init__(
+        self,
+        node_id: int,
+        cluster_id: str,
+        apis: Mapping[int, Api],
+        controller: ControllerService,
+        standby: Standby,
+        configs: ConfigPort,
+        endpoints: Callable[[], Sequence[Endpoint]],
+        static_configs: Mapping[str, str],
+        recorder: EventRecorder,
+    ) -> None:
+        self.node_id = node_id
+        self.cluster_id = cluster_id
+        self.apis = apis
+        self.controller = controller
+        self.configs = configs
+        self.static_configs = static_configs
+        self._recorder = recorder
+        self._standby = standby
+        self._endpoints = endpoints
+
+    def controller_id(self) -> int:
+        return self.node_id if self.controller.is_active() else self._standby.controller_id()
+
+    def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
+        cluster = self.controller.cluster
+        brokers = self._standby.brokers if cluster is None else cluster.brokers
+        found = [_seen_from(listener, broker) for broker in brokers.values()]
+        own = self._own(listener)
+        if own is not None:
+            found.append(own)
+        if cluster is None:
+            found.extend(other for other in self._standby.controller_node(listener) if other.id != self.node_id)
+        return found
+
+    def topics_now(self) -> Mapping[str, Topic] | None:
+        cluster = self.controller.cluster
+        return None if cluster is None else cluster.topics
+
+    async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
+        return await self._standby.topics(names)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        cluster = self.controller.cluster
+        return None if cluster is None else cluster.topic_names.get(topic_id)
+
+    async def events(self, first: int, max_bytes: int) -> EventsPort | None:
+        try:
+            read = await self._recorder.read(first, max_bytes)
+        except OSError as error:
+            raise KafkaStorageError(f"The event log cannot be read: {error}") from error
+        return (
+            None if read is None else EventsPort([one.decode() for one in read.events], read.next_seq, read.oldest_seq)
+        )
+
+    def _own(self, listener: str) -> NodeEndpoint | None:
+        endpoints = self._endpoints()
+        for endpoint in endpoints:
+            if endpoint.listener == listener:
+                return NodeEndpoint(self.node_id, endpoint.host, endpoint.port)
+        return NodeEndpoint(self.node_id, endpoints[0].host, endpoints[0].port) if endpoints else None
+
+
+def _seen_from(listener: str, broker: Broker) -> NodeEndpoint:
+    endpoint = broker.endpoint(listener)
+    return NodeEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)

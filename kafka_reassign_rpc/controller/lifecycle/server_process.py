@@ -1,0 +1,290 @@
+"""The server process: a ZooKeeper session, listeners, and a part in the election."""
+
+import asyncio
+import logging
+import time
+from collections import Counter
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+from uuid import uuid4
+
+import msgspec
+
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
+from kafka_reassign_rpc.controller.lifecycle.standby import Standby
+from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.restrictions import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
+from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
+from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server.connection_limits import ServerLimits
+from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.server.http_server import HttpServer
+
+log = logging.getLogger(__name__)
+
+POLL_S = 0.02
+
+
+class EventLogConfig(msgspec.Struct, frozen=True):
+    """Where the event log is kept, and how much of it."""
+
+    directory: Path
+    file_bytes: int = 16 * 2**20
+    files: int = 8
+
+
+class ServerConfig(msgspec.Struct, frozen=True):
+    """How one server runs. `advertised` beside `listeners`, in the same order, where it differs."""
+
+    zookeeper_connect: str
+    listeners: Sequence[Endpoint]
+    advertised: Sequence[Endpoint] | None = None
+    server_id: int = 1000
+    session_timeout_ms: int = 18_000
+    connection_timeout_ms: int = 30_000
+    broker_listener: str | None = None
+    seize: bool = True
+    balance: LeaderBalance = LeaderBalance()
+    limits: ServerLimits = ServerLimits()
+    rules: Rules = NO_RULES
+    event_log: EventLogConfig | None = None
+    sampling: Sampling = Sampling()
+    metrics_listener: tuple[str, int] | None = None
+
+
+async def cluster_id(zk: ZooKeeper) -> str:
+    """As `/cluster/id` has it; made by whoever comes first, as brokers do."""
+    while True:
+        try:
+            data, _ = await zk.get(znode_paths.CLUSTER_ID)
+            return znode_contents.decode_cluster_id(data)
+        except NoNode:
+            try:
+                await zk.create(
+                    znode_paths.CLUSTER_ID, znode_contents.encode_cluster_id(znode_contents.encode_topic_id(uuid4()))
+                )
+            except NodeExists:
+                continue
+
+
+def _static_configs(config: ServerConfig) -> dict[str, str]:
+    """What DescribeConfigs shows of this server as it was started, by Kafka's names."""
+
+    def listed(endpoints: Sequence[Endpoint]) -> str:
+        return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
+
+    return {
+        "broker.id": str(config.server_id),
+        "zookeeper.connect": config.zookeeper_connect,
+        "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
+        "listeners": listed(config.listeners),
+        **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **{name: str(value) for name, value in restrictions.limit_settings(config.rules.limits).items() if value >= 0},
+        **({} if config.rules.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
+    }
+
+
+def _event_log(config: EventLogConfig | None) -> EventLog | None:
+    return None if config is None else EventLog(config.directory, file_bytes=config.file_bytes, files=config.files)
+
+
+def _waiting(cluster: Cluster) -> Counter[str]:
+    """Moves that wait, by route."""
+    found = Counter(cluster.queue.routes)
+    if cluster.batch is not None:
+        found[BATCH] += cluster.batch.waiting
+    return found
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class IdTaken(RuntimeError):
+    """Our id is a broker's: clients could not tell the two apart."""
+
+
+class ControllerProcess:
+    """A server from its start to its end: `async with ControllerProcess(config) as server: await server.ready()`."""
+
+    def __init__(self, config: ServerConfig) -> None:
+        self._config = config
+        self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+        self._service = ControllerService()
+        self._standby = Standby(self._zk)
+        self._metrics = None if config.metrics_listener is None else Metrics()
+        self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
+        self._http: HttpServer | None = None
+        self._pauses: asyncio.Task[None] | None = None
+        self._server: Server
+        self._supervisor: Supervisor
+        self._task: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        try:
+            await self._start()
+        except BaseException:
+            await self._stop()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stop()
+
+    @property
+    def metrics_address(self) -> str | None:
+        """host:port of /metrics, /health and /ready; None where they are not served."""
+        return None if self._http is None else "{}:{}".format(*self._http.address)
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port of the first listener, as clients should use it."""
+        first = self._endpoints()[0]
+        return f"{first.host}:{first.port}"
+
+    def live_brokers(self) -> list[int]:
+        """Ids of the registered brokers."""
+        cluster = self._service.cluster
+        return sorted(self._standby.brokers if cluster is None else cluster.brokers)
+
+    async def brokers_seen(self, wanted: Collection[int]) -> None:
+        """Wait until all of these brokers are registered and known here."""
+        while not set(wanted) <= set(self.live_brokers()):  # noqa: ASYNC110 (once, at the start of a demonstration)
+            await asyncio.sleep(POLL_S)
+
+    async def ready(self) -> None:
+        """Wait until this server is the controller, or stands by for one that it knows."""
+        assert self._task is not None
+        settled = asyncio.create_task(self._supervisor.settled())
+        await asyncio.wait([settled, self._task], return_when=asyncio.FIRST_COMPLETED)
+        settled.cancel()
+        if self._task.done():
+            self._task.result()
+
+    async def _start(self) -> None:
+        config = self._config
+        if config.metrics_listener is not None and self._metrics is not None:
+            await self._show(self._metrics, *config.metrics_listener)
+        await self._zk.start(config.connection_timeout_ms / 1000)
+        own = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
+        for path in (*znode_paths.PERSISTENT, *own):
+            await self._zk.ensure_path(path)
+        if await self._zk.exists(znode_paths.broker(config.server_id)) is not None:
+            raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
+        await self._recorder.open()
+        node = ServerNode(
+            config.server_id,
+            await cluster_id(self._zk),
+            SERVER_APIS,
+            self._service,
+            self._standby,
+            ConfigStore(self._zk),
+            self._endpoints,
+            _static_configs(config),
+            self._recorder,
+        )
+        self._server = Server(
+            Dispatcher(node),
+            [Listener(one.host, one.port, one.listener, one.security_protocol) for one in config.listeners],
+            config.limits,
+        )
+        await self._server.start()
+        self._supervisor = Supervisor(
+            self._zk,
+            config.server_id,
+            self._endpoints(),
+            self._service,
+            self._standby,
+            _now_ms,
+            seize_from_brokers=config.seize,
+            balance=config.balance,
+            broker_listener=config.broker_listener,
+            rules=config.rules,
+            sampling=config.sampling,
+            recorder=self._recorder,
+        )
+        self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
+
+    async def _stop(self) -> None:
+        """Answer what has arrived, give the controllership up, leave."""
+        if hasattr(self, "_server"):
+            await self._server.close()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._recorder.close()
+        await self._zk.close()
+        if self._pauses is not None:
+            self._pauses.cancel()
+            await asyncio.gather(self._pauses, return_exceptions=True)
+        if self._http is not None:
+            await self._http.close()
+
+    async def _show(self, metrics: Metrics, host: str, port: int) -> None:
+        """From before the first connection to ZooKeeper on: what does not become ready has to say why."""
+        from kafka_reassign_rpc.server.http_server import HttpServer  # half a second of import that few need
+
+        metrics.show(self._standing, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
+        pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._standing())}
+        self._http = HttpServer(host, port, pages)
+        await self._http.start()
+        self._pauses = asyncio.create_task(garbage_collection.measure(lambda seconds: metrics.took(PAUSE, seconds)))
+
+    def _stats(self) -> ServerStats:
+        return self._server.stats if hasattr(self, "_server") else ServerStats()
+
+    def _standing(self) -> ServerStatus:
+        cluster, controller = self._service.cluster, self._standby.controller_id()
+        role = reason = ""
+        if not self._zk.connected:
+            reason = "ZooKeeper is not connected"
+        elif cluster is not None:
+            role, controller = "controller", self._config.server_id
+        elif controller != controller_election.UNKNOWN:
+            role = "standby"
+        else:
+            reason = "nobody is known to be the controller: an election or a takeover is under way"
+        return ServerStatus(
+            role=role,
+            reason=reason,
+            controller=controller,
+            epoch=-1 if cluster is None else self._service.epoch,
+            moving=0 if cluster is None else sum(map(len, cluster.moving.values())),
+            waiting={} if cluster is None else _waiting(cluster),
+            brokers=len(self._standby.brokers if cluster is None else cluster.brokers),
+            connected=self._zk.connected,
+            round_trip=self._zk.round_trip,
+            events_lost=self._recorder.lost,
+            progress=self._service.totals,
+            healing=self._service.repairs,
+        )
+
+    def _endpoints(self) -> tuple[Endpoint, ...]:
+        """Where clients reach us, with the ports that the system chose."""
+        advertised = self._config.advertised or self._config.listeners
+        found = []
+        for listening, told in zip(self._config.listeners, advertised, strict=True):
+            host, port = self._server.addresses[listening.listener]
+            found.append(Endpoint(told.listener, told.security_protocol, told.host or host, told.port or port))
+        return tuple(found)

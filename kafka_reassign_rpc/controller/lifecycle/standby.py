@@ -1,0 +1,48 @@
+"""What a server that is not the controller knows: who is, which brokers live, and topics when asked."""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from kafka_reassign_rpc.api.ports import NodeEndpoint
+from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
+from kafka_reassign_rpc.core.state.cluster import Broker, Topic
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+
+class Standby:
+    """Kept up to date by the supervisor (`refresh`) whenever the controller or the brokers change."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+        self._owner: controller_election.ControllerOwner | None = None
+        self.brokers: Mapping[int, Broker] = {}
+
+    async def refresh(self) -> controller_election.ControllerOwner | None:
+        """Read (and watch) who is the controller and which brokers are registered."""
+        self.brokers = await load_cluster.read_brokers(self._zk, watch=True)
+        self._owner = await controller_election.owner(self._zk, watch=True)
+        return self._owner
+
+    def forget(self) -> None:
+        """Nobody is known to be the controller."""
+        self._owner = None
+
+    def controller_id(self) -> int:
+        return controller_election.UNKNOWN if self._owner is None else self._owner.id
+
+    def controller_node(self, listener: str) -> Sequence[NodeEndpoint]:
+        """The controller, where it is a server of ours: it stands in no broker's place."""
+        if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
+            return ()
+        endpoints = self._owner.endpoints
+        chosen = next((endpoint for endpoint in endpoints if endpoint.listener == listener), endpoints[0])
+        return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
+
+    async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
+        """Read from ZooKeeper, now. Raises BrokerNotAvailable while it cannot be asked."""
+        try:
+            return (await load_cluster.read_topics(self._zk, names)).found
+        except ZkError as error:
+            raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error

@@ -1,0 +1,295 @@
+"""One term of office: from the won election to its end.
+
+load        the cluster as ZooKeeper holds it; from here on APIs are served
+take over   what `core.controller_failover` decides about it, made durable, before any other command
+tell        brokers learn who the controller is, and everything else
+watch       from now on what happens in ZooKeeper becomes commands
+control     the loop works, until somebody deposes us
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.commands import partition_commands, topic_commands
+from kafka_reassign_rpc.controller.commands.command import SLICE
+from kafka_reassign_rpc.controller.commands.queue_commands import LookAtQueue
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import Settle
+from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, StaleRead
+from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, balance_leaders, purge_config_changes
+from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
+from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampler, Sampling
+from kafka_reassign_rpc.controller.duties.propagation import Propagation
+from kafka_reassign_rpc.controller.duties.self_healing import Healer
+from kafka_reassign_rpc.controller.duties.topic_deletion import Deletions
+from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record, Took
+from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, ReplicaStop
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.reassignment import in_flight_caps
+from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.operations import Delete, WatchKind
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+ATTEMPTS = 5
+"""How often the znodes of a deleted topic are read and removed, where others remove or add some meanwhile."""
+
+
+class Term:
+    """`serve` is the whole of it; `deposed` ends it, from wherever that is noticed.
+
+    record   takes what happens beside the rounds of the loop (those report through their view)
+    """
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        store: DurableStore,
+        sender: Sender,
+        balance: LeaderBalance,
+        now_ms: Callable[[], int],
+        broker_listener: str | None = None,
+        rules: Rules = NO_RULES,
+        record: Record = lambda _: None,
+        sampling: Sampling = SAMPLING,
+        took: Took = lambda *_: None,
+    ) -> None:
+        self.own_id = sender.id
+        self._zk = zk
+        self._store = store
+        self._sender = sender
+        self._balance = balance
+        self._now_ms = now_ms
+        self._broker_listener = broker_listener
+        self._rules = rules
+        self.record = record
+        self._took = took
+        self._sampling = sampling
+        self._over = asyncio.Event()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._events: ZooKeeperWatches | None = None
+        self._loop: Loop
+        self._sampler: Sampler
+        self._healer: Healer
+        self._channels: ChannelManager
+        self._deletions: Deletions
+        self._teller: Propagation
+        self._requests: RequestZnodes
+        self._batch_length = 0
+        self._looking = self._look_again = False
+
+    @property
+    def brokers(self) -> Mapping[int, Broker]:
+        """As last known."""
+        return self._loop.cluster.brokers if hasattr(self, "_loop") else {}
+
+    def controller_moved(self) -> None:
+        """Somebody else is controller, or may be."""
+        self._over.set()
+
+    def watch_fired(self, kind: WatchKind, path: str) -> None:
+        if self._events is not None:
+            self._events.seen(kind, path)
+
+    async def serve(self, begin: Callable[[TermServices], None]) -> bool:
+        """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
+        began = False
+        why: str | None = None
+        self.record([Event("controller.elected")])
+        try:
+            loaded = await self._store.load()
+            garbage_collection.settled()
+            self._put_together(loaded.cluster)
+            loop = asyncio.create_task(self._loop.run(), name="controller-loop")
+            self._tasks.add(loop)
+            self._events = ZooKeeperWatches(self._zk, self, self._loop, loaded.since, self._requests)
+            await self._remove_orphans(loaded.orphans)
+            taken_over = self._loop.submit(self._take_over())
+            # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
+            begin(
+                TermServices(
+                    self._loop,
+                    ProducerIds(self._zk, self._store, self.own_id),
+                    self._events.up_to_date,
+                    self._sampler.tracker,
+                    self._healer,
+                )
+            )
+            await taken_over
+            await self._events.place()
+            self._background(self._events.run())
+            self._background(self._loop.throttler.run())
+            self._background(self._requests.run())
+            self._background(balance_leaders(self._loop, self._balance))
+            self._background(self._sampler.run())
+            self._background(self._healer.run())
+            self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
+            began = True
+            cluster = loaded.cluster
+            log.info("controlling %d topics on %d brokers", len(cluster.topics), len(cluster.brokers))
+            over = asyncio.create_task(self._over.wait())
+            await asyncio.wait([over, loop], return_when=asyncio.FIRST_COMPLETED)
+            over.cancel()
+            why = "somebody else is the controller, or may be"
+            if loop.done():
+                loop.result()
+        except (ControllerMoved, StaleRead, NotController, ZkError) as reason:
+            why = str(reason) or type(reason).__name__
+        finally:
+            self._over.set()
+            await self._end()
+            self.record([Event("controller.resigned", reason=why)])
+        return began
+
+    async def _end(self) -> None:
+        if self._events is not None:
+            self._events.close()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        if hasattr(self, "_channels"):
+            await self._channels.close()
+
+    def _put_together(self, cluster: Cluster) -> None:
+        self._channels = ChannelManager(
+            lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
+        )
+        self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
+        self._teller = Propagation(cluster, self._channels, self._deletions)
+        rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
+        self._loop = Loop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
+        self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
+        sampler = self._sampler
+        self._healer = Healer(self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.links)
+        self._requests = RequestZnodes(self._zk, self._loop, self.record)
+
+    def _tell(self, applied: ReplayedChanges) -> Iterator[None]:
+        yield from self._teller.tell(applied)
+        batch = self._loop.cluster.batch
+        if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
+            self._loop.submit(Settle())  # there is room for others
+        self._batch_length = 0 if batch is None else len(batch.entries)
+        yield from self._look_for_room(applied)
+        if not self._loop.cluster.moving and not self._loop.cluster.queue:
+            self._healer.nothing_moves()
+
+    def _take_over(self, gone: Sequence[Topic] = ()) -> partition_commands.ControllerFailover:
+        def tell() -> None:
+            self._in_slices(chain(self._teller.vanished(gone), self._teller.everything()))
+            self._requests.changed()
+
+        return partition_commands.ControllerFailover(self.own_id, tell)
+
+    def _look_for_room(self, applied: ReplayedChanges) -> Iterator[None]:
+        """Where something waits, and what a round has changed may have made room for it."""
+        cluster = self._loop.cluster
+        if cluster.queue.more:
+            self._look()
+        elif cluster.queue or (cluster.batch is not None and cluster.batch.waiting):
+            for count, (_, _, before, after) in enumerate(applied.partitions, 1):
+                if before is not None and in_flight_caps.makes_room(before, after):
+                    self._look()
+                    break
+                if count % SLICE == 0:
+                    yield
+
+    def _look(self) -> None:
+        """At what waits, as soon as the look that is under way has ended: there is never more than one in line."""
+        self._look_again = self._looking
+        if self._looking or not self._loop.is_open:
+            return
+        self._looking = True
+        batch = self._loop.cluster.batch
+        look = LookAtQueue() if batch is None or not batch.waiting else Settle()
+        self._loop.submit(look).add_done_callback(self._looked)
+
+    def _looked(self, look: asyncio.Future[None]) -> None:
+        self._looking = False
+        if look.exception() is None and (self._look_again or self._loop.cluster.queue.more):
+            self._look()
+
+    # What follows from events (see events.Consequences)
+
+    def brokers_changed(self) -> None:
+        self._look()
+        self._in_slices(self._teller.brokers_changed())
+        self._healer.look_again()
+
+    def configs_changed(self) -> None:
+        self._healer.look_again()
+
+    def topics_appeared(self, names: Sequence[str]) -> None:
+        self._in_slices(self._teller.topics(names))
+
+    def deletions_begun(self, names: Sequence[str]) -> None:
+        self._in_slices(self._teller.deletions(names))
+
+    def topics_vanished(self, topics: Sequence[Topic]) -> None:
+        self._in_slices(self._teller.vanished(topics))
+
+    def _stopped(self, broker: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+        deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
+        if deleted:
+            self._deletions.confirm(broker, deleted)
+        if len(deleted) < len(stops):
+            self._loop.submit(partition_commands.StopsConfirmed(broker, stops))
+
+    async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
+        """Records of partitions that do not exist. One that somebody has put znodes under stays: it is in no way."""
+        try:
+            await self._store.write(Delete(znode_paths.reassignment(*name)) for name in names)
+        except StaleRead as reason:
+            log.warning("move records of partitions that do not exist could not be removed: %s", reason)
+
+    async def _remove_topic(self, name: str) -> None:
+        for left in reversed(range(ATTEMPTS)):
+            try:
+                await self._store.remove_topic(name)
+                break
+            except StaleRead:  # somebody else is at the same znodes
+                if not left:
+                    raise
+        self._loop.submit(topic_commands.TopicsVanished([name], self.topics_vanished))
+
+    # Work beside the loop
+
+    def _in_slices(self, steps: Iterator[None]) -> None:
+        self._background(SliceTimer().through(steps))
+
+    def _background(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(self._guarded(work))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # cancelled before it began, it would never have been awaited
+
+    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except ControllerMoved as reason:
+            log.warning("%s", reason)
+            self.controller_moved()
+        except (StaleRead, ZkError) as reason:
+            # The session decides: with a new connection a new term begins and does this again.
+            log.warning("put off: %s", reason)
+        except Exception:
+            log.exception("a defect ends this term; the next one begins anew")
+            self.controller_moved()

@@ -1,0 +1,381 @@
+"""The cluster as ZooKeeper holds it, read in bulk: failover costs a few round trips, not one per partition.
+
+A znode that cannot be understood is reported with its path and left out; it never stops the rest.
+"""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.loading.load_queue import Problem, read_queue
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.state.cluster import (
+    NO_LEADER,
+    Broker,
+    Cluster,
+    MoveRecord,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_reassignments
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+log = logging.getLogger(__name__)
+
+
+CHUNK = 2000
+"""Partitions whose states are asked for together."""
+
+UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
+"""What stands for a move record that cannot be understood: it fits no assignment, so it is written anew."""
+
+
+class Loaded(NamedTuple):
+    """What ZooKeeper holds.
+
+    orphans   move records of partitions that do not exist
+    parents   paths without content of their own that exist: the parents of records, and of states not yet written
+    since     the last transaction before all this was read: watches placed from there miss nothing
+    problems  what is wrong with the batch and the queue
+    """
+
+    cluster: Cluster
+    orphans: list[TopicPartition]
+    parents: set[str]
+    since: int
+    problems: list[Problem]
+
+
+async def read_cluster(zk: ZooKeeper) -> Loaded:
+    """Everything, from the newest state on (a sync comes first)."""
+    await zk.sync()
+    since = zk.last_zxid
+    names = await _children(zk, znode_paths.TOPICS)
+    deleting = set(await _children(zk, znode_paths.DELETE_TOPICS))
+    moves, parents = await read_moves(zk)
+    topics, unreadable = await read_topics(zk, names, moves)
+    cluster = Cluster(
+        brokers=dict(await read_brokers(zk)),
+        topic_configs=await _read_configs(zk, "topics"),
+        broker_configs=await _read_configs(zk, "brokers"),
+        unreadable=unreadable,
+    )
+    admin = await read_admin(zk)
+    cluster.disabled_by_znode, cluster.cancel_all, cluster.batch = (
+        admin.disabled_by_znode,
+        admin.cancel_all,
+        admin.batch,
+    )
+    cluster.requests = frozenset(
+        name
+        for name in await _children(zk, znode_paths.REASSIGNMENT_REQUESTS)
+        if znode_paths.sequence_number(name) is not None
+    )
+    cluster.queue, problems = await read_queue(zk)
+    cluster.failed, cluster.occupied_failures = await read_failures(zk)
+    pace = SliceTimer()
+    for topic in topics.values():
+        replay.put_topic(
+            cluster,
+            topic.name,
+            topic.id,
+            topic.partitions,
+            version=topic.version,
+            extra=topic.extra,
+            unreadable=topic.unreadable,
+            deleting=topic.name in deleting,
+        )
+        await pace.rest()
+    orphans = []
+    for name in moves:
+        known = topics.get(name.topic)
+        if name.topic not in unreadable and (known is None or name.partition not in known.partitions):
+            orphans.append(name)
+        await pace.rest()
+    parents |= await read_stateless(zk, topics.values())
+    return Loaded(cluster, orphans, parents, since, [*admin.problems, *problems])
+
+
+class AdminZnodes(NamedTuple):
+    """KIP-236's znodes. `problems`: what is wrong with the batch."""
+
+    disabled_by_znode: bool
+    cancel_all: CancelAll | None
+    batch: BatchZnode | None
+    problems: list[Problem]
+
+
+async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
+    """With `batch` false, all but the batch; with `watch`, a change of those read is reported."""
+    disabled_by_znode = await zk.exists(znode_paths.REASSIGN_CANCEL, watch=watch)
+    cancel = await zk.exists(znode_paths.CANCEL_IN_PROGRESS, watch=watch)
+    found, problems = await _read_batch(zk) if batch else (None, [])
+    return AdminZnodes(
+        disabled_by_znode is not None,
+        None if cancel is None else CancelAll(cancel.czxid, occupied=cancel.num_children > 0),
+        found,
+        problems,
+    )
+
+
+async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[Problem]]:
+    path = znode_paths.REASSIGN_PARTITIONS
+    try:
+        data, stat = await zk.get(path)
+    except NoNode:
+        return None, []
+    known = BatchZnode(version=stat.version, changed=stat.mzxid, occupied=stat.num_children > 0)
+    try:
+        entries, problems = decode_reassignments(data, path)
+    except BadZnode as error:
+        text = f"{error}; nothing of it is done, and it is left as it is"
+        return replace(known, unreadable=True), [Problem(path, path, stat.mzxid, text)]
+    told = [Problem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+    if known.occupied:
+        told.append(Problem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
+    return replace(known, entries=entries, flawed=bool(told)), told
+
+
+async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
+    """Brokers whose failure is noted, and when it was first noticed, ms since the epoch; and of what brokers the znode
+    cannot be deleted.
+
+    Where that cannot be understood, the znode's own creation time tells it too.
+    """
+    places = []
+    for name in await _children(zk, znode_paths.FAILED_BROKERS):
+        path = f"{znode_paths.FAILED_BROKERS}/{name}"
+        broker = znode_paths.parse_index(name)
+        if broker is None:
+            log.error("left out: %s: not a broker's id", path)
+        else:
+            places.append((broker, path))
+    failed, occupied = {}, set()
+    for (broker, path), read in zip(places, await zk.multi_get([path for _, path in places]), strict=True):
+        if read is None:
+            continue
+        data, stat = read
+        if stat.num_children:
+            occupied.add(broker)
+            if not data:
+                continue
+        try:
+            failed[broker] = znode_contents.decode_failure(data, path)
+        except BadZnode as error:
+            log.warning("taken for the time of its creation: %s", error)
+            failed[broker] = stat.ctime
+    return failed, frozenset(occupied)
+
+
+async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
+    """Registered brokers by id. With `watch`, a change of the set or of one of them is reported."""
+    names = await _children(zk, znode_paths.BROKER_IDS, watch=watch)
+    places = [f"{znode_paths.BROKER_IDS}/{name}" for name in names]
+    since = zk.last_zxid
+    found = await zk.multi_get(places)
+    if watch and places:
+        await zk.place_watches(data=places, since_zxid=since)
+    brokers = {}
+    for path, read in zip(places, found, strict=True):
+        if read is None:
+            continue
+        data, stat = read
+        try:
+            broker = znode_contents.decode_broker(data, path, stat.czxid)
+        except BadZnode as error:
+            log.error("left out: %s", error)
+        else:
+            brokers[broker.id] = broker
+    return brokers
+
+
+class ReadTopics(NamedTuple):
+    """Topics by name, and the reason for each that cannot be understood."""
+
+    found: dict[str, Topic]
+    unreadable: dict[str, str]
+
+
+async def read_topics(
+    zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, MoveRecord] | None = None
+) -> ReadTopics:
+    """Topics with their partitions' states; all of them where `names` is None. What does not exist is left out."""
+    wanted = await _children(zk, znode_paths.TOPICS) if names is None else list(names)
+    places = [znode_paths.topic(name) for name in wanted]
+    found: dict[str, tuple[znode_contents.TopicZnode, int]] = {}
+    unreadable: dict[str, str] = {}
+    pace = SliceTimer()
+    for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
+        if read is None:
+            continue
+        try:
+            found[name] = znode_contents.decode_topic(read[0], path), read[1].version
+        except BadZnode as error:
+            log.error("left out: %s", error)
+            unreadable[name] = str(error)
+        await pace.rest()
+    partitions, bad = await _read_partitions(zk, {name: znode for name, (znode, _) in found.items()}, moves or {}, pace)
+    topics = {
+        name: Topic(name, znode.id, partitions[name], version, znode.extra, frozenset(bad.get(name, ())))
+        for name, (znode, version) in found.items()
+    }
+    return ReadTopics(topics, unreadable)
+
+
+async def _read_partitions(
+    zk: ZooKeeper,
+    topics: Mapping[str, znode_contents.TopicZnode],
+    moves: Mapping[TopicPartition, MoveRecord],
+    pace: SliceTimer,
+) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
+    """By topic and index; and by topic, those whose state cannot be understood."""
+    names = (TopicPartition(name, index) for name, znode in topics.items() for index in sorted(znode.partitions))
+    partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
+    bad: dict[str, set[int]] = {}
+    await pace.rest()
+    async for chunk in _read_states(zk, names):
+        for name, path, read in chunk:
+            assigned = replay.LoadedAssignment(*topics[name.topic].partitions[name.partition])
+            state = None
+            try:
+                state = _state(read, path)
+            except BadZnode as error:
+                log.error("left out: %s", error)
+                bad.setdefault(name.topic, set()).add(name.partition)
+            partitions[name.topic][name.partition] = replay.partition_of(assigned, state, moves.get(name))
+            await pace.rest()
+    return partitions, bad
+
+
+class _Chunk(NamedTuple):
+    names: list[TopicPartition]
+    places: list[str]
+    answer: asyncio.Task[list[tuple[bytes, Stat] | None]]
+
+
+async def _read_states(
+    zk: ZooKeeper, names: Iterator[TopicPartition]
+) -> AsyncIterator[Iterable[tuple[TopicPartition, str, tuple[bytes, Stat] | None]]]:
+    """The partitions' state znodes in chunks: while one is worked on, the next is on its way."""
+    chunk = _ask_for_states(zk, names)
+    try:
+        while chunk is not None:
+            found = await chunk.answer
+            current, chunk = chunk, _ask_for_states(zk, names)
+            yield zip(current.names, current.places, found, strict=True)
+    finally:
+        if chunk is not None:
+            chunk.answer.cancel()
+
+
+def _ask_for_states(zk: ZooKeeper, names: Iterator[TopicPartition]) -> _Chunk | None:
+    chunk = list(islice(names, CHUNK))
+    places = [znode_paths.partition_state(*name) for name in chunk]
+    return _Chunk(chunk, places, asyncio.create_task(zk.multi_get(places))) if chunk else None
+
+
+def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | None:
+    if read is None:
+        return None
+    data, stat = read
+    state = znode_contents.decode_state(data, path)
+    return replay.LoadedState(
+        state.leader, state.leader_epoch, state.isr, state.controller_epoch, stat.version, state.leader_recovery_state
+    )
+
+
+async def read_moves(
+    zk: ZooKeeper, names: Collection[str] | None = None
+) -> tuple[dict[TopicPartition, MoveRecord], set[str]]:
+    """Move records (of these topics, or all), and the znodes above them."""
+    topics = await _children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
+    parents = [znode_paths.reassignment_topic(topic) for topic in topics]
+    there: set[str] = set()
+    places: list[tuple[str, TopicPartition]] = []
+    pace = SliceTimer()
+    for topic, parent, children in zip(topics, parents, await zk.multi_children(parents), strict=True):
+        if children is not None:
+            there.add(parent)
+        for child in children or ():
+            index = znode_paths.parse_index(child)
+            if index is None:
+                log.error("left out: %s/%s: not a partition", parent, child)
+            else:
+                places.append((f"{parent}/{child}", TopicPartition(topic, index)))
+        await pace.rest()
+    moves = {}
+    for (path, name), read in zip(places, await zk.multi_get([path for path, _ in places]), strict=True):
+        if read is None:
+            continue
+        try:
+            moves[name] = znode_contents.decode_move(read[0], path, read[1])
+        except BadZnode as error:
+            log.error("to be written anew: %s", error)
+            moves[name] = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
+        await pace.rest()
+    return moves, there
+
+
+async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:
+    """Parents of states that exist although the states do not: a creation that was cut off, or is under way."""
+    incomplete = []
+    pace = SliceTimer()
+    for topic in topics:
+        if any(value.partition_epoch < 0 for value in topic.partitions.values()):
+            incomplete.append(topic)
+        await pace.rest()
+    places = [znode_paths.partitions(topic.name) for topic in incomplete]
+    found = set()
+    for path, names in zip(places, await zk.multi_children(places), strict=True):
+        if names is not None:
+            found.add(path)
+            found.update(f"{path}/{name}" for name in names)
+    return found
+
+
+async def _read_configs(zk: ZooKeeper, kind: str) -> dict[str, Mapping[str, str]]:
+    parent = znode_paths.config_type(kind)
+    names = await _children(zk, parent)
+    return await read_named_configs(zk, kind, names)
+
+
+async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
+    """Those of them that have any."""
+    places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
+    configs: dict[str, Mapping[str, str]] = {}
+    for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
+        if read is None:
+            continue
+        try:
+            configs[name] = znode_contents.decode_config(read[0], path)
+        except BadZnode as error:
+            log.error("left out: %s", error)
+    return configs
+
+
+async def watched_children(zk: ZooKeeper, path: str) -> list[str]:
+    """Children of what may not exist, which has none then; a change of either is reported."""
+    while True:
+        try:
+            return await zk.children(path, watch=True)
+        except NoNode:
+            if await zk.exists(path, watch=True) is None:
+                return []
+
+
+async def _children(zk: ZooKeeper, path: str, *, watch: bool = False) -> list[str]:
+    try:
+        return sorted(await zk.children(path, watch=watch))
+    except NoNode:
+        return []

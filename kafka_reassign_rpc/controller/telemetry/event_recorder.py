@@ -1,0 +1,241 @@
+"""Where everything that was decided goes: the event log, whoever reads standard error, and who counts.
+
+Recording is no part of any answer: a decision is durable in ZooKeeper before it is answered, and is written down a
+few milliseconds later, in the order in which decisions were made. A process that is killed in between leaves the last
+few unwritten; a disk that takes nothing more loses what it does not take, and stops nobody.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage
+from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
+from kafka_reassign_rpc.support.slices import SliceTimer
+
+log = logging.getLogger(__name__)
+
+ROUND, COMMIT = "round", "commit"
+"""What is timed: a round of the loop up to its answers, and how long it took to be durable."""
+
+LINES = 10
+"""Events of a name that one round shows one by one on standard error; there it says how many more there were."""
+
+CHUNK = 262_144
+"""Bytes that are written at once."""
+
+LONGEST = 16_384
+"""Bytes of one event: what names or quotes more than that is cut."""
+
+WARNINGS = frozenset(
+    (
+        "batch.cancelled",
+        "broker.lost",
+        "entry.refused",
+        "entry.kept",
+        "entry.rolled-back",
+        "entry.waiting",
+        "reassignments.disabled",
+        "move.stalled",
+    )
+)
+"""Events that an operator may have to do something about."""
+
+
+class Counts(Protocol):
+    """Who counts."""
+
+    def event(self, event: Event, at: int) -> None:
+        """An event, and its time in ms."""
+
+    def took(self, what: str, seconds: float) -> None:
+        """How long a round or a commit has taken."""
+
+
+Record = Callable[[Iterable[Event]], None]
+"""Takes what has become durable. The events may be made while they are read, in slices."""
+
+Took = Callable[[str, float], None]
+"""Takes how many seconds something (ROUND, COMMIT) has taken."""
+
+
+class EventRecorder:
+    """Records events in the order in which they come, beside the work that they come from.
+
+    `record` returns at once; what it was given is read later, a slice at a time, so it must not change any more.
+
+    event_log   where they are written; None: nowhere
+    server      our id, for the log
+    counts      who counts them
+    lost        how many could not be written
+    """
+
+    def __init__(
+        self,
+        now_ms: Callable[[], int],
+        event_log: EventLog | None = None,
+        server: int = -1,
+        counts: Counts | None = None,
+    ) -> None:
+        self.event_log = event_log
+        self.lost = 0
+        self._now_ms = now_ms
+        self._server = server
+        self.counts = counts
+        self._waiting: deque[tuple[int, int, Iterable[Event]]] = deque()
+        self._task: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(1, "event-log")
+        self._encoder = msgspec.json.Encoder()
+        self._chunk = bytearray()
+        self._seq = self._first = 0
+        self._failing = False
+
+    async def open(self) -> None:
+        """Open the event log, if there is to be one. Where that fails there is none, and a warning."""
+        if self.event_log is None:
+            return
+        try:
+            await self._in_thread(self.event_log.open)
+        except OSError as error:
+            another = isinstance(error, BlockingIOError)
+            why = "another process writes there" if another else error
+            log.warning("no event log is kept in %s: %s", self.event_log.directory, why)
+            await self._in_thread(self.event_log.close)
+            self.event_log = None
+        else:
+            self._seq = self._first = self.event_log.next_seq
+
+    async def close(self) -> None:
+        """Wait until all is recorded."""
+        if self._task is not None:
+            await self._task
+        if self.event_log is not None:
+            await self._in_thread(self.event_log.close)
+        self._thread.shutdown()
+
+    def record(self, epoch: int, events: Iterable[Event]) -> None:
+        """Events under that controller epoch, as of now."""
+        self._waiting.append((epoch, self._now_ms(), events))
+        if self._task is None:
+            self._task = asyncio.create_task(self._work(), name="recorder")
+
+    def took(self, what: str, seconds: float) -> None:
+        """How long a round or a commit has taken."""
+        if self.counts is not None:
+            self.counts.took(what, seconds)
+
+    async def read(self, first: int, max_bytes: int) -> EventLogPage | None:
+        """See EventLog.read; None where no log is kept. Raises OSError."""
+        return None if self.event_log is None else await asyncio.to_thread(self.event_log.read, first, max_bytes)
+
+    async def _work(self) -> None:
+        try:
+            while self._waiting:
+                epoch, at, events = self._waiting.popleft()
+                try:
+                    await self._take(epoch, at, events)
+                except Exception:  # a defect in one event must not take the others with it
+                    log.exception("events were lost")
+                    self.lost += 1
+                if not self._waiting:
+                    await self._write()
+        finally:
+            self._task = None
+
+    async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
+        pace = SliceTimer()
+        seen: Counter[str] = Counter()
+        for count, event in enumerate(events, 1):
+            if self.counts is not None:
+                self.counts.event(event, at)
+            seen[event.event] += 1
+            if seen[event.event] <= LINES:
+                log.log(level(event), "%s", line(event))
+            if self.event_log is not None:
+                self._encode(epoch, at, event)
+                if len(self._chunk) > CHUNK:
+                    await self._write()
+            if count % SLICE == 0:
+                await pace.rest()
+        for name, number in seen.items():
+            if number > LINES:
+                log.info("%s: %d more", name, number - LINES)
+
+    def _encode(self, epoch: int, at: int, event: Event) -> None:
+        encoded = self._encoder.encode(event)
+        if len(encoded) > LONGEST:
+            encoded = self._encoder.encode(_shortened(event))
+        self._chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
+        self._chunk += encoded[1:]
+        self._chunk += b"\n"
+        self._seq += 1
+
+    async def _write(self) -> None:
+        if self.event_log is None or not self._chunk:
+            return
+        chunk, first = bytes(self._chunk), self._first
+        self._chunk.clear()
+        self._first = self._seq
+        try:
+            await self._in_thread(self.event_log.append, chunk, first, self._seq)
+        except OSError as error:
+            self.lost += self._seq - first
+            if not self._failing:
+                log.warning("events are lost, %s takes none: %s", self.event_log.directory, error)
+            self._failing = True
+        else:
+            if self._failing:
+                log.warning("%s takes events again; %d were lost", self.event_log.directory, self.lost)
+            self._failing = False
+
+    async def _in_thread(self, call: Callable[..., None], *arguments: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
+
+
+def _shortened(event: Event) -> Event:
+    """Garbage in a znode may name a topic of any length."""
+
+    def text(value: str | None) -> str | None:
+        return None if value is None else value[:1000]
+
+    def ids(value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return None if value is None else value[:100]
+
+    return replace(
+        event,
+        topic=text(event.topic),
+        who=text(event.who),
+        reason=text(event.reason),
+        target=ids(event.target),
+        original=ids(event.original),
+        replicas=ids(event.replicas),
+    )
+
+
+def level(event: Event) -> int:
+    """A controller that stops because it was told to gives no reason."""
+    resigned = event.event == "controller.resigned" and event.reason is not None
+    return logging.WARNING if resigned or event.event in WARNINGS else logging.INFO
+
+
+def line(event: Event) -> str:
+    """An event for people to read: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
+    text = event.event
+    if event.topic is not None:
+        text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
+    if event.broker is not None:
+        text += f" broker {event.broker}"
+    said = [event.reason] if event.reason else []
+    if event.target is not None:
+        said.append(f"to {list(event.target)}")
+    if said:
+        text += f": {' '.join(said)}"
+    if event.who:
+        text += f" ({event.who})"
+    return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may be anything

@@ -1,0 +1,280 @@
+"""Znodes under `/admin/reassignment_requests` (KIP-236), taken up one after the other in the order of their numbers.
+
+What becomes of each target stands in `core.znode_routes.reassignment_requests`. A request may have a megabyte, and
+there may be thousands:
+so only their names are known, and what they say is read when it is its turn, some of them at a time.
+
+    a name without a number       reported, left alone: it has no place in the order
+    cannot be read (its ACL)      reported, left alone
+    cannot be carried out         the same: somebody else writes what would have to be written, or nobody can
+    gone before it was its turn   nothing: whoever has deleted it has withdrawn it
+    says nothing of use           reported, deleted: a sequential znode that was put right would not be in its place
+    has znodes under it           emptied instead of deleted, reported
+    anything else                 its targets start, or are reported; it is deleted in the same round
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import Settle
+from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.loading.load_cluster import watched_children
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
+from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
+from kafka_reassign_rpc.core.round.round_view import RequestEnded
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
+from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome, take_up
+from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
+
+log = logging.getLogger(__name__)
+
+READ_TOGETHER = 32
+"""Requests that are read at a time: 32 MiB at the worst."""
+DECIDED_TOGETHER_BYTES = 262_144
+"""Of requests that share a round: who asks for something else meanwhile waits for no more than that."""
+DECODED_AT_ONCE_BYTES = 16_384
+"""More than that, all of it wrong, would hold the event loop for too long."""
+TRIES = 10
+"""How often a request is tried alone that ZooKeeper does not take."""
+OCCUPIED = "it is done, and cannot be deleted: there are znodes under it"
+
+
+class RequestZnode(NamedTuple):
+    """A request as it was read. `problems`: what is wrong with it."""
+
+    name: str
+    ended: RequestEnded
+    request: ReassignmentRequest
+    problems: list[str]
+
+
+class RequestTakenUp(Enum):
+    """What a round has made of the requests that it was given."""
+
+    UP = auto()
+    NOT_WHILE_CLOSED = auto()
+    READ_AGAIN = auto()
+
+
+class RequestsSeen(Command[None]):
+    """These requests are there, and wait."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        super().__init__()
+        self._names: frozenset[str] | None = frozenset(names)
+
+    def decide(self, work: Round) -> Iterator[None]:
+        if self._names is not None:  # once: what is read after a lost commit is newer
+            work.view.cluster.requests = self._names
+            self._names = None
+        self.answer(None)
+        yield
+
+
+class TakeUp(Command[RequestTakenUp]):
+    """Start what these requests ask for."""
+
+    def __init__(self, found: Sequence[RequestZnode]) -> None:
+        super().__init__()
+        self._found = found
+        self._waiting: frozenset[str] | None = None
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        if self._waiting is not None and cluster.requests is not self._waiting:
+            # The cluster was read again since: one of them may have been changed or deleted under our hands.
+            self.answer(RequestTakenUp.READ_AGAIN)
+            return
+        self._waiting = cluster.requests
+        if restrictions.reassignments_disabled(cluster) is not None:
+            self.answer(RequestTakenUp.NOT_WHILE_CLOSED)
+            return
+        yield from work.schedule_moves()
+        count = 0
+        for found in self._found:
+            work.view.by = BY_REQUEST + found.name
+            for problem in found.problems:
+                work.view.report(Event("entry.refused", reason=problem))
+            for name, target in found.request.targets.items():
+                self._take_up(work, name, target, found.request.route)
+                count += 1
+                if count % SLICE == 0:
+                    yield
+            work.view.requests[found.name] = found.ended
+        self.answer(RequestTakenUp.UP)
+
+    @staticmethod
+    def _take_up(work: Round, name: Name, target: tuple[int, ...], route: str) -> None:
+        refused = work.refused.get(name[0])
+        if refused is not None:
+            outcome = RequestOutcome(report=str(refused))
+        else:
+            before = work.view.get(*name)
+            outcome = take_up(work.view, name, target, route, work.rules)
+            if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
+                error = waiting.append(work.view, name, Waiting(target, route))
+                outcome = RequestOutcome(report=None if error is None else str(error))
+            elif outcome.changes or outcome.report is None:
+                waiting.overrule(work.view, name)
+        for change in outcome.changes:
+            work.view.add(change)
+        if outcome.report is not None:
+            what = "entry.waiting" if outcome.changes else "entry.refused"
+            work.view.report(Event(what, *name, route=route, reason=outcome.report, target=target))
+
+
+class RequestZnodes:
+    """Takes up requests for as long as this process is the controller."""
+
+    def __init__(self, zk: ZooKeeper, loop: Loop, record: Record) -> None:
+        self._zk = zk
+        self._loop = loop
+        self._record = record
+        self._news = asyncio.Event()
+        self._news.set()
+        self._left_alone: set[str] = set()
+        """Names that are not taken up; the reason has been reported."""
+        self._waiting = 0
+        self._one_by_one = False
+        """One of them keeps the others from being taken up with it."""
+        self._tries: Counter[str] = Counter()
+
+    def changed(self) -> None:
+        """There may be other requests, or those that wait may go on."""
+        self._news.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            try:
+                await self.take_up_all()
+            except NotController:
+                return
+            except ZkError as error:
+                # Not connected: when we are again, everything is read; when the session is over, we are no controller.
+                log.info("could not read what is asked for: %s", error)
+
+    async def take_up_all(self) -> None:
+        """All that are there, as long as the guard is open; then the batch, which waits for them."""
+        had = bool(self._loop.cluster.requests)
+        while True:
+            names = await self._names()
+            await self._loop.submit(RequestsSeen(names))
+            if not names or self._wait(len(names)):
+                break
+            had = True
+            await self._take_up(names)
+        self._one_by_one = False
+        if had and self._loop.cluster.batch is not None:
+            await self._loop.submit(Settle())
+
+    def _wait(self, count: int) -> bool:
+        """Whether they have to, which is said once."""
+        closed = restrictions.reassignments_disabled(self._loop.cluster)
+        waiting = 0 if closed is None else count
+        if waiting and waiting != self._waiting:
+            reason = f"{waiting} of its znodes wait. {closed}"
+            self._record([Event("entry.waiting", who=f"znode {znode_paths.REASSIGNMENT_REQUESTS}", reason=reason)])
+        self._waiting = waiting
+        return closed is not None
+
+    async def _names(self) -> list[str]:
+        """Those that are to be taken up, in their order; a change of what is there is reported from now on."""
+        names = await watched_children(self._zk, znode_paths.REASSIGNMENT_REQUESTS)
+        self._left_alone.intersection_update(names)
+        numbered = []
+        for name in names:
+            number = znode_paths.sequence_number(name)
+            if number is None:
+                self._leave_alone(name, "no sequence number in its name: create it as request_ with -s")
+            elif name not in self._left_alone:
+                numbered.append((number, name))
+        return [name for _, name in sorted(numbered)]
+
+    def _leave_alone(self, name: str, why: object) -> None:
+        if name not in self._left_alone:
+            self._left_alone.add(name)
+            self._record([Event("entry.refused", who=BY_REQUEST + name, reason=f"left alone: {why}")])
+
+    async def _take_up(self, names: Sequence[str]) -> None:
+        """As many of these as can be taken up without reading their names again."""
+        pace = SliceTimer()
+        for first in range(0, len(names), READ_TOGETHER):
+            together: list[RequestZnode] = []
+            size = 0
+            for name, data, stat in await self._read(names[first : first + READ_TOGETHER]):
+                if not data and stat.num_children:
+                    self._leave_alone(name, OCCUPIED)
+                    continue
+                if together and (self._one_by_one or size + len(data) > DECIDED_TOGETHER_BYTES):
+                    if await self._decide(together) is not RequestTakenUp.UP:
+                        return
+                    together, size = [], 0
+                long = len(data) > DECODED_AT_ONCE_BYTES
+                together.append(
+                    await asyncio.to_thread(_understood, name, data, stat) if long else _understood(name, data, stat)
+                )
+                size += len(data)
+                await pace.rest()
+            if together and await self._decide(together) is not RequestTakenUp.UP:
+                return
+
+    async def _read(self, names: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
+        """Those that are still there."""
+        try:
+            read = await self._zk.multi_get([znode_paths.reassignment_request(name) for name in names])
+            return [(name, *one) for name, one in zip(names, read, strict=True) if one is not None]
+        except NoAuth:
+            if len(names) > 1:
+                return [one for name in names for one in await self._read([name])]
+            self._leave_alone(names[0], "its ACL keeps us from reading it")
+            return []
+
+    async def _decide(self, together: Sequence[RequestZnode]) -> RequestTakenUp:
+        try:
+            taken = await self._loop.submit(TakeUp(together))
+        except UnknownServerError:
+            taken = RequestTakenUp.READ_AGAIN
+        if taken is RequestTakenUp.READ_AGAIN:
+            self._one_by_one = True
+            if len(together) == 1:
+                self._refused(together[0].name)
+        elif taken is RequestTakenUp.UP:
+            for found in together:
+                self._tries.pop(found.name, None)
+                if found.ended.occupied:
+                    self._leave_alone(found.name, OCCUPIED)
+        return taken
+
+    def _refused(self, name: str) -> None:
+        """ZooKeeper did not take what the request alone would have changed."""
+        self._tries[name] += 1
+        if self._tries[name] == TRIES:
+            del self._tries[name]
+            self._leave_alone(name, f"ZooKeeper has refused {TRIES} times what it asks for: delete it, and ask again")
+
+
+def _understood(name: str, data: bytes, stat: Stat) -> RequestZnode:
+    ended = RequestEnded(stat.version, occupied=stat.num_children > 0)
+    try:
+        request, problems = decode_request(data, znode_paths.reassignment_request(name))
+    except BadZnode as error:
+        return RequestZnode(name, ended, ReassignmentRequest(), [f"nothing of it can be done: {error.reason}"])
+    return RequestZnode(name, ended, request, problems)

@@ -1,0 +1,75 @@
+"""A client of one broker: one connection, one request at a time.
+
+The protocol's side of it (numbers, order, whether an answer makes sense) is
+`protocol.connection_state.ClientConnection`.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any, Self
+
+from kafka_reassign_rpc.protocol.connection_state import ClientConnection
+from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
+
+CONNECT_TIMEOUT_S = 10.0
+"""Kafka's socket.connection.setup.timeout.ms."""
+READ_BYTES = 64 * 1024
+
+
+class RpcClient:
+    """After whatever goes wrong (OSError, TimeoutError, EOFError or ProtocolError) it is of no more use: close it.
+
+    timeout_s   how long an answer may take
+    """
+
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client_id: str, timeout_s: float
+    ) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._connection = ClientConnection(client_id)
+        self._timeout_s = timeout_s
+        self._versions: dict[int, tuple[int, int]] | None = None
+
+    @classmethod
+    async def open(cls, host: str, port: int, client_id: str, timeout_s: float) -> Self:
+        """Connect. Raises OSError or TimeoutError."""
+        async with asyncio.timeout(CONNECT_TIMEOUT_S):
+            reader, writer = await asyncio.open_connection(host, port)
+        return cls(reader, writer, client_id, timeout_s)
+
+    def close(self) -> None:
+        """At once. A call that waits for its answer raises EOFError."""
+        self._writer.close()
+
+    async def versions(self) -> Mapping[int, tuple[int, int]]:
+        """What the other side serves, by API key; asked once."""
+        if self._versions is None:
+            answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
+            self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
+        return self._versions
+
+    async def version(self, request_class: Any) -> int:
+        """The highest version of an API that both sides know. Raises ConnectionError where there is none."""
+        lowest, highest = (await self.versions()).get(request_class.API_KEY, (0, -1))
+        version: int = min(highest, request_class.max_version)
+        if version < lowest:
+            raise ConnectionError(f"no common version of {request_class.__name__}: it serves {lowest} to {highest}")
+        return version
+
+    async def call(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> Any:
+        """The answer to a request: `body` is a message of that class, or the bytes of one.
+
+        `raw`: the bytes of the answer's body, for whoever reads them in a way of its own.
+        """
+        if self._connection.pending:
+            raise ConnectionError("the request before has no answer")
+        self._writer.write(self._connection.send(request_class, body, version, raw=raw))
+        async with asyncio.timeout(self._timeout_s):
+            await self._writer.drain()
+            while True:
+                data = await self._reader.read(READ_BYTES)
+                if not data:
+                    raise EOFError("the connection was closed")
+                for answer in self._connection.receive(data):
+                    return answer

@@ -1,0 +1,219 @@
+"""What one broker has yet to be told.
+
+Nothing here holds a message: the outbox holds *names* of what is out of date at the broker, and the request
+is built from the cluster as it stands when the connection is free. So a burst of changes to one partition
+costs one entry, and a broker that was away is told what holds now.
+
+Order (the first that applies is sent next):
+
+1. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
+2. StopReplica for a partition that has been given back to this broker since: the stop must not undo the start;
+3. LeaderAndIsr;
+4. UpdateMetadata;
+5. StopReplica for the rest.
+
+A StopReplica drops a LeaderAndIsr that was pending for the same partition. One that the broker has refused waits until
+it is told again (Kafka forgets it: the log lies there until the broker or the controller changes); where the replica
+has been given back by then, it is not told again.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
+from typing import NamedTuple, TypeVar
+
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
+
+DELETED_EPOCH = -2
+"""Leader epoch of a StopReplica for a topic in deletion (Kafka's LeaderAndIsr.EpochDuringDelete)."""
+
+
+class ReplicaStop(NamedTuple):
+    """A replica to be stopped: `leader_epoch` fences an older stop, `delete` removes the log."""
+
+    leader_epoch: int
+    delete: bool
+
+
+class Brokers(NamedTuple):
+    """UpdateMetadata with the live brokers and no partition."""
+
+
+class LeaderAndIsr(NamedTuple):
+    partitions: Mapping[str, Mapping[int, bool]]
+    """By topic and partition: whether the replica is new on this broker."""
+
+
+class UpdateMetadata(NamedTuple):
+    partitions: Mapping[str, Iterable[int]]
+    deleted: Mapping[str, Iterable[int]]
+    """Partitions of topics in deletion, which the broker has to forget."""
+
+
+class StopReplica(NamedTuple):
+    stops: Mapping[TopicPartition, ReplicaStop]
+
+
+Task = Brokers | LeaderAndIsr | UpdateMetadata | StopReplica
+
+
+class PendingRequests:
+    """One broker's pending news. `take` hands out the next piece; `restore` puts back what was not confirmed."""
+
+    def __init__(self) -> None:
+        self._brokers = False
+        self._leader_and_isr: dict[str, dict[int, bool]] = {}
+        self._metadata: dict[str, set[int]] = {}
+        self._deleted: dict[str, set[int]] = {}
+        self._stops: dict[TopicPartition, ReplicaStop] = {}
+        self._urgent_stops: dict[TopicPartition, ReplicaStop] = {}
+        self._refused_stops: dict[TopicPartition, ReplicaStop] = {}
+
+    def __bool__(self) -> bool:
+        return bool(
+            self._brokers
+            or self._leader_and_isr
+            or self._metadata
+            or self._deleted
+            or self._stops
+            or self._urgent_stops
+        )
+
+    def live_brokers_changed(self) -> None:
+        self._brokers = True
+
+    def leader_and_isr(self, topic: str, partition: int, *, is_new: bool) -> None:
+        """The broker holds a replica and has to learn the partition's leader, ISR or assignment."""
+        if self._stops or self._refused_stops:
+            name = TopicPartition(topic, partition)
+            self._refused_stops.pop(name, None)
+            stop = self._stops.pop(name, None)
+            if stop is not None:
+                self._urgent_stops[name] = stop
+        pending = self._leader_and_isr.setdefault(topic, {})
+        pending[partition] = is_new or pending.get(partition, False)
+
+    def metadata(self, topic: str, partitions: Collection[int]) -> None:
+        """What the broker tells clients about these partitions is out of date."""
+        self._metadata.setdefault(topic, set()).update(partitions)
+        self._not_deleted(topic, partitions)
+
+    def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:
+        self._metadata.pop(topic, None)
+        self._leader_and_isr.pop(topic, None)
+        self._deleted.setdefault(topic, set()).update(partitions)
+
+    def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
+        """A topic of the same name is there again."""
+        deleted = self._deleted.get(topic)
+        if deleted is not None:
+            deleted.difference_update(partitions)
+            if not deleted:
+                del self._deleted[topic]
+
+    def stop(self, topic: str, partition: int, stop: ReplicaStop) -> None:
+        pending = self._leader_and_isr.get(topic)
+        if pending is not None and pending.pop(partition, None) is not None and not pending:
+            del self._leader_and_isr[topic]
+        name = TopicPartition(topic, partition)
+        self._urgent_stops.pop(name, None)
+        self._refused_stops.pop(name, None)
+        self._stops[name] = stop
+
+    def refused(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+        """The broker has not done these: they wait for `tell_refused_again`. What was asked for since counts."""
+        for name, stop in stops.items():
+            if not self.has_stop(name) and name.partition not in self._leader_and_isr.get(name.topic, ()):
+                self._refused_stops[name] = stop
+
+    def tell_refused_again(self) -> None:
+        self._stops |= self._refused_stops
+        self._refused_stops = {}
+
+    def has_stop(self, name: TopicPartition) -> bool:
+        """Whether a stop of this replica has yet to be told."""
+        return name in self._stops or name in self._urgent_stops
+
+    def take(self, limit: int) -> Task | None:
+        """The next thing to tell, of at most `limit` partitions; None when the broker knows everything."""
+        if self._brokers:
+            self._brokers = False
+            return Brokers()
+        if self._urgent_stops:
+            return StopReplica(_take_map(self._urgent_stops, limit))
+        if self._leader_and_isr:
+            return LeaderAndIsr(_take_nested(self._leader_and_isr, limit))
+        if self._metadata or self._deleted:
+            deleted = _take_sets(self._deleted, limit)
+            left = limit - sum(map(len, deleted.values()))
+            return UpdateMetadata(_take_sets(self._metadata, left) if left > 0 else {}, deleted)
+        if self._stops:
+            return StopReplica(_take_map(self._stops, limit))
+        return None
+
+    def restore(self, task: Task) -> None:
+        """Put back a task whose answer never came. What has been asked for since keeps its place."""
+        match task:
+            case Brokers():
+                self._brokers = True
+            case LeaderAndIsr(starts):
+                self._restore_starts(starts)
+            case UpdateMetadata(partitions, deleted):
+                for topic, indexes in deleted.items():
+                    self._deleted.setdefault(topic, set()).update(indexes)
+                    self._not_deleted(topic, self._metadata.get(topic, ()))
+                for topic, indexes in partitions.items():
+                    left = set(indexes).difference(self._deleted.get(topic, ()))
+                    if left:
+                        self.metadata(topic, left)
+            case StopReplica(stops):
+                self._restore_stops(stops)
+
+    def _restore_starts(self, partitions: Mapping[str, Mapping[int, bool]]) -> None:
+        for topic, indexes in partitions.items():
+            deleted = self._deleted.get(topic, ())
+            for index, is_new in indexes.items():
+                if index not in deleted and TopicPartition(topic, index) not in self._stops:
+                    self.leader_and_isr(topic, index, is_new=is_new)
+
+    def _restore_stops(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+        for name, stop in stops.items():
+            if name in self._stops:
+                continue
+            given_back = name.partition in self._leader_and_isr.get(name.topic, ())
+            (self._urgent_stops if given_back else self._stops)[name] = stop
+
+
+def _take_map(source: dict[_K, _V], limit: int) -> dict[_K, _V]:
+    taken = dict(islice(source.items(), limit))
+    for key in taken:
+        del source[key]
+    return taken
+
+
+def _take_nested(source: dict[str, dict[int, bool]], limit: int) -> dict[str, dict[int, bool]]:
+    taken: dict[str, dict[int, bool]] = {}
+    while source and limit > 0:
+        topic = next(iter(source))
+        indexes = source[topic]
+        taken[topic] = _take_map(indexes, limit)
+        limit -= len(taken[topic])
+        if not indexes:
+            del source[topic]
+    return taken
+
+
+def _take_sets(source: dict[str, set[int]], limit: int) -> dict[str, set[int]]:
+    taken: dict[str, set[int]] = {}
+    while source and limit > 0:
+        topic = next(iter(source))
+        indexes = source[topic]
+        if len(indexes) <= limit:
+            taken[topic] = indexes
+            del source[topic]
+        else:
+            taken[topic] = {indexes.pop() for _ in range(limit)}
+        limit -= len(taken[topic])
+    return taken

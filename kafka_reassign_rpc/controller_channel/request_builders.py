@@ -1,0 +1,300 @@
+"""The three requests of a controller, built from the cluster as it stands (Kafka's ControllerChannelManager).
+
+Each builder is pure. Versions are the broker's choice: what is not in the version asked for is left out by
+the schema (`ignorable` fields), so one builder serves IBP 2.7 to 3.9.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Endpoint, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+
+SECURITY_PROTOCOLS = {"PLAINTEXT": 0, "SSL": 1, "SASL_PLAINTEXT": 2, "SASL_SSL": 3}
+LEADER_DURING_DELETE = -2
+"""Leader in an UpdateMetadata that makes a broker forget the partition (Kafka's LeaderAndIsr.LeaderDuringDelete)."""
+
+ZERO_UUID = UUID(int=0)
+
+
+class Sender(NamedTuple):
+    """Who is speaking: the controller's id and epoch, and where brokers reach it (one endpoint per listener)."""
+
+    id: int
+    epoch: int
+    endpoints: tuple[Endpoint, ...]
+
+
+def own_rack(cluster: Cluster) -> str | None:
+    """Where the controller says that it stands: in the rack of some broker, None where none has one.
+
+    Brokers take it for one of them: were it alone without a rack, they could not place the topics that they create
+    themselves, groups' and transactions' among them ("Not all brokers have rack information").
+    """
+    return next((broker.rack for broker in cluster.brokers.values() if broker.rack is not None), None)
+
+
+def to_show(
+    cluster: Cluster, partitions: Mapping[str, Iterable[int]]
+) -> Iterator[tuple[Topic, list[tuple[int, Partition]]]]:
+    """What a broker has to know of to tell clients: not what is being deleted or cannot be read."""
+    for name, indexes in partitions.items():
+        topic = cluster.topics.get(name)
+        if topic is not None and not topic.deleting:
+            known, unreadable = topic.partitions, topic.unreadable
+            yield (
+                topic,
+                [
+                    (index, value)
+                    for index in indexes
+                    if (value := known.get(index)) is not None and index not in unreadable
+                ],
+            )
+
+
+def to_hold(
+    cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]]
+) -> Iterator[tuple[Topic, list[tuple[int, Partition, bool]]]]:
+    """What it has to hold, and whether that is new there: so a replica that a move is adding always is, so that the
+    broker may create its log (isNew)."""
+    for topic, found in to_show(cluster, partitions):
+        is_new, own = partitions[topic.name], broker.id
+        held = [(index, value, is_new[index] or own in value.adding) for index, value in found if own in value.replicas]
+        if held:
+            yield topic, held
+
+
+def update_metadata(
+    cluster: Cluster,
+    sender: Sender,
+    broker: Broker,
+    partitions: Mapping[str, Iterable[int]],
+    deleted: Mapping[str, Iterable[int]],
+    version: int,
+) -> Any:
+    """UpdateMetadata for `broker`. Its live brokers are always complete: a broker replaces the set with it."""
+    live = cluster.brokers.keys()
+    topics: dict[str, list[Any]] = {}
+    for topic, found in to_show(cluster, partitions):
+        name = topic.name
+        topics[name] = [_metadata_state(name, index, value, live, sender.epoch, version) for index, value in found]
+    for name, indexes in deleted.items():
+        states = topics.setdefault(name, [])
+        states.extend(_forget_state(name, index, sender.epoch, version) for index in indexes)
+    body = UpdateMetadataRequest(
+        version=version,
+        controller_id=sender.id,
+        controller_epoch=sender.epoch,
+        broker_epoch=broker.epoch,
+        live_brokers=[
+            *(_live_broker(other.id, other.endpoints, other.rack, version) for other in cluster.brokers.values()),
+            _live_broker(sender.id, sender.endpoints, own_rack(cluster), version),
+        ],
+    )
+    if version >= 5:
+        body.topic_states = [
+            UpdateMetadataRequest.UpdateMetadataTopicState(
+                version=version, topic_name=name, topic_id=_topic_id(cluster, name), partition_states=states
+            )
+            for name, states in topics.items()
+            if states
+        ]
+    else:
+        body.ungrouped_partition_states = [state for states in topics.values() for state in states]
+    return body
+
+
+def leader_and_isr(
+    cluster: Cluster,
+    sender: Sender,
+    broker: Broker,
+    partitions: Mapping[str, Mapping[int, bool]],
+    version: int,
+) -> Any | None:
+    """LeaderAndIsr for `broker`; None where none of the partitions is left on it.
+
+    `partitions` says for each whether the replica is new.
+    """
+    leaders: set[int] = set()
+    topics: dict[str, list[Any]] = {}
+    for topic, held in to_hold(cluster, broker, partitions):
+        leaders.update([value.leader for _, value, _ in held])
+        topics[topic.name] = [
+            _leader_and_isr_state(topic.name, index, value, is_new, sender.epoch, version)
+            for index, value, is_new in held
+        ]
+    if not topics:
+        return None
+    body = LeaderAndIsrRequest(
+        version=version,
+        controller_id=sender.id,
+        controller_epoch=sender.epoch,
+        broker_epoch=broker.epoch,
+        live_leaders=[
+            LeaderAndIsrRequest.LeaderAndIsrLiveLeader(
+                version=version, broker_id=leader.id, host_name=leader.endpoints[0].host, port=leader.endpoints[0].port
+            )
+            for leader in map(cluster.brokers.get, sorted(leaders))
+            if leader is not None
+        ],
+    )
+    if version >= 2:
+        body.topic_states = [
+            LeaderAndIsrRequest.LeaderAndIsrTopicState(
+                version=version, topic_name=name, topic_id=_topic_id(cluster, name), partition_states=states
+            )
+            for name, states in topics.items()
+        ]
+    else:
+        body.ungrouped_partition_states = [state for states in topics.values() for state in states]
+    return body
+
+
+def stop_replica(sender: Sender, broker: Broker, stops: Mapping[TopicPartition, ReplicaStop], version: int) -> Any:
+    """StopReplica. Below version 3 one request either deletes all or none: the caller gives one kind at a time."""
+    body = StopReplicaRequest(
+        version=version, controller_id=sender.id, controller_epoch=sender.epoch, broker_epoch=broker.epoch
+    )
+    topics: dict[str, list[tuple[int, ReplicaStop]]] = {}
+    for name, stop in stops.items():
+        topics.setdefault(name.topic, []).append((name.partition, stop))
+    if version >= 3:
+        body.topic_states = [
+            StopReplicaRequest.StopReplicaTopicState(
+                version=version,
+                topic_name=topic,
+                partition_states=[
+                    StopReplicaRequest.StopReplicaTopicState.StopReplicaPartitionState(
+                        version=version,
+                        partition_index=index,
+                        leader_epoch=stop.leader_epoch,
+                        delete_partition=stop.delete,
+                    )
+                    for index, stop in found
+                ],
+            )
+            for topic, found in topics.items()
+        ]
+        return body
+    body.delete_partitions = any(stop.delete for stop in stops.values())
+    if version >= 1:
+        body.topics = [
+            StopReplicaRequest.StopReplicaTopicV1(
+                version=version, name=topic, partition_indexes=[index for index, _ in found]
+            )
+            for topic, found in topics.items()
+        ]
+    else:
+        body.ungrouped_partitions = [
+            StopReplicaRequest.StopReplicaPartitionV0(
+                version=version, topic_name=name.topic, partition_index=name.partition
+            )
+            for name in stops
+        ]
+    return body
+
+
+def _topic_id(cluster: Cluster, name: str) -> UUID | None:
+    topic = cluster.topics.get(name)
+    return topic.id if topic is not None else None
+
+
+def _live_broker(broker_id: int, endpoints: tuple[Endpoint, ...], rack: str | None, version: int) -> Any:
+    if version == 0:
+        first = endpoints[0]
+        return UpdateMetadataRequest.UpdateMetadataBroker(
+            version=version, id=broker_id, v0_host=first.host, v0_port=first.port
+        )
+    return UpdateMetadataRequest.UpdateMetadataBroker(
+        version=version,
+        id=broker_id,
+        rack=rack,
+        endpoints=[
+            UpdateMetadataRequest.UpdateMetadataBroker.UpdateMetadataEndpoint(
+                version=version,
+                host=endpoint.host,
+                port=endpoint.port,
+                listener=endpoint.listener,
+                security_protocol=SECURITY_PROTOCOLS[endpoint.security_protocol],
+            )
+            for endpoint in endpoints
+        ],
+    )
+
+
+def _metadata_class(version: int) -> Any:
+    """Partition states stood at the top of the message before they were grouped by topic."""
+    if version < 5:
+        return UpdateMetadataRequest.UpdateMetadataPartitionState
+    return UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
+
+
+def _leader_and_isr_class(version: int) -> Any:
+    if version < 2:
+        return LeaderAndIsrRequest.LeaderAndIsrPartitionState
+    return LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
+
+
+def _metadata_state(
+    topic: str, index: int, value: Partition, live: Iterable[int], controller_epoch: int, version: int
+) -> Any:
+    return _metadata_class(version)(
+        version=version,
+        topic_name=topic,
+        partition_index=index,
+        controller_epoch=controller_epoch,
+        leader=value.leader,
+        leader_epoch=value.leader_epoch,
+        isr=value.isr,
+        zk_version=value.partition_epoch,
+        replicas=value.replicas,
+        offline_replicas=[replica for replica in value.replicas if replica not in live],
+    )
+
+
+def _forget_state(topic: str, index: int, controller_epoch: int, version: int) -> Any:
+    return _metadata_class(version)(
+        version=version,
+        topic_name=topic,
+        partition_index=index,
+        controller_epoch=controller_epoch,
+        leader=LEADER_DURING_DELETE,
+        leader_epoch=LEADER_DURING_DELETE,
+        isr=(),
+        zk_version=0,
+        replicas=(),
+        offline_replicas=(),
+    )
+
+
+def _leader_and_isr_state(
+    topic: str, index: int, value: Partition, is_new: bool, controller_epoch: int, version: int
+) -> Any:
+    return _leader_and_isr_class(version)(
+        version=version,
+        topic_name=topic,
+        partition_index=index,
+        controller_epoch=value.controller_epoch or controller_epoch,
+        leader=value.leader,
+        leader_epoch=value.leader_epoch,
+        isr=value.isr,
+        partition_epoch=value.partition_epoch,
+        replicas=value.replicas,
+        adding_replicas=value.adding,
+        removing_replicas=value.removing,
+        is_new=is_new,
+        leader_recovery_state=value.leader_recovery_state,
+    )
+
+
+__all__ = [
+    "NO_LEADER",
+    "Sender",
+    "leader_and_isr",
+    "stop_replica",
+    "to_hold",
+    "to_show",
+    "update_metadata",
+]

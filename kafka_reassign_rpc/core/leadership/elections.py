@@ -1,0 +1,129 @@
+"""Who leads: the rules by which a leader is chosen, and the elections that an operator can ask for.
+
+    rule                 candidates, in order        leader is the first that is      ISR afterwards
+    offline              replicas                    live and in the ISR              its live members
+    offline, unclean     replicas                    live                             the leader alone, recovering
+    reassignment         target replicas             live and in the ISR              as it was
+    preferred            the first of the replicas   live and in the ISR              as it was
+    controlled shutdown  replicas                    live and in the ISR              without those shutting down
+
+Live: registered in ZooKeeper and not in controlled shutdown. Every election raises the leader epoch by one.
+Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
+"""
+
+from collections.abc import Collection, Iterable
+from enum import Enum
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.config_values import flag
+from kafka_reassign_rpc.core.kafka_errors import (
+    ElectionNotNeeded,
+    EligibleLeadersNotAvailable,
+    InvalidTopic,
+    KafkaError,
+    PreferredLeaderNotAvailable,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.round.round_view import (
+    AssignmentWrite,
+    Change,
+    PartitionChange,
+    RoundView,
+    assignment_write,
+)
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, TopicPartition
+
+RECOVERED = 0
+RECOVERING = 1
+"""Leader recovery states: a leader from outside the ISR recovers first (KIP-704)."""
+
+UNCLEAN_ELECTION = "unclean.leader.election.enable"
+
+
+class Election(Enum):
+    """What ElectLeaders can ask for; the values are those on the wire."""
+
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
+def first_electable(
+    cluster: Cluster, candidates: Iterable[int], isr: Collection[int], down: Collection[int] = ()
+) -> int | None:
+    """The first of `candidates` that is live and in the ISR. `down`: brokers to be taken for dead (a bounce)."""
+    for replica in candidates:
+        if replica in isr and cluster.is_live(replica) and replica not in down:
+            return replica
+    return None
+
+
+def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int] = ()) -> int | None:
+    """The first of `candidates` that is live."""
+    for replica in candidates:
+        if cluster.is_live(replica) and replica not in down:
+            return replica
+    return None
+
+
+def allows_unclean(cluster: Cluster, topic: str) -> bool:
+    """Whether the topic may get a leader that is not in sync, and lose records by it."""
+    return flag(cluster.topic_config(topic, UNCLEAN_ELECTION, "")) is True
+
+
+def unclean_leader(partition: Partition, leader: int) -> Partition:
+    """The partition under a leader that was not in its ISR."""
+    return replace(
+        partition,
+        leader=leader,
+        isr=(leader,),
+        leader_epoch=partition.leader_epoch + 1,
+        leader_recovery_state=RECOVERING,
+    )
+
+
+def elect(view: RoundView, topic: str, index: int, election: Election) -> tuple[KafkaError | None, list[Change]]:
+    """ElectLeaders for one partition, with ZooKeeper mode's errors and texts."""
+    partition = view.get(topic, index)
+    if partition is None:
+        known = view.cluster.topics.get(topic)
+        if known is not None and index in known.partitions:
+            return InvalidTopic("The topic is being deleted"), []
+        return UnknownTopicOrPartition("The partition does not exist."), []
+    if election is Election.PREFERRED:
+        return _preferred(view, topic, index, partition)
+    return _unclean(view, topic, index, partition)
+
+
+def _preferred(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
+    if partition.leader == partition.replicas[0]:
+        return ElectionNotNeeded(), []
+    leader = first_electable(view.cluster, partition.replicas[:1], partition.isr)
+    if leader is None:
+        return PreferredLeaderNotAvailable(
+            f"Failed to elect leader for partition {TopicPartition(topic, index)} under strategy"
+            " PreferredReplicaPartitionLeaderElectionStrategy"
+        ), []
+    elected = replace(partition, leader=leader, leader_epoch=partition.leader_epoch + 1)
+    return None, [PartitionChange(topic, index, elected, AssignmentWrite.LATER)]
+
+
+def _unclean(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
+    cluster = view.cluster
+    if partition.leader != NO_LEADER and cluster.is_live(partition.leader):
+        return ElectionNotNeeded(), []
+    leader = first_electable(cluster, partition.replicas, partition.isr)
+    if leader is not None:
+        isr = tuple(replica for replica in partition.isr if cluster.is_live(replica))
+        elected = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
+    else:
+        leader = first_live(cluster, partition.replicas)
+        if leader is None:
+            return EligibleLeadersNotAvailable(
+                f"Failed to elect leader for partition {TopicPartition(topic, index)} under strategy"
+                " OfflinePartitionLeaderElectionStrategy(true)"
+            ), []
+        elected = unclean_leader(partition, leader)
+    value = finished(cluster, elected) or elected
+    return None, [PartitionChange(topic, index, value, assignment_write(partition, value))]

@@ -1,0 +1,138 @@
+"""AlterPartition: a leader asks for another ISR.
+
+The checks of KafkaController.tryProcessAlterPartition in their order, and KRaft's on top (only the leader may ask;
+the ISR is made of distinct replicas of the partition and contains the leader; a member that has bounced since the
+leader saw it is not eligible). A change of the ISR leaves the leader epoch alone. When it is the one that a move
+waited for, the move is finished in the same write; the leader is answered as if the two were separate, and learns
+of the rest by the LeaderAndIsr that follows.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import (
+    FencedLeaderEpoch,
+    IneligibleReplica,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    KafkaError,
+    NotController,
+    OperationNotAttempted,
+    StaleBrokerEpoch,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.leadership.elections import RECOVERED, RECOVERING
+from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+
+INELIGIBLE_SINCE = 2
+"""The version of AlterPartition that knows INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""
+
+
+class IsrChange(Protocol):
+    """One partition of an AlterPartition request, named by `topic_id` from version 2, by `topic` before."""
+
+    @property
+    def topic(self) -> str | None: ...
+    @property
+    def topic_id(self) -> UUID | None: ...
+    @property
+    def partition(self) -> int: ...
+    @property
+    def leader_epoch(self) -> int: ...
+    @property
+    def partition_epoch(self) -> int: ...
+    @property
+    def isr(self) -> tuple[int, ...]: ...
+    @property
+    def isr_broker_epochs(self) -> Sequence[int] | None: ...
+    @property
+    def leader_recovery_state(self) -> int: ...
+
+
+class IsrAnswer(NamedTuple):
+    """What the leader is told: the partition as it stands after its change (or stood already), or why not."""
+
+    answer: Partition | KafkaError
+    changes: list[Change]
+
+
+def check_sender(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
+    """Whether the request comes from the broker as it is registered now; the answer for the whole request if not."""
+    broker = cluster.brokers.get(broker_id)
+    return StaleBrokerEpoch() if broker is None or broker.epoch != broker_epoch else None
+
+
+def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_version: int) -> IsrAnswer:
+    """Decide one partition of an AlterPartition request of `broker_id` (which `check_sender` has let pass)."""
+    cluster = view.cluster
+    topic = change.topic if change.topic_id is None else cluster.topic_names.get(change.topic_id)
+    if topic is None:
+        return IsrAnswer(UnknownTopicId(), [])
+    partition = view.get(topic, change.partition)
+    if partition is None or not partition.isr:
+        return IsrAnswer(UnknownTopicOrPartition(), [])
+    error = _stale(partition, change)
+    if error is not None:
+        return IsrAnswer(error, [])
+    if _stands(partition, broker_id, change):
+        return IsrAnswer(partition, [])
+    error = _invalid(cluster, partition, broker_id, change, api_version)
+    if error is not None:
+        return IsrAnswer(error, [])
+    value = replace(partition, isr=tuple(change.isr), leader_recovery_state=change.leader_recovery_state)
+    # The state is written under the version that we know, so this is the one it will have.
+    answer = replace(value, partition_epoch=partition.partition_epoch + 1)
+    value = finished(cluster, value) or value
+    return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, assignment_write(partition, value))])
+
+
+def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:
+    if change.partition_epoch > partition.partition_epoch or change.leader_epoch > partition.leader_epoch:
+        # The leader has heard of a controller that came after us.
+        return NotController()
+    if change.leader_epoch < partition.leader_epoch:
+        return FencedLeaderEpoch()
+    return None
+
+
+def _stands(partition: Partition, broker_id: int, change: IsrChange) -> bool:
+    """Whether the change has been made already: a repeated request gets the state, not an error."""
+    return (
+        partition.leader == broker_id
+        and partition.isr == tuple(change.isr)
+        and partition.leader_recovery_state == change.leader_recovery_state
+    )
+
+
+def _invalid(
+    cluster: Cluster, partition: Partition, broker_id: int, change: IsrChange, api_version: int
+) -> KafkaError | None:
+    isr = change.isr
+    if change.partition_epoch < partition.partition_epoch:
+        return InvalidUpdateVersion()
+    if partition.leader != broker_id or broker_id not in isr or len(set(isr)) != len(isr):
+        return InvalidRequest()
+    if any(replica not in partition.replicas for replica in isr):
+        return InvalidRequest()
+    if change.leader_recovery_state == RECOVERING and (len(isr) > 1 or partition.leader_recovery_state == RECOVERED):
+        return InvalidRequest()
+    if not _eligible(cluster, change):
+        return IneligibleReplica() if api_version >= INELIGIBLE_SINCE else OperationNotAttempted()
+    return None
+
+
+def _eligible(cluster: Cluster, change: IsrChange) -> bool:
+    if not all(map(cluster.is_live, change.isr)):
+        return False
+    if change.isr_broker_epochs is None:
+        return True
+    return all(
+        epoch < 0 or cluster.brokers[replica].epoch == epoch
+        for replica, epoch in zip(change.isr, change.isr_broker_epochs, strict=True)
+    )

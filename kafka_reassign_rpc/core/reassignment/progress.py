@@ -1,0 +1,395 @@
+"""How far moves are, in bytes, how long they will take, and which of them do not get on, and why.
+
+Samples in, figures out: `ProgressTracker.update` is given what brokers have said of their log dirs, and a time of
+any one
+clock in seconds. A move gets on when less is left to copy than ever before in it, or another of its new replicas has
+joined the ISR. Where neither has happened for a while it is stalled. The reasons, the first that holds:
+
+    dead broker          a broker that is to get a replica is not registered
+    log dir              the dir where that replica lies (or, before it does, every dir) failed: out of space, offline
+    disk full soon       that dir has less room left than is still to come
+    no leader            nobody could be copied from
+    no answer            the leader, or a broker that is to get a replica, does not say how far it is
+    throttle             the copying is throttled, and the partition grows faster than its copies
+    never in sync        everything is copied, and still the replica does not join the ISR
+    unknown              none of these
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from functools import cache, partial
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
+from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
+from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
+
+WINDOW_S = 15.0
+"""Rates are those of the last so many seconds, and of two samples at the least."""
+SLICE = 200
+"""Moves looked at between two `yield`s."""
+
+Throttles = Callable[[], TopicThrottles]
+"""Those of the topic, read where somebody needs them."""
+
+
+class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
+    """A broker's log dir: its error code (0: none), bytes of its volume (-1: not known), sizes of its replicas."""
+
+    path: str
+    error: int = 0
+    total: int = -1
+    usable: int = -1
+    sizes: Mapping[str, Mapping[int, int]] = {}
+    """Bytes by topic and partition."""
+
+
+Answers = Mapping[int, Collection[SampledLogDir] | None]
+"""What brokers have said in one sample; None for one that has not answered."""
+
+
+class MoveProgress(msgspec.Struct, frozen=True, gc=False):
+    """One move. Bytes, bytes per second, milliseconds; -1 where not known.
+
+    total       what each new replica has to hold: the size of the leader's
+    copied      what each of the replicas that the move adds holds, by broker, as far as known
+    rate        at which all of these together grow
+    stalled     why it does not get on, None where it does (or is too young to say)
+    """
+
+    total: int = -1
+    copied: Mapping[int, int] = {}
+    rate: int = -1
+    remaining_ms: int = -1
+    stalled: str | None = None
+
+    @property
+    def left(self) -> int:
+        """Bytes that are still to be copied, as far as known."""
+        return sum([self.total - copied for copied in self.copied.values() if copied < self.total])
+
+
+class Totals(NamedTuple):
+    """All moves together: how many, bytes still to be copied (as far as known), how many are stalled."""
+
+    moves: int = 0
+    bytes_left: int = 0
+    stalled: int = 0
+
+
+NO_TOTALS = Totals()
+
+
+class _Sample(NamedTuple):
+    """The leader's size, and those of the adding replicas in their order (-1: not known)."""
+
+    at: float
+    total: int
+    copied: tuple[int, ...]
+
+
+class _Samples:
+    """Those of the last `WINDOW_S`, and always the last two.
+
+    As numbers in two lists, not as objects: of a hundred thousand moves these would come and go in such numbers that
+    a pass of the garbage collector over what is young takes longer than anything else here.
+    """
+
+    __slots__ = ("_bytes", "_times")
+
+    def __init__(self) -> None:
+        self._times: list[float] = []
+        self._bytes: list[int] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._times)
+
+    def add(self, sample: _Sample) -> None:
+        """All have as many adding replicas."""
+        self._times.append(sample.at)
+        self._bytes.append(sample.total)
+        self._bytes.extend(sample.copied)
+        while len(self._times) > 2 and sample.at - self._times[1] >= WINDOW_S:
+            del self._times[0]
+            del self._bytes[: 1 + len(sample.copied)]
+
+    @property
+    def first(self) -> _Sample:
+        width = len(self._bytes) // len(self._times)
+        return _Sample(self._times[0], self._bytes[0], tuple(self._bytes[1:width]))
+
+    @property
+    def last(self) -> _Sample:
+        width = len(self._bytes) // len(self._times)
+        return _Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
+
+
+class _Followed:
+    """What is remembered of one move. A new target is another one: it begins anew."""
+
+    __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "name", "samples")
+
+    def __init__(self, name: TopicPartition, partition: Partition, now: float) -> None:
+        self.name = name
+        self.move: MoveRecord | None = partition.move
+        self.adding = partition.adding
+        self.samples = _Samples()
+        self.advanced_at = now
+        self.least: int | None = None
+        self.in_sync = 0
+        self.figures = MoveProgress()
+
+
+class ProgressTracker:
+    """Follows the moves in flight. `figures` may be read at any time.
+
+    stall_s     how long a move may get nowhere
+    samples     how many were taken in: while it stands, so do the figures
+    links       what brokers' links were seen to do
+    """
+
+    def __init__(self, stall_s: float) -> None:
+        self._stall_s = stall_s
+        self._followed: dict[str, dict[int, _Followed]] = {}
+        self.totals = NO_TOTALS
+        self.samples = 0
+        self.links = ObservedThroughput()
+
+    def figures(self, topic: str, partition: int) -> MoveProgress | None:
+        """Of the move that is in flight there; None before it was looked at."""
+        followed = self._followed.get(topic, {}).get(partition)
+        return None if followed is None else followed.figures
+
+    def update(
+        self,
+        now: float,
+        cluster: Cluster,
+        answers: Answers,
+        events: list[Event],
+        sizes: dict[TopicPartition, int | None],
+        waiting: Collection[TopicPartition] = (),
+    ) -> Iterator[None]:
+        """Take in a sample, yielding every `SLICE` moves.
+
+        events  gets what somebody has to be told: `move.stalled`, `move.resumed`
+        sizes   gets what has changed in `Cluster.sizes`
+        waiting partitions at rest whose sizes are of interest too
+        """
+        seen: dict[str, dict[int, _Followed]] = {}
+        count = left = stalled = 0
+        for topic in list(cluster.moving):
+            known = self._followed.get(topic, {})
+            throttles = cache(partial(TopicThrottles, cluster, topic))
+            for index in list(cluster.moving.get(topic, ())):
+                partition = cluster.get(topic, index)
+                if partition is None or not partition.is_moving:
+                    continue
+                followed = known.get(index)
+                if followed is None or followed.move != partition.move or followed.adding != partition.adding:
+                    followed = _Followed(TopicPartition(topic, index), partition, now)
+                name = followed.name
+                self._look(followed, partition, cluster, throttles, answers, now, events)
+                seen.setdefault(topic, {})[index] = followed
+                total = followed.figures.total
+                if total >= 0 and cluster.sizes.get(name) != total:
+                    sizes[name] = total
+                left += followed.figures.left
+                stalled += followed.figures.stalled is not None
+                count += 1
+                if count % SLICE == 0:
+                    yield
+        for name in waiting:
+            partition = cluster.get(*name)
+            total = -1 if partition is None else _held(answers.get(partition.leader), name)
+            if total >= 0 and cluster.sizes.get(name) != total:
+                sizes[name] = total
+        still = set(waiting)
+        for number, name in enumerate(list(cluster.sizes), 1):
+            if name.partition not in seen.get(name.topic, ()) and name not in still:
+                sizes[name] = None
+            if number % (10 * SLICE) == 0:
+                yield
+        self._followed = seen
+        self.samples += 1
+        self.totals = Totals(count, left, stalled)
+        self.links.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
+
+    def _look(
+        self,
+        followed: _Followed,
+        partition: Partition,
+        cluster: Cluster,
+        throttles: Throttles,
+        answers: Answers,
+        now: float,
+        events: list[Event],
+    ) -> None:
+        name, before = followed.name, followed.figures
+        total = _held(answers.get(partition.leader), name)
+        copied = tuple([_held(answers.get(broker), name) for broker in partition.adding])
+        all_known = -1 not in copied
+        sample = _Sample(now, before.total if total < 0 else total, copied)
+        if followed.samples:
+            self.links.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
+        followed.samples.add(sample)
+        in_sync = sum([broker in partition.isr for broker in partition.adding])
+        left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
+        if in_sync > followed.in_sync or (left is not None and (followed.least is None or left < followed.least)):
+            followed.advanced_at = now
+        if left is not None:
+            followed.least = left if followed.least is None else min(left, followed.least)
+        followed.in_sync = in_sync
+        stalled = None
+        if now - followed.advanced_at >= self._stall_s:
+            reason = _Why(name, partition, cluster, throttles, answers, followed.samples)
+            stalled = reason.found()
+        held = dict(zip(partition.adding, copied, strict=True))
+        if not all_known:
+            held = {**before.copied, **{broker: size for broker, size in held.items() if size >= 0}}
+        rate, remaining_ms = _rates(followed.samples.first, sample)
+        figures = MoveProgress(sample.total, held, rate, remaining_ms, stalled)
+        if figures != before:
+            followed.figures = figures
+        if stalled is not None and before.stalled is None:
+            events.append(_event("move.stalled", name, partition, stalled))
+        elif stalled is None and before.stalled is not None:
+            events.append(_event("move.resumed", name, partition, None))
+
+
+def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:
+    id_ = None if value.move is None else value.move.id
+    return Event(name, *partition, id=id_, reason=reason, target=value.target, replicas=value.replicas)
+
+
+def _held(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
+    """Bytes of a broker's replica; 0 where it has none yet, -1 where it has not answered or its dir may have failed."""
+    if log_dirs is None:
+        return -1
+    for log_dir in log_dirs:
+        size = log_dir.sizes.get(name.topic, {}).get(name.partition)
+        if size is not None:
+            return size
+    return -1 if any(log_dir.error for log_dir in log_dirs) else 0
+
+
+def _rates(first: _Sample, last: _Sample) -> tuple[int, int]:
+    """The rate at which the copies grow together, and the milliseconds until the last of them is complete.
+
+    What is still to come shrinks by what is copied less what is written meanwhile: that is what the time goes by.
+    """
+    complete = 0 <= last.total <= min(last.copied, default=-1)
+    remaining_ms = 0 if complete else -1
+    seconds = last.at - first.at
+    if seconds <= 0 or -1 in first.copied or -1 in last.copied:
+        return -1, remaining_ms
+    rate = max(0, int((sum(last.copied) - sum(first.copied)) / seconds))
+    if remaining_ms < 0 <= min(first.total, last.total):
+        longest = 0.0
+        for old, new in zip(first.copied, last.copied, strict=True):
+            left = max(0, last.total - new)
+            closed = first.total - old - left
+            if left and closed <= 0:
+                return rate, -1
+            longest = max(longest, left / closed * seconds if left else 0.0)
+        remaining_ms = int(longest * 1000)
+    return rate, remaining_ms
+
+
+class _Why:
+    """Why a move does not get on; see the head of this file."""
+
+    def __init__(
+        self,
+        name: TopicPartition,
+        partition: Partition,
+        cluster: Cluster,
+        throttles: Throttles,
+        answers: Answers,
+        samples: _Samples,
+    ) -> None:
+        self._name = name
+        self._partition = partition
+        self._cluster = cluster
+        self._throttles = throttles
+        self._answers = answers
+        self._first, self._last = samples.first, samples.last
+        self._late = [broker for broker in partition.adding if broker not in partition.isr]
+        self._held = dict(zip(partition.adding, self._last.copied, strict=True))
+
+    def found(self) -> str:
+        """The first reason that holds."""
+        reasons: tuple[Callable[[], str | None], ...] = (
+            self._dead,
+            self._log_dir,
+            self._no_leader,
+            self._no_answer,
+            self._throttle,
+            self._never_in_sync,
+        )
+        return next(
+            (why for reason in reasons if (why := reason()) is not None), "no progress, for no reason that shows"
+        )
+
+    def _dead(self) -> str | None:
+        dead = [broker for broker in self._late if broker not in self._cluster.brokers]
+        return f"{_brokers(dead)} dead" if dead else None
+
+    def _log_dir(self) -> str | None:
+        for broker in self._late:
+            log_dirs = self._answers.get(broker) or ()
+            held = self._held[broker]
+            mine = [one for one in log_dirs if self._name.partition in one.sizes.get(self._name.topic, ())]
+            if not mine:
+                failed = next((one for one in log_dirs if one.error), None)
+                if failed is not None:
+                    return f"log dir {failed.path} of broker {broker} has failed ({_error(failed.error)})"
+            usable = [one.usable for one in mine or log_dirs]
+            left = max(0, self._last.total - max(0, held))
+            if usable and -1 not in usable and max(usable) < left:
+                return f"broker {broker} is out of disk: {max(usable)} bytes are free where {left} are to come"
+        return None
+
+    def _no_leader(self) -> str | None:
+        return "there is no leader to copy from" if self._partition.leader < 0 else None
+
+    def _no_answer(self) -> str | None:
+        asked = dict.fromkeys((self._partition.leader, *self._late))
+        silent = [broker for broker in asked if self._answers.get(broker) is None]
+        return f"no answer from {_brokers(silent, '')}" if silent else None
+
+    def _throttle(self) -> str | None:
+        leader = self._partition.leader
+        index = self._name.partition
+        throttles = self._throttles()
+        limits = [(throttles.leader(index, leader), "leader", leader)]
+        limits += [(throttles.follower(index, broker), "follower", broker) for broker in self._late]
+        rate, side, broker = min(limits)
+        if rate >= NO_THROTTLE or not any(0 <= self._held[one] < self._last.total for one in self._late):
+            return None
+        grown, seconds = self._last.total - self._first.total, self._last.at - self._first.at
+        per_second = int(grown / seconds) if seconds > 0 else 0
+        if per_second <= 0 and rate > 0:
+            return None
+        return f"throttled to {rate} B/s ({side} {broker}) while {per_second} B/s are produced"
+
+    def _never_in_sync(self) -> str | None:
+        full = [broker for broker in self._late if 0 <= self._last.total <= self._held[broker]]
+        if not full or len(full) < len(self._late):
+            return None
+        return f"full ISR never reached: {_brokers(full, 'has', 'have')} everything, out of sync all the same"
+
+
+def _brokers(ids: Collection[int], one: str = "is", many: str = "are") -> str:
+    named = ", ".join(map(str, ids))
+    if not one:
+        return f"broker{'s' if len(ids) > 1 else ''} {named}"
+    return f"brokers {named} {many}" if len(ids) > 1 else f"broker {named} {one}"
+
+
+def _error(code: int) -> str:
+    if code == KafkaStorageError.code:
+        return "KAFKA_STORAGE_ERROR: offline, or out of disk"
+    return f"error {code}"

@@ -1,0 +1,365 @@
+"""The only place where a `Cluster` changes: what is durable, put into memory.
+
+Three ways in. `replay` puts in what a commit has written; `load` and its parts put in what was read from ZooKeeper;
+the rest is what ZooKeeper (or a broker) tells about brokers and configs. What `load` gives after a commit is what
+`replay` made of it, but for two things: pending_deletion replicas of a partition without a move record are loaded as
+removing
+ones (the znode does not tell them apart), and so is a completion whose topic znode is still to be written. Finishing
+the move again, as `takeover` does, makes both the same.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+from uuid import UUID
+
+import msgspec
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
+from kafka_reassign_rpc.core.round.round_view import (
+    PartitionsAdded,
+    RoundView,
+    TopicCreated,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.state.cluster import (
+    NO_LEADER,
+    REVISIONS,
+    Broker,
+    Cluster,
+    MoveRecord,
+    Partition,
+    Topic,
+    TopicPartition,
+)
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+
+SLICE = 200
+"""Partitions put in between two `yield`s."""
+
+TOPICS = "topics"
+"""The kind of config entity that topics are; the other one is "brokers"."""
+
+
+class Durable(NamedTuple):
+    """What ZooKeeper said about the writes of a round.
+
+    topics   zkVersions of the topic znodes that were written
+    states   zkVersions of the partitions' states that were written
+    records  czxid and ctime (ms since the epoch) of the move records that were written
+    """
+
+    topics: dict[str, int]
+    states: dict[Name, int]
+    records: dict[Name, tuple[int, int]]
+
+
+class PartitionTransition(NamedTuple):
+    """A partition before and after; `before` is None for a new one."""
+
+    topic: str
+    partition: int
+    before: Partition | None
+    after: Partition
+
+
+class ReplayedChanges:
+    """What a replay has changed: what brokers have to be told of."""
+
+    def __init__(self) -> None:
+        self.partitions: list[PartitionTransition] = []
+        self.moves: dict[Name, MoveRecord] = {}
+        """Whose records were written, with what ZooKeeper says of their identity."""
+        self.created: list[str] = []
+        self.deleting: list[str] = []
+        self.deleted: list[str] = []
+
+
+def replay(
+    cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
+) -> Iterator[None]:
+    """Put a committed round into `cluster`, yielding every `SLICE` partitions; `applied` collects what changed.
+
+    Between two yields every partition stands as before the round or as after it.
+    """
+    count = 0
+    for topic, change in view.topics.items():
+        match change:
+            case TopicCreated():
+                _add_topic(cluster, Topic(name=topic, id=change.id, partitions={}))
+                cluster.topic_configs[topic] = dict(change.configs)
+                applied.created.append(topic)
+            case TopicDeletionStarted() if topic in cluster.topics:
+                begin_deletion(cluster, topic)
+                applied.deleting.append(topic)
+            case TopicDeleted():
+                remove_topic(cluster, topic)
+                applied.deleted.append(topic)
+        if isinstance(change, TopicCreated | PartitionsAdded):
+            for index, value in change.partitions.items():
+                _put(cluster, (topic, index), value, durable, controller_epoch, applied)
+                count += 1
+                if count % SLICE == 0:
+                    yield
+    for name, partition_change in view.partitions.items():
+        _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
+        count += 1
+        if count % SLICE == 0:
+            yield
+    _put_failures(cluster, view)
+    for topic, version in durable.topics.items():
+        if topic in cluster.topics:
+            cluster.topics[topic].version = version
+
+
+def _put_failures(cluster: Cluster, view: RoundView) -> None:
+    for broker, since in view.failed.items():
+        if since is None:
+            cluster.failed.pop(broker, None)
+        else:
+            cluster.failed[broker] = since
+
+
+def _put(
+    cluster: Cluster, name: Name, value: Partition, durable: Durable, controller_epoch: int, applied: ReplayedChanges
+) -> None:
+    topic, index = name
+    found = cluster.topics.get(topic)
+    if found is None:
+        return
+    move = value.move
+    record = durable.records.get(name)
+    if record is not None and move is not None:
+        move = applied.moves[name] = replace(move, id=record[0], started=record[1])
+    version = durable.states.get(name)
+    if version is not None:
+        value = replace(value, partition_epoch=version, controller_epoch=controller_epoch, move=move)
+    elif move is not value.move:
+        value = replace(value, move=move)
+    before = found.partitions.get(index)
+    if before is None or before != value:
+        put_partition(cluster, found, index, value)
+        applied.partitions.append(PartitionTransition(topic, index, before, value))
+
+
+# ---------------------------------------------------------------------------------------------- from ZooKeeper
+
+
+class LoadedAssignment(NamedTuple):
+    """What a topic znode says of one partition."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = ()
+    removing: tuple[int, ...] = ()
+
+
+class LoadedState(NamedTuple):
+    """A partition's state znode; `version` is its zkVersion."""
+
+    leader: int
+    leader_epoch: int
+    isr: tuple[int, ...]
+    controller_epoch: int
+    version: int
+    leader_recovery_state: int = 0
+
+
+_NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epoch=0, version=-1)
+
+
+def partition_of(assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None) -> Partition:
+    """The partition that its znodes make up. `move`: its move record, with the record's czxid and ctime.
+
+    Where the record fits the assignment, replicas that are being removed without having been there originally, or being
+    kept, are pending_deletion ones. A record of a partition that is not moving stays with it, for `takeover` to remove.
+    """
+    pending_deletion: tuple[int, ...] = ()
+    origin = without(assigned.replicas, assigned.adding)
+    if move is not None and _fits(assigned, origin, move):
+        pending_deletion = without(among(assigned.replicas, assigned.removing), (*move.original, *move.retained))
+    state = state or _NO_STATE
+    return Partition(
+        replicas=without(assigned.replicas, pending_deletion) if pending_deletion else assigned.replicas,
+        adding=assigned.adding,
+        removing=without(assigned.removing, pending_deletion) if pending_deletion else assigned.removing,
+        pending_deletion=pending_deletion,
+        move=move,
+        leader=state.leader,
+        isr=state.isr,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.version,
+        controller_epoch=state.controller_epoch,
+        leader_recovery_state=state.leader_recovery_state,
+    )
+
+
+def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord) -> bool:
+    """Whether the record is about what the znode shows, and not about a move that a stock controller ended since."""
+    return set(move.original) <= set(origin) and set(origin) - set(move.original) <= set(assigned.removing)
+
+
+def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """What the topic znode has to say of a partition, as in `LoadedAssignment`: pending_deletion replicas stand in
+    it as removing ones.
+
+    A plain tuple: a topic has thousands, and all of them are needed for each write of its znode.
+    """
+    replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
+    return (
+        (replicas + pending_deletion, partition.adding, removing + pending_deletion)
+        if pending_deletion
+        else (replicas, partition.adding, removing)
+    )
+
+
+def put_topic(
+    cluster: Cluster,
+    name: str,
+    topic_id: UUID | None,
+    partitions: Mapping[int, Partition],
+    *,
+    version: int,
+    extra: Mapping[str, msgspec.Raw] | None = None,
+    unreadable: frozenset[int] = frozenset(),
+    deleting: bool = False,
+) -> Topic:
+    """Put in a topic as read from ZooKeeper, in the place of what was known of it."""
+    remove_topic(cluster, name, configs=False)
+    topic = Topic(
+        name=name,
+        id=topic_id,
+        partitions=dict(partitions),
+        version=version,
+        extra=dict(extra or {}),
+        unreadable=unreadable,
+        deleting=deleting,
+    )
+    _add_topic(cluster, topic)
+    cluster.unreadable.pop(name, None)
+    moving = {index for index, partition in partitions.items() if partition.is_moving}
+    if moving:
+        cluster.moving[name] = moving
+    if not deleting:
+        for index in moving:
+            cluster.leases.put(name, index, partitions[index].lease)
+    return topic
+
+
+def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
+    """A topic's znode is garbage. What was known of the topic still holds, as long as nobody has to write it."""
+    cluster.unreadable[name] = reason
+
+
+def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
+    """Put in one partition of a topic that is there."""
+    topic.partitions[index] = partition
+    topic.revision = next(REVISIONS)
+    if not topic.deleting:
+        cluster.leases.put(topic.name, index, partition.lease)
+    moving = cluster.moving.get(topic.name)
+    if partition.is_moving:
+        if moving is None:
+            moving = cluster.moving[topic.name] = set()
+        moving.add(index)
+    elif moving is not None:
+        moving.discard(index)
+        if not moving:
+            del cluster.moving[topic.name]
+
+
+def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
+    """Forget a topic that is gone."""
+    topic = cluster.topics.pop(name, None)
+    cluster.moving.pop(name, None)
+    cluster.leases.drop(name)
+    cluster.unreadable.pop(name, None)
+    if configs:
+        cluster.topic_configs.pop(name, None)
+        for index in topic.partitions if topic is not None and cluster.sizes else ():
+            cluster.sizes.pop(TopicPartition(name, index), None)
+    if topic is not None and topic.id is not None and cluster.topic_names.get(topic.id) == name:
+        del cluster.topic_names[topic.id]
+
+
+def begin_deletion(cluster: Cluster, name: str) -> None:
+    """Somebody has marked the topic for deletion in ZooKeeper: from now on no command finds it."""
+    topic = cluster.topics.get(name)
+    if topic is not None:
+        topic.deleting = True
+        cluster.leases.drop(name)
+
+
+def _add_topic(cluster: Cluster, topic: Topic) -> None:
+    cluster.topics[topic.name] = topic
+    if topic.id is not None:
+        cluster.topic_names[topic.id] = topic.name
+
+
+# ---------------------------------------------------------------------------------------------- brokers, configs
+
+
+class BrokersChanged(NamedTuple):
+    """Broker ids. A bounced one has come back under a new epoch; an updated one shows other endpoints or rack."""
+
+    joined: tuple[int, ...]
+    gone: tuple[int, ...]
+    bounced: tuple[int, ...]
+    updated: tuple[int, ...]
+
+    def __bool__(self) -> bool:
+        return bool(self.joined or self.gone or self.bounced or self.updated)
+
+
+def brokers_seen(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersChanged:
+    """Put in all brokers that are registered now. One that went or bounced is no longer shutting down."""
+    before = cluster.brokers
+    after = {broker: registered[broker] for broker in sorted(registered)}
+    both = [(before[id_], after[id_]) for id_ in after if id_ in before]
+    changed = BrokersChanged(
+        joined=tuple(id_ for id_ in after if id_ not in before),
+        gone=tuple(id_ for id_ in sorted(before) if id_ not in after),
+        bounced=tuple(new.id for old, new in both if new.epoch != old.epoch),
+        updated=tuple(new.id for old, new in both if new.epoch == old.epoch and new != old),
+    )
+    cluster.brokers = after
+    cluster.shutting_down.difference_update(changed.gone, changed.bounced)
+    return changed
+
+
+def set_shutting_down(cluster: Cluster, broker: int) -> None:
+    """The broker has asked for a controlled shutdown: it is no longer live, though registered."""
+    if broker in cluster.brokers:
+        cluster.shutting_down.add(broker)
+
+
+def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
+    """Put in the dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left."""
+    known = cluster.topic_configs if kind == TOPICS else cluster.broker_configs
+    all_new = cluster.leases.being_written
+    changed = [name for name, values in configs.items() if all_new or known.get(name, {}) != values]
+    if kind == TOPICS:
+        cluster.leases.disturbed(topics=changed)
+    else:
+        cluster.leases.disturbed(brokers=[int(name) for name in changed if name.isdigit()])
+    for name, values in configs.items():
+        if values:
+            known[name] = dict(values)
+        else:
+            known.pop(name, None)
+
+
+def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> Iterator[None]:
+    """Put in what brokers say of the sizes of partitions (None: no longer of interest), yielding every `SLICE`.
+
+    A partition whose topic is gone by now is passed over.
+    """
+    for count, (name, size) in enumerate(sizes.items(), 1):
+        if size is None or cluster.get(*name) is None:
+            cluster.sizes.pop(name, None)
+        else:
+            cluster.sizes[name] = size
+            if cluster.queue.place(name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
+                cluster.queue.more = True  # it may have waited for this
+        if count % SLICE == 0:
+            yield

@@ -1,0 +1,87 @@
+"""Replication throttles, as topic and broker configs say (KIP-73).
+
+A byte counts for a throttle when the topic's list names the partition on this broker (`0:101,1:102`, `*` for
+all) *and* a rate is set for the broker or for all of them (`<default>`).
+Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler, ReplicationQuotaManager.
+"""
+
+from collections.abc import Mapping
+from functools import cached_property
+
+from kafka_reassign_rpc.core.state.cluster import Cluster
+
+LEADER_REPLICAS = "leader.replication.throttled.replicas"
+FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
+LEADER_RATE = "leader.replication.throttled.rate"
+FOLLOWER_RATE = "follower.replication.throttled.rate"
+
+NO_THROTTLE = 2**63 - 1
+"""What KIP-240 reports where no throttle applies, bytes/s."""
+
+Configs = Mapping[str, str]
+Named = Mapping[int, frozenset[int]] | None
+"""Throttled partitions by broker; None stands for all partitions on all brokers."""
+
+
+def named_replicas(value: str | None) -> Named:
+    """A list of throttled replicas. Entries that make no sense are skipped, as the config's validator refuses them."""
+    text = (value or "").strip()
+    if text == "*":
+        return None
+    found: dict[int, set[int]] = {}
+    for entry in text.split(","):
+        partition, _, broker = entry.strip().partition(":")
+        if partition.isdigit() and broker.isdigit():
+            found.setdefault(int(broker), set()).add(int(partition))
+    return {broker: frozenset(partitions) for broker, partitions in found.items()}
+
+
+def rate_of(name: str, own: Configs, default: Configs) -> float | None:
+    """A rate in bytes/s for a broker: its own config, else the one of all brokers, else None (no limit)."""
+    for configs in (own, default):
+        value = configs.get(name, "").strip()
+        if value.isdigit():
+            return float(value)
+    return None
+
+
+_NO_CONFIGS: Configs = {}
+
+
+class TopicThrottles:
+    """The throttles of one topic's replicas, as the controller knows the configs: its lists are read at most once."""
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self._configs: Configs = cluster.topic_configs.get(topic, _NO_CONFIGS)
+        self._of_brokers: Mapping[str, Configs] = dict(cluster.broker_configs)
+
+    @cached_property
+    def _leaders(self) -> Named:
+        return named_replicas(self._configs.get(LEADER_REPLICAS))
+
+    @cached_property
+    def _followers(self) -> Named:
+        return named_replicas(self._configs.get(FOLLOWER_REPLICAS))
+
+    def is_same(self, other: "TopicThrottles") -> bool:
+        """Whether it was made of the very same configs, which nobody changes once they are known."""
+        return (
+            self._configs is other._configs
+            and self._of_brokers.keys() == other._of_brokers.keys()
+            and all(configs is other._of_brokers[name] for name, configs in self._of_brokers.items())
+        )
+
+    def leader(self, partition: int, broker: int) -> int:
+        """Bytes/s that `broker`, leading, gives to replicas that are not in sync; NO_THROTTLE where all it can."""
+        return self._rate(LEADER_RATE, self._leaders, partition, broker)
+
+    def follower(self, partition: int, broker: int) -> int:
+        """Bytes/s at which `broker` copies its replica; NO_THROTTLE where as fast as it can."""
+        return self._rate(FOLLOWER_RATE, self._followers, partition, broker)
+
+    def _rate(self, name: str, named: Named, partition: int, broker: int) -> int:
+        if named is not None and partition not in named.get(broker, ()):
+            return NO_THROTTLE
+        configs = self._of_brokers
+        rate = rate_of(name, configs.get(str(broker), {}), configs.get("<default>", {}))
+        return NO_THROTTLE if rate is None else int(rate)

@@ -1,0 +1,306 @@
+"""Topics: what may be created, grown and deleted, and with what a new partition starts.
+
+Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The
+functions raise the `KafkaError` that answers the topic; what they return is the change to make. Those that make
+partitions do it in slices: they yield every `SLICE` partitions, and return the change at their end.
+"""
+
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidRequest,
+    InvalidTopic,
+    PolicyViolation,
+    ReassignmentInProgress,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.leadership.broker_changes import first_state
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
+from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic
+from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
+
+BROKER_DEFAULT = -1
+"""A count that is left to the broker: num.partitions, default.replication.factor."""
+
+MOST_PARTITIONS = 100_000
+"""A topic's znode has no room for more, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
+
+SLICE = 200
+"""Partitions made between two `yield`s."""
+
+MAX_NAME_LENGTH = 249
+_LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+
+
+def is_valid_name(name: str) -> bool:
+    """Kafka's rule for topic names (org.apache.kafka.common.internals.Topic)."""
+    return len(name) <= MAX_NAME_LENGTH and name not in {".", ".."} and _LEGAL_NAME.fullmatch(name) is not None
+
+
+def validate_name(name: str) -> None:
+    """Raises InvalidTopic where Kafka would not have a topic of this name."""
+    if is_valid_name(name):
+        return
+    if name == "":
+        reason = "the empty string is not allowed"
+    elif name in {".", ".."}:
+        reason = f"'{name}' is not allowed"
+    elif len(name) > MAX_NAME_LENGTH:
+        reason = f"the length of '{name}' is longer than the max allowed length {MAX_NAME_LENGTH}"
+    else:
+        reason = f"'{name}' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"
+    raise InvalidTopic(f"Topic name is invalid: {reason}")
+
+
+def create_topic(
+    view: RoundView,
+    name: str,
+    *,
+    topic_id: UUID,
+    start: int,
+    shift: int,
+    num_partitions: int = BROKER_DEFAULT,
+    replication_factor: int = BROKER_DEFAULT,
+    assignments: Mapping[int, Sequence[int]] | None = None,
+    configs: Mapping[str, str] | None = None,
+    default_partitions: int = 1,
+    default_replication_factor: int = 1,
+    most: int = MOST_PARTITIONS,
+) -> Generator[None, None, TopicCreated]:
+    """A new topic with its partitions' first states. `start` and `shift`: two random numbers (see `placement`).
+
+    most   so many partitions may still be made with this request
+    For a request that only validates, drop what is returned.
+    """
+    cluster = view.cluster
+    standing = cluster.topics.get(name)
+    if isinstance(view.topics.get(name), TopicCreated) or (standing is not None and view.topic(name) is not None):
+        raise TopicAlreadyExists(f"Topic '{name}' already exists.")
+    if assignments and (num_partitions != BROKER_DEFAULT or replication_factor != BROKER_DEFAULT):
+        raise InvalidRequest(
+            "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the"
+            " same time."
+        )
+    if assignments:
+        count = len(assignments)
+        placed: Iterable[Placed] = ((index, tuple(replicas)) for index, replicas in sorted(assignments.items()))
+    else:
+        count = default_partitions if num_partitions == BROKER_DEFAULT else num_partitions
+        placed = placements(
+            cluster.brokers.values(),
+            count,
+            default_replication_factor if replication_factor == BROKER_DEFAULT else replication_factor,
+            start=start,
+            shift=shift,
+        )
+    validate_name(name)
+    if standing is not None:
+        raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
+    _refuse_collision(view, name)
+    _refuse_many(name, count, most)
+    if assignments:
+        yield from _validate_assignment(assignments)
+    return TopicCreated(name, topic_id, (yield from _first_states(cluster, placed)), dict(configs or {}))
+
+
+def _refuse_many(name: str, count: int, most: int) -> None:
+    if count > min(most, MOST_PARTITIONS):
+        raise PolicyViolation(
+            f"Topic '{name}' cannot get {count} partitions: its znode has room for fewer than {MOST_PARTITIONS}."
+            if most >= MOST_PARTITIONS
+            else f"Topic '{name}' cannot get {count} partitions with this request, which asks for many others:"
+            " ask for fewer topics at a time."
+        )
+
+
+def _refuse_collision(view: RoundView, name: str) -> None:
+    """Metric names take '.' and '_' for the same: topics that differ only there cannot both be."""
+    if "." not in name and "_" not in name:
+        return
+    unified = name.replace(".", "_")
+    created = (other for other, change in view.topics.items() if isinstance(change, TopicCreated))
+    colliding = sorted(
+        other
+        for names in (view.cluster.topics, created)
+        for other in names
+        if len(other) == len(name) and other.replace(".", "_") == unified
+    )
+    if colliding:
+        raise InvalidTopic(f"Topic '{name}' collides with existing topics: {', '.join(colliding)}")
+
+
+def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
+    if len({len(replicas) for replicas in placed.values()}) != 1:
+        raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
+    if not next(iter(placed.values())):
+        raise InvalidReplicaAssignment("The replica lists of the partitions are empty")
+    for at, (index, replicas) in enumerate(placed.items(), 1):
+        if len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignment(
+                f"Duplicate replica assignment found: partition {index} has {', '.join(map(str, replicas))}"
+            )
+        if any(replica < 0 for replica in replicas):
+            raise InvalidReplicaAssignment(
+                f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
+            )
+        if at % SLICE == 0:
+            yield
+    if sorted(placed) != list(range(len(placed))):
+        raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
+
+
+def create_partitions(
+    view: RoundView,
+    name: str,
+    count: int,
+    assignments: Sequence[Sequence[int]] | None = None,
+    *,
+    most: int = MOST_PARTITIONS,
+) -> Generator[None, None, PartitionsAdded]:
+    """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one.
+
+    most   so many partitions may still be made with this request
+    """
+    cluster = view.cluster
+    topic = view.topic(name)
+    if topic is None:
+        if name in cluster.topics:
+            raise InvalidTopic("The topic is queued for deletion.")
+        raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
+    if _has_moving(view, topic):
+        raise ReassignmentInProgress(f"A partition reassignment is in progress for the topic '{name}'.")
+    added = view.topics.get(name)
+    pending = added.partitions if isinstance(added, PartitionsAdded) else {}
+    existing = len(topic.partitions) + len(pending)
+    if count < existing:
+        raise InvalidPartitions(
+            f"Topic currently has {existing} partitions, which is higher than the requested {count}."
+        )
+    if count == existing:
+        raise InvalidPartitions(f"Topic already has {existing} partitions.")
+    first = topic.partitions.get(0)
+    replicas = () if first is None else first.replicas
+    _refuse_many(name, count - existing if assignments is None else len(assignments), most)
+    if assignments is None:
+        ids = sorted(cluster.brokers)
+        start = next((at for at, broker in enumerate(ids) if replicas and broker >= replicas[0]), 0)
+        placed: Iterable[Placed] = placements(
+            cluster.brokers.values(),
+            count - existing,
+            len(replicas),
+            start=start,
+            shift=start,
+            first_partition=existing,
+        )
+    else:
+        placed = _manual(cluster, existing, count, assignments, len(replicas)).items()
+    return PartitionsAdded(name, {**pending, **(yield from _first_states(cluster, placed))})
+
+
+def _has_moving(view: RoundView, topic: Topic) -> bool:
+    indexes = set(view.cluster.moving.get(topic.name, ()))
+    indexes.update(index for name, index in view.partitions if name == topic.name)
+    return any(found.is_moving for index in indexes if (found := view.get(topic.name, index)) is not None)
+
+
+def _manual(
+    cluster: Cluster, existing: int, count: int, assignments: Sequence[Sequence[int]], replication_factor: int
+) -> dict[int, tuple[int, ...]]:
+    unknown = sorted({replica for replicas in assignments for replica in replicas} - set(cluster.brokers))
+    if unknown:
+        raise InvalidReplicaAssignment(f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}.")
+    if len(assignments) != count - existing:
+        raise InvalidReplicaAssignment(
+            f"Increasing the number of partitions by {count - existing} but {len(assignments)} assignments provided."
+        )
+    placed = {existing + at: tuple(replicas) for at, replicas in enumerate(assignments)}
+    for index, replicas in placed.items():
+        if not replicas:
+            raise InvalidReplicaAssignment(f"Cannot have replication factor of 0 for partition id {index}.")
+        if len(set(replicas)) != len(replicas):
+            raise InvalidReplicaAssignment(
+                "Duplicate brokers not allowed in replica assignment:"
+                f" {', '.join(map(str, replicas))} for partition id {index}."
+            )
+    odd = {index: len(replicas) for index, replicas in placed.items() if len(replicas) != replication_factor}
+    if odd:
+        raise InvalidReplicaAssignment(
+            f"Inconsistent replication factor between partitions, partition 0 has {replication_factor} while"
+            f" partitions [{', '.join(map(str, odd))}] have replication factors"
+            f" [{', '.join(map(str, odd.values()))}], respectively."
+        )
+    return placed
+
+
+def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
+    """`placed` in the order of the partitions' numbers."""
+    made = {}
+    for index, replicas in placed:
+        made[index] = first_state(cluster, Partition(replicas=replicas))
+        if len(made) % SLICE == 0:
+            yield
+    return made
+
+
+def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
+    """Begin a deletion. One that runs already has taken the topic out of everybody's sight."""
+    if view.topic(name) is None:
+        raise UnknownTopicOrPartition()
+    return TopicDeletionStarted(name)
+
+
+def left_to_delete(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """(partition, broker) of the replicas of a topic in deletion that have not confirmed their StopReplica.
+
+    When there are none, `TopicDeleted` is due. A replica whose broker is down is waited for, as Kafka does: its log
+    would come back with the broker, and a new topic of this name would find it. Retired ones are not waited for.
+    """
+    topic = cluster.topics.get(name)
+    if topic is None:
+        return
+    for index, partition in topic.partitions.items():
+        for replica in partition.replicas:
+            if (index, replica) not in confirmed:
+                yield index, replica
+        for replica in partition.pending_deletion:
+            if replica in cluster.brokers and (index, replica) not in confirmed:
+                yield index, replica
+
+
+def adopted(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
+    """The partition with another broker in the place of `own_id`, or with a replica less where there is no other.
+
+    A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node it knows for
+    a broker, the server's own id, `own_id`, too. The topic znode has to get the other assignment.
+    A partition that has had a leader keeps its other replicas and ISR; the new replica has to catch up like any.
+    """
+    substitute = _substitute(cluster, partition, own_id, index)
+    named = tuple(substitute if replica == own_id else replica for replica in partition.replicas)
+    value = replace(
+        partition,
+        replicas=without(named, (own_id,)) or partition.replicas,
+        adding=without(partition.adding, (own_id,)),
+        removing=without(partition.removing, (own_id,)),
+    )
+    isr = without(partition.isr, (own_id,))
+    if not isr:
+        return replace(first_state(cluster, value), leader_epoch=partition.leader_epoch + bool(partition.isr))
+    leader = NO_LEADER if partition.leader == own_id else partition.leader
+    return replace(value, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
+
+
+def _substitute(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int:
+    """A live broker without a replica, in a rack without one where there is such; `own_id` where there is none."""
+    free = [broker for _, broker in sorted(cluster.brokers.items()) if broker.id not in partition.replicas]
+    free = [broker for broker in free if cluster.is_live(broker.id) and broker.id != own_id]
+    used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}
+    best = [broker for broker in free if broker.rack not in used] or free
+    return best[index % len(best)].id if best else own_id

@@ -1,6 +1,0 @@
-"""A real ZooKeeper as a child process, from the jars that pyspark's wheel ships. Needs only Java."""
-
-from kafka_reassign_rpc.embedded.java import JavaNotFound, find_java
-from kafka_reassign_rpc.embedded.process import EmbeddedZooKeeper, ZooKeeperFailed
-
-__all__ = ["EmbeddedZooKeeper", "JavaNotFound", "ZooKeeperFailed", "find_java"]

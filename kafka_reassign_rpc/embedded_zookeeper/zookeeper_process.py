@@ -1,0 +1,296 @@
+"""One ZooKeeper server as a child process: start, readiness, kill, stop, and never an orphan."""
+
+import asyncio
+import contextlib
+import fcntl
+import os
+import socket
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Self
+
+from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from kafka_reassign_rpc.embedded_zookeeper.java import class_path, find_java
+
+STANDALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
+QUORUM = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+
+READY_POLL_SECONDS = 0.02
+PORT_TRIES = 5
+
+LOG4J = """status = error
+appender.file.type = RollingFile
+appender.file.name = file
+appender.file.fileName = {file}
+appender.file.filePattern = {file}.%i
+appender.file.layout.type = PatternLayout
+appender.file.layout.pattern = %d{{ISO8601}} %-5p [%t] %c{{1}}: %m%n
+appender.file.policies.type = Policies
+appender.file.policies.size.type = SizeBasedTriggeringPolicy
+appender.file.policies.size.size = 10MB
+appender.file.strategy.type = DefaultRolloverStrategy
+appender.file.strategy.max = 2
+rootLogger.level = info
+rootLogger.appenderRef.file.ref = file
+"""
+
+
+class ZooKeeperFailed(RuntimeError):
+    """ZooKeeper did not start. The message ends with the last lines of its log."""
+
+
+class EmbeddedZooKeeper:
+    """A ZooKeeper server of our own: `async with EmbeddedZooKeeper(data_dir) as zookeeper: zookeeper.address`.
+
+    data_dir        snapshots, transaction log, zookeeper.log; made if absent, kept, and locked while in use
+    port            0: one that is free, chosen by the system at the first start and kept until the object goes
+    heap_mb         Java's largest heap
+    session_ms      shortest and longest session timeout that clients get
+    settings        more lines of zoo.cfg, by name
+    server_id, members    for an ensemble: which of the `server.N` lines this one is
+
+    Start it from a thread that lives as long as the server should: the child is bound to that thread.
+    Not tied to an event loop: it may be started in one and stopped in another.
+    """
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        port: int = 0,
+        host: str = "127.0.0.1",
+        *,
+        heap_mb: int = 512,
+        tick_ms: int = 500,
+        session_ms: tuple[int, int] = (1_000, 120_000),
+        settings: Mapping[str, str] | None = None,
+        server_id: int | None = None,
+        members: Mapping[int, str] | None = None,
+    ) -> None:
+        self.data_dir = Path(data_dir).absolute()
+        self.host = host
+        self.port = port
+        self.heap_mb = heap_mb
+        self.tick_ms = tick_ms
+        self.session_ms = session_ms
+        self.settings = dict(settings or {})
+        self.server_id = server_id
+        self.members = dict(members or {})
+        self._port_is_ours_to_choose = port == 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock: IO[bytes] | None = None
+
+    @property
+    def address(self) -> str:
+        """host:port, as it stands in `zookeeper.connect`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+    @property
+    def log_file(self) -> Path:
+        return self.data_dir / "zookeeper.log"
+
+    @property
+    def pid(self) -> int | None:
+        return None if self._process is None else self._process.pid
+
+    @property
+    def running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def start(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109 (one number for the whole start, ports retried)
+        """Start it and wait until it serves. Raises JavaNotFound, ZooKeeperFailed."""
+        await self.launch()
+        try:
+            async with asyncio.timeout(timeout):
+                for attempt in range(PORT_TRIES):
+                    if await self._until_serving_or_dead():
+                        return
+                    # Between our choice of a free port and Java's bind another process may have taken it.
+                    retry = attempt + 1 < PORT_TRIES and self._port_is_ours_to_choose and self._lost_its_port()
+                    if not retry or self.members:
+                        break
+                    self.port = 0
+                    await self.launch()
+        except TimeoutError:
+            reason = f"ZooKeeper did not serve on {self.address} within {timeout:g} s"
+        except BaseException:
+            await self.kill()
+            self._give_up_lock()
+            raise
+        else:
+            taken = self._lost_its_port()
+            reason = f"{self.address} is taken" if taken else "ZooKeeper ended while it was starting"
+        await self.kill()
+        self._give_up_lock()
+        raise ZooKeeperFailed(f"{reason}; the end of {self.log_file}:\n{self.log_tail()}")
+
+    async def launch(self) -> None:
+        """Start the process without waiting until it serves (a member of an ensemble cannot serve alone)."""
+        if self.running:
+            return
+        java, jars = await asyncio.to_thread(lambda: (find_java(), class_path()))
+        self._take_lock()
+        if self.port == 0:
+            with free_ports(self.host, 1) as (self.port,):
+                pass
+        self._write_files()
+        assert self._lock is not None
+        with (self.data_dir / "zookeeper.out").open("wb") as out:
+            # Not asyncio's subprocess: that one is tied to the loop that made it.
+            self._process = subprocess.Popen(  # noqa: ASYNC220
+                tied_to_us(
+                    [
+                        *(java, f"-Xmx{self.heap_mb}m", "-Xms32m", "-XX:+UseSerialGC", "-XX:-UsePerfData"),
+                        "-Djava.awt.headless=true",
+                        "-Djava.net.preferIPv4Stack=" + ("false" if ":" in self.host else "true"),
+                        f"-Dlog4j2.configurationFile={self.data_dir / 'log4j2.properties'}",
+                        "-Dzookeeper.jmx.log4j.disable=true",
+                        "-Dzookeeper.preAllocSize=4096",
+                        *("-cp", jars, QUORUM if self.members else STANDALONE, str(self.data_dir / "zoo.cfg")),
+                    ]
+                ),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+                cwd=self.data_dir,
+                start_new_session=True,  # Ctrl-C reaches us, and we stop the child in our own order
+                pass_fds=(self._lock.fileno(),),  # the directory stays locked as long as the child lives
+            )
+
+    async def kill(self) -> None:
+        """As kill -9: nothing is closed, sessions stay alive in the data for their timeout."""
+        await self._end(hard=True)
+
+    async def stop(self) -> None:
+        """End it and give the data directory free. Does nothing where it is not running."""
+        await self._end(hard=False)
+        self._give_up_lock()
+
+    async def restart(self) -> None:
+        """Stop if it still runs, then start on the same port with the same data."""
+        await self._end(hard=False)
+        await self.start()
+
+    async def wait_ready(self) -> None:
+        """Wait until it serves. Raises ZooKeeperFailed when the process ends instead."""
+        if not await self._until_serving_or_dead():
+            raise ZooKeeperFailed(f"ZooKeeper ended; the end of {self.log_file}:\n{self.log_tail()}")
+
+    async def wait_ended(self) -> int:
+        """Wait until the process has ended, by itself or not; its exit status."""
+        process = self._process
+        return 0 if process is None else await asyncio.to_thread(process.wait)
+
+    async def command(self, word: str) -> str:
+        """The answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
+        reader, writer = await asyncio.open_connection(self.host, self.port)
+        try:
+            writer.write(word.encode())
+            return (await reader.read()).decode(errors="replace")
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    def send_signal(self, number: int) -> None:
+        """Any signal to the server (SIGSTOP and SIGCONT freeze and thaw it)."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
+    def log_tail(self, lines: int = 12) -> str:
+        tail: list[str] = []
+        for name in ("zookeeper.out", "zookeeper.log"):
+            with contextlib.suppress(OSError):
+                tail += (self.data_dir / name).read_text(errors="replace").splitlines()[-lines:]
+        return "\n".join(tail)
+
+    async def _until_serving_or_dead(self) -> bool:
+        """True as soon as *this* server serves on the port: whoever else listens there has another directory."""
+        mine = f"dataDir={self.data_dir / 'data'}"
+        while self.running:
+            with contextlib.suppress(OSError):
+                async with asyncio.timeout(2):
+                    if mine in await self.command("conf"):
+                        return True
+            await asyncio.sleep(READY_POLL_SECONDS)
+        return False
+
+    async def _end(self, *, hard: bool) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.poll() is None:
+            process.kill() if hard else process.terminate()
+            try:
+                await asyncio.to_thread(process.wait, 10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                await asyncio.to_thread(process.wait)
+        self._process = None
+
+    def _lost_its_port(self) -> bool:
+        return "BindException" in self.log_tail(60)
+
+    def _take_lock(self) -> None:
+        if self._lock is not None:
+            return
+        self.data_dir.mkdir(parents=True, exist_ok=True)
+        lock = (self.data_dir / "lock").open("ab")
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            lock.close()
+            raise ZooKeeperFailed(f"{self.data_dir} is in use by another embedded ZooKeeper") from error
+        self._lock = lock
+
+    def _give_up_lock(self) -> None:
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def _write_files(self) -> None:
+        data = self.data_dir / "data"
+        data.mkdir(exist_ok=True)
+        settings = {
+            "dataDir": str(data),
+            "clientPort": str(self.port),
+            "clientPortAddress": self.host,
+            "tickTime": str(self.tick_ms),
+            "minSessionTimeout": str(self.session_ms[0]),
+            "maxSessionTimeout": str(self.session_ms[1]),
+            "maxClientCnxns": "0",  # every broker of a fleet comes from this one address
+            "admin.enableServer": "false",
+            "4lw.commands.whitelist": "srvr,conf,mntr,stat,ruok,cons",
+            "autopurge.snapRetainCount": "3",
+            "autopurge.purgeInterval": "1",
+            **self.settings,
+        }
+        if self.members:
+            (data / "myid").write_text(str(self.server_id))
+            settings |= {"initLimit": "20", "syncLimit": "10"}
+            settings |= {f"server.{number}": line for number, line in self.members.items()}
+        (self.data_dir / "zoo.cfg").write_text("".join(f"{key}={value}\n" for key, value in settings.items()))
+        (self.data_dir / "log4j2.properties").write_text(LOG4J.format(file=self.log_file))
+
+
+@contextlib.contextmanager
+def free_ports(host: str, count: int) -> Iterator[list[int]]:
+    """Ports that nobody listens on, chosen by the system and all different; held until the block ends."""
+    with contextlib.ExitStack() as held:
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        ports = []
+        for _ in range(count):
+            taken = held.enter_context(socket.socket(family, socket.SOCK_STREAM))
+            taken.bind((host, 0))
+            ports.append(taken.getsockname()[1])
+        yield ports

@@ -1,0 +1,114 @@
+"""A broker's registration: its ephemeral znode in /brokers/ids, made anew with every ZooKeeper session.
+
+The znode's czxid is the broker epoch. Where a znode of an earlier session still stands (a restart after kill -9),
+the registration waits until ZooKeeper has expired it, so no controller sees two lives of a broker as one.
+Sources: KafkaZkClient.registerBroker, KafkaServer.getOrGenerateClusterId, ZkData.PersistentZkPaths.
+"""
+
+import asyncio
+import base64
+import logging
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotSent, SessionOver, Unknown
+
+log = logging.getLogger(__name__)
+
+LOOK_AGAIN_S = 1.0
+
+
+async def cluster_id(zk: ZooKeeper) -> str:
+    """The cluster's id; makes it, and the znodes that every broker expects, where this is the first broker."""
+    for path in znode_paths.PERSISTENT:
+        await zk.ensure_path(path)
+    made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+    with suppress(NodeExists):
+        await zk.create(znode_paths.CLUSTER_ID, znode_contents.encode_cluster_id(made))
+        return made
+    data, _ = await zk.get(znode_paths.CLUSTER_ID)
+    return znode_contents.decode_cluster_id(data)
+
+
+class Registration:
+    """Keeps one broker registered for as long as it runs.
+
+    registered  called with the broker epoch of each new registration
+    """
+
+    def __init__(
+        self,
+        zk: ZooKeeper,
+        broker_id: int,
+        endpoints: Sequence[Endpoint],
+        rack: str | None,
+        registered: Callable[[int], None],
+    ) -> None:
+        self._zk = zk
+        self._broker_id = broker_id
+        self._endpoints = endpoints
+        self._rack = rack
+        self._registered = registered
+        self._session: int | None = None
+        self._wake = asyncio.Event()
+        self._wake.set()
+        zk.on_connected(self._wake.set)
+        zk.on_watch(self._watch_fired)
+        self._task = asyncio.create_task(self._run(), name=f"registration-{broker_id}")
+
+    async def close(self) -> None:
+        """Stop registering. The znode goes with the session."""
+        await end(self._task)
+
+    def _watch_fired(self, kind: WatchKind, path: str) -> None:
+        if kind is WatchKind.DELETED and path == znode_paths.broker(self._broker_id):
+            self._session = None
+            self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            session = self._zk.session_id
+            if session is None or session == self._session:
+                continue
+            try:
+                await self._register(session)
+            except (NotSent, SessionOver, Unknown) as error:
+                # On the next connection the znode is there with our session as its owner, or it is made then.
+                log.info("broker %d: registration: %s", self._broker_id, error)
+                if self._zk.connected:
+                    self._wake.set()
+
+    async def _register(self, session: int) -> None:
+        path = znode_paths.broker(self._broker_id)
+        data = znode_contents.encode_broker(self._endpoints, int(time.time() * 1000), self._rack)
+        while True:
+            try:
+                _, stat = await self._zk.create(path, data, ephemeral=True, session=session)
+                break
+            except NodeExists:
+                try:
+                    _, stat = await self._zk.get(path, watch=True)
+                except NoNode:
+                    continue
+                if stat.ephemeral_owner == session:
+                    break
+                log.info("broker %d: waiting for the registration of its earlier session to go", self._broker_id)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(LOOK_AGAIN_S):
+                        await self._wake.wait()
+                self._wake.clear()
+                if self._zk.session_id != session:
+                    self._wake.set()
+                    return
+        self._session = session
+        log.info("broker %d: registered with epoch %d", self._broker_id, stat.czxid)
+        self._registered(stat.czxid)

@@ -1,0 +1,43 @@
+"""Controlled shutdown: the controller moves leadership away before the broker goes (KafkaServer.controlledShutdown)."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
+
+log = logging.getLogger(__name__)
+
+TRIES = 3
+"""controlled.shutdown.max.retries"""
+BETWEEN_S = 0.5
+"""Shorter than controlled.shutdown.retry.backoff.ms (5 s): an election on simulated brokers takes no time."""
+TIMEOUT_S = 5.0
+"""For all of it: a cluster without a controller must not keep a broker from stopping."""
+
+
+async def controlled_shutdown(link: ControllerLink, epochs: Callable[[], tuple[int, int]]) -> bool:
+    """Asks the controller until it has moved all leadership away. False: the broker goes without that."""
+
+    def build(version: int) -> Any:
+        broker_id, broker_epoch = epochs()
+        return ControlledShutdownRequest(version=version, broker_id=broker_id, broker_epoch=broker_epoch)
+
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            for _ in range(TRIES):
+                answer = await link.call(ControlledShutdownRequest, build, tries=TRIES)
+                if answer.error_code == 0 and not answer.remaining_partitions:
+                    return True
+                log.info(
+                    "broker %d: controlled shutdown: error %d, still leads %d partitions",
+                    epochs()[0],
+                    answer.error_code,
+                    len(answer.remaining_partitions),
+                )
+                await asyncio.sleep(BETWEEN_S)
+    except TimeoutError:
+        log.warning("broker %d: no controller answered its controlled shutdown", epochs()[0])
+    return False

@@ -1,0 +1,97 @@
+"""A broker's way to the controller: found by what UpdateMetadata says, tried until a controller answers.
+
+Source: NodeToControllerChannelManager. The controller is the node that the metadata cache names, at its endpoint
+for the inter-broker listener. NOT_CONTROLLER and a lost connection make the broker look again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+
+log = logging.getLogger(__name__)
+
+ANSWER_TIMEOUT_S = 30.0
+FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 0.5
+
+
+def _top_level(answer: Any) -> tuple[int]:
+    return (answer.error_code,)
+
+
+class ControllerLink:
+    """One connection to whoever is controller. One request at a time.
+
+    find    (controller id, its endpoint), or None while nobody is known
+    """
+
+    def __init__(self, client_id: str, find: Callable[[], tuple[int, Endpoint] | None]) -> None:
+        self._client_id = client_id
+        self._find = find
+        self._connection: RpcClient | None = None
+        self._to: tuple[int, Endpoint] | None = None
+        self._lock = asyncio.Lock()
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def look_again(self) -> None:
+        """The controller may be another now: a request that waits for the former one, maybe frozen, goes there."""
+        if self._connection is not None and self._find() != self._to:
+            self.close()
+
+    async def call(
+        self,
+        request_class: Any,
+        build: Callable[[int], Any],
+        errors: Callable[[Any], Iterable[int]] = _top_level,
+        tries: int | None = None,
+    ) -> Any:
+        """Asks until a controller answers: `build` makes the request in the version that both sides know.
+
+        The answer may carry any error but NOT_CONTROLLER among its `errors`. Without `tries` it never ends by itself
+        while there is no controller; with it, raises TimeoutError after so many vain attempts.
+        """
+        backoff = FIRST_BACKOFF_S
+        tried = 0
+        async with self._lock:
+            while True:
+                answered = False
+                try:
+                    connection = await self._connected()
+                    if connection is not None:
+                        version = await connection.version(request_class)
+                        answer = await connection.call(request_class, build(version), version)
+                        answered = True
+                        if NotController.code not in errors(answer):
+                            return answer
+                        log.debug("broker %s: node %s is not the controller", self._client_id, self._to)
+                except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+                    log.debug("broker %s: controller: %s", self._client_id, error or type(error).__name__)
+                finally:
+                    if not answered:
+                        self.close()
+                self.close()
+                tried += 1
+                if tried == tries:
+                    raise TimeoutError(f"no controller answered {tried} attempts")
+                await asyncio.sleep(backoff)
+                backoff = min(backoff * 2, LAST_BACKOFF_S)
+
+    async def _connected(self) -> RpcClient | None:
+        found = self._find()
+        if found is None:
+            return None
+        if self._connection is not None and found == self._to:
+            return self._connection
+        self.close()
+        self._to = found
+        self._connection = await RpcClient.open(found[1].host, found[1].port, self._client_id, ANSWER_TIMEOUT_S)
+        return self._connection

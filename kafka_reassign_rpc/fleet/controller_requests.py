@@ -1,0 +1,201 @@
+"""What a broker does with the three requests of a controller, with Kafka's checks.
+
+| request | refused as a whole | refused per partition |
+|---|---|---|
+| LeaderAndIsr | 77 broker epoch of an earlier registration; 11 older controller epoch | 11 leader epoch not newer |
+| | | 3 this broker is no replica; 103 another topic id than the log's |
+| StopReplica | 77; 11 | 74 leader epoch older than ours, unless it is a sentinel (-1 none, -2 topic deletion) |
+| UpdateMetadata | 77; 11 | |
+
+Sources: KafkaApis.handleLeaderAndIsrRequest and its neighbours, ReplicaManager.becomeLeaderOrFollower,
+stopReplicas and maybeUpdateMetadataCache, as of 3.9.
+"""
+
+from collections.abc import Callable, Generator, Iterator
+from itertools import islice
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.kafka_errors import (
+    FencedLeaderEpoch,
+    StaleBrokerEpoch,
+    StaleControllerEpoch,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared, update_metadata_states
+from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
+from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrResponse,
+    StopReplicaResponse,
+    UpdateMetadataResponse,
+)
+
+UNKNOWN_BROKER_EPOCH = -1
+NO_EPOCH = -1
+EPOCH_DURING_DELETE = -2
+INCONSISTENT_TOPIC_ID = 103
+
+
+SLICE = 250
+"""Partitions that are applied before others have their turn: a stock controller tells of thousands in one request."""
+
+
+class AppliedRequest(msgspec.Struct):
+    """What a slice of a request changed: replicas that are led or followed now, those hosted no longer, logs."""
+
+    leaders: list[SimulatedReplica] = []
+    followers: list[SimulatedReplica] = []
+    stopped: list[TopicPartition] = []
+    created: list[TopicPartition] = []
+    deleted: list[TopicPartition] = []
+
+
+Steps = Generator[AppliedRequest, None, Any]
+"""A request being applied: yields what each slice has changed, returns the answer."""
+
+
+class ControllerRequests:
+    """Applies requests to a broker's replicas and metadata.
+
+    first_bytes     the size that a topic's partitions have from their creation (0 where nothing was asked for)
+    """
+
+    def __init__(
+        self, broker_id: int, table: ReplicaTable, cache: MetadataCache, first_bytes: Callable[[str], int]
+    ) -> None:
+        self.broker_id = broker_id
+        self.broker_epoch = UNKNOWN_BROKER_EPOCH
+        self.controller_epoch = 0
+        self._table = table
+        self._cache = cache
+        self._first_bytes = first_bytes
+
+    def leader_and_isr(self, request: Any, version: int) -> Steps:
+        """LeaderAndIsr 0-7."""
+        refused = self._refusal(request)
+        if refused:
+            return LeaderAndIsrResponse(version=version, error_code=refused)
+        self.controller_epoch = request.controller_epoch
+        named: list[tuple[str, int, int]] = []
+        by_id: dict[UUID | None, list[tuple[int, int]]] = {}
+        states = _leader_and_isr_states(request, version)
+        while part := list(islice(states, SLICE)):
+            applied = AppliedRequest()
+            for topic, topic_id, state in part:
+                error = self._become(TopicPartition(topic, state.partition_index), topic_id, state, applied)
+                if version >= 5:
+                    by_id.setdefault(topic_id, []).append((state.partition_index, error))
+                else:
+                    named.append((topic, state.partition_index, error))
+            yield applied
+        # Tuples stand for the structures of the answer: they are several times cheaper to make.
+        return LeaderAndIsrResponse(version=version, error_code=0, topics=list(by_id.items()), partition_errors=named)
+
+    def _become(self, name: TopicPartition, topic_id: UUID | None, state: Any, applied: AppliedRequest) -> int:
+        table = self._table
+        replica = table.online.get(name)
+        log = table.logs.get(name) if replica is None else replica.log
+        if log is not None and log.topic_id is not None and topic_id is not None and log.topic_id != topic_id:
+            return INCONSISTENT_TOPIC_ID
+        if replica is not None and state.leader_epoch <= replica.leader_epoch:
+            return StaleControllerEpoch.code
+        replicas = shared(state.replicas)
+        if self.broker_id not in replicas:
+            return UnknownTopicOrPartition.code
+        isr = shared(state.isr)
+        if log is None:
+            # Without a leader change yet the partition is new: whoever is in its ISR has what it was born with.
+            born_with = state.leader_epoch == 0 and self.broker_id in isr
+            log = table.create(name, topic_id, self._first_bytes(name.topic) if born_with else 0)
+            applied.created.append(name)
+        elif log.topic_id is None:
+            log.topic_id = topic_id
+        if replica is None:
+            replica = table.online[name] = SimulatedReplica(name, log)
+        replica.leader = state.leader
+        replica.leader_epoch = state.leader_epoch
+        replica.partition_epoch = state.partition_epoch
+        replica.replicas = replicas
+        replica.isr = isr
+        (applied.leaders if state.leader == self.broker_id else applied.followers).append(replica)
+        return 0
+
+    def stop_replica(self, request: Any, version: int) -> Steps:
+        """StopReplica 0-4."""
+        refused = self._refusal(request)
+        if refused:
+            return StopReplicaResponse(version=version, error_code=refused)
+        self.controller_epoch = request.controller_epoch
+        errors: list[tuple[str, int, int]] = []
+        states = _stop_replica_states(request, version)
+        while part := list(islice(states, SLICE)):
+            applied = AppliedRequest()
+            errors += [(*name, self._stop(name, leader_epoch, delete, applied)) for name, leader_epoch, delete in part]
+            yield applied
+        return StopReplicaResponse(version=version, error_code=0, partition_errors=errors)
+
+    def _stop(self, name: TopicPartition, leader_epoch: int, delete: bool, applied: AppliedRequest) -> int:
+        replica = self._table.online.get(name)
+        if replica is not None:
+            if leader_epoch not in (NO_EPOCH, EPOCH_DURING_DELETE) and leader_epoch < replica.leader_epoch:
+                return FencedLeaderEpoch.code
+            del self._table.online[name]
+            applied.stopped.append(name)
+        if delete:
+            # Also without a replica: the log may stand there from before a restart.
+            self._table.preferred.pop(name, None)
+            if self._table.delete(name):
+                applied.deleted.append(name)
+        return 0
+
+    def update_metadata(self, request: Any, version: int) -> Steps:
+        """UpdateMetadata 0-8."""
+        refused = self._refusal(request)
+        if not refused:
+            self.controller_epoch = request.controller_epoch
+            self._cache.update_brokers(request, version)
+            states = update_metadata_states(request, version)
+            while part := list(islice(states, SLICE)):
+                self._cache.update_partitions(part)
+                yield AppliedRequest()
+        return UpdateMetadataResponse(version=version, error_code=refused)
+
+    def _refusal(self, request: Any) -> int:
+        # An epoch higher than ours is fine: the controller may have seen our new registration before we did.
+        if request.broker_epoch not in (None, UNKNOWN_BROKER_EPOCH) and request.broker_epoch < self.broker_epoch:
+            return StaleBrokerEpoch.code
+        if request.controller_epoch < self.controller_epoch:
+            return StaleControllerEpoch.code
+        return 0
+
+
+def _leader_and_isr_states(request: Any, version: int) -> Iterator[tuple[str, UUID | None, Any]]:
+    if version >= 2:
+        for topic in request.topic_states:
+            topic_id = topic.topic_id if version >= 5 else None
+            for state in topic.partition_states:
+                yield topic.topic_name, topic_id or None, state
+    else:
+        for state in request.ungrouped_partition_states:
+            yield state.topic_name, None, state
+
+
+def _stop_replica_states(request: Any, version: int) -> Iterator[tuple[TopicPartition, int, bool]]:
+    if version >= 3:
+        for topic in request.topic_states:
+            for state in topic.partition_states:
+                yield (
+                    TopicPartition(topic.topic_name, state.partition_index),
+                    state.leader_epoch,
+                    state.delete_partition,
+                )
+    elif version >= 1:
+        for topic in request.topics:
+            for index in topic.partition_indexes:
+                yield TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions
+    else:
+        for state in request.ungrouped_partitions:
+            yield TopicPartition(state.topic_name, state.partition_index), NO_EPOCH, request.delete_partitions

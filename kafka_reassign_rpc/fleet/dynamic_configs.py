@@ -1,0 +1,90 @@
+"""Follows the dynamic configs in ZooKeeper for all brokers of a process, as each Kafka broker does for itself.
+
+A change is announced by a sequential znode in /config/changes; a new connection reads everything anew.
+Source: DynamicConfigManager, ZkNodeChangeNotificationListener.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+AGAIN_S = 0.5
+
+
+class ConfigFollower:
+    """Tells `throttles` what topic and broker configs say, within a second of each change."""
+
+    def __init__(self, zk: ZooKeeper, throttles: Throttles) -> None:
+        self._store = ConfigStore(zk)
+        self._tell: dict[str, Callable[[str, Mapping[str, str]], None]] = {
+            "topics": throttles.set_topic,
+            "brokers": throttles.set_broker,
+        }
+        self._seen = -1
+        self._read_all = True
+        self._wake = asyncio.Event()
+        self._caught_up = asyncio.Event()
+        self._wake.set()
+        zk.on_connected(self._connected)
+        zk.on_watch(self._watch_fired)
+        self._task = asyncio.create_task(self._run(), name="configs")
+
+    async def ready(self) -> None:
+        """Wait until everything has been read once."""
+        await self._caught_up.wait()
+
+    async def close(self) -> None:
+        await end(self._task)
+
+    def _connected(self) -> None:
+        self._read_all = True
+        self._wake.set()
+
+    def _watch_fired(self, kind: WatchKind, path: str) -> None:
+        if kind is WatchKind.CHILDREN and path == znode_paths.CONFIG_CHANGES:
+            self._wake.set()
+
+    async def _run(self) -> None:
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                await self._follow()
+                self._caught_up.set()
+            except ZkError as error:
+                log.info("configs: %s", error)
+                await asyncio.sleep(AGAIN_S)
+                self._read_all = True
+                self._wake.set()
+
+    async def _follow(self) -> None:
+        changes = await self._store.changes_since(self._seen, watch=True)
+        self._seen = changes.last
+        bad = list(changes.bad)
+        if self._read_all:
+            self._read_all = False
+            for kind, tell in self._tell.items():
+                found, garbage = await self._store.get_all(kind)
+                bad += garbage
+                for name, configs in found.items():
+                    tell(name, configs)
+        else:
+            for entity in changes.entities:
+                kind, _, name = entity.partition("/")
+                if kind in self._tell:
+                    try:
+                        self._tell[kind](name, await self._store.get(kind, name))
+                    except znode_contents.BadZnode as error:
+                        bad.append(error)
+        for unreadable in bad:
+            log.warning("skipped: %s", unreadable)

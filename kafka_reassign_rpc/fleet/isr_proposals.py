@@ -1,0 +1,164 @@
+"""What a leader decides about its ISRs, and how it asks the controller for it.
+
+A partition that may need another ISR is *due*. When a request is made, the ISR that each due partition should have
+is worked out from what holds then; so any number of changes between two requests costs one proposal. A partition
+has at most one proposal in flight.
+
+| answer | what follows |
+|---|---|
+| 0 | the answer's ISR and partition epoch stand, unless the leader epoch has moved on |
+| 3, 42, 74, 95, 100 | the controller knows better: nothing more is proposed until its next LeaderAndIsr |
+| 107 a member is not eligible | the proposal is dropped, and made anew after a while if it still holds |
+| anything else | tried again |
+
+Sources: kafka.cluster.Partition, DefaultAlterPartitionManager.
+"""
+
+from collections.abc import Callable
+from itertools import islice
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.core.kafka_errors import (
+    FencedLeaderEpoch,
+    IneligibleReplica,
+    InvalidRequest,
+    InvalidUpdateVersion,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.metadata_cache import shared
+from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
+from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
+
+_AWAIT_LEADER_AND_ISR = frozenset(
+    error.code
+    for error in (UnknownTopicOrPartition, InvalidRequest, FencedLeaderEpoch, InvalidUpdateVersion, UnknownTopicId)
+)
+UNKNOWN_BROKER_EPOCH = -1
+
+
+class IsrProposal(NamedTuple):
+    """An ISR that the leader asks for, on top of the epochs that it knows."""
+
+    name: TopicPartition
+    topic_id: UUID | None
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+
+
+class IsrKeeper:
+    """The ISR changes that a broker has to propose for the partitions that it leads."""
+
+    def __init__(self, broker_id: int, table: ReplicaTable, leading: Leading, is_alive: Callable[[int], bool]) -> None:
+        self._broker_id = broker_id
+        self._table = table
+        self._leading = leading
+        self._is_alive = is_alive
+        self._due: dict[TopicPartition, None] = {}
+        self._in_flight: dict[TopicPartition, IsrProposal] = {}
+        self._awaiting: set[TopicPartition] = set()
+
+    @property
+    def is_due(self) -> bool:
+        return bool(self._due)
+
+    def look_at(self, name: TopicPartition) -> None:
+        """The partition's followers have changed: it may need another ISR."""
+        self._due[name] = None
+
+    def told(self, name: TopicPartition) -> None:
+        """The controller has said how the partition stands."""
+        self._awaiting.discard(name)
+        self._in_flight.pop(name, None)
+        self._due[name] = None
+
+    def forget(self, name: TopicPartition) -> None:
+        """This broker does not lead the partition any more."""
+        self._awaiting.discard(name)
+        self._in_flight.pop(name, None)
+        self._due.pop(name, None)
+
+    def take(self, limit: int, now: float) -> list[IsrProposal]:
+        """Looks at up to `limit` partitions that are due; each proposal is to be given back (`settle`, `retry`)."""
+        proposals: list[IsrProposal] = []
+        for name in list(islice(self._due, limit)):
+            del self._due[name]
+            replica = self._table.leads(name, self._broker_id)
+            if replica is None or name in self._in_flight or name in self._awaiting:
+                continue
+            isr = self.wanted(replica, now)
+            if isr == replica.isr:
+                continue
+            proposal = IsrProposal(name, replica.log.topic_id, replica.leader_epoch, replica.partition_epoch, isr)
+            self._in_flight[name] = proposal
+            proposals.append(proposal)
+        return proposals
+
+    def wanted(self, replica: SimulatedReplica, now: float) -> tuple[int, ...]:
+        """The ISR that the partition should have: without those that are late, with those that have caught up."""
+        name = replica.name
+        stay = [
+            member
+            for member in replica.isr
+            if member == self._broker_id or not self._leading.is_late(name, member, now)
+        ]
+        joining = [
+            follower
+            for follower in self._leading.caught_up_followers(name)
+            if follower in replica.replicas and follower not in replica.isr and self._is_alive(follower)
+        ]
+        return shared(stay + joining)
+
+    def settle(self, proposal: IsrProposal, error: int, isr: tuple[int, ...], leader_epoch: int, epoch: int) -> bool:
+        """Takes in the controller's answer. False: the proposal is to be made again, after a while (`retry`)."""
+        if self._in_flight.get(proposal.name) is not proposal:
+            return True  # A LeaderAndIsr has overtaken the answer.
+        if error in _AWAIT_LEADER_AND_ISR:
+            del self._in_flight[proposal.name]
+            self._awaiting.add(proposal.name)
+            return True
+        if error:
+            return False
+        del self._in_flight[proposal.name]
+        replica = self._table.leads(proposal.name, self._broker_id)
+        if replica is not None and leader_epoch == replica.leader_epoch and epoch >= replica.partition_epoch:
+            replica.isr = shared(isr)
+            replica.partition_epoch = epoch
+        self._due[proposal.name] = None
+        return True
+
+    def retry(self, proposals: list[IsrProposal]) -> None:
+        """These were not answered, or are to be asked for again."""
+        for proposal in proposals:
+            if self._in_flight.get(proposal.name) is proposal:
+                del self._in_flight[proposal.name]
+                self._due[proposal.name] = None
+
+
+def is_slow_retry(error: int) -> bool:
+    """Whether asking again at once is pointless: the broker that is not eligible has to come back first."""
+    return error == IneligibleReplica.code
+
+
+def alter_partition(broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int) -> Any:
+    """An AlterPartition (0-3) with all of the proposals."""
+    # Tuples stand for the structures of the request, with all fields of the version in order: they are several times
+    # cheaper to make.
+    topics: dict[str, tuple[UUID | None, list[tuple[Any, ...]]]] = {}
+    for proposal in proposals:
+        name, topic_id, leader_epoch, partition_epoch, isr = proposal
+        members = [(member, UNKNOWN_BROKER_EPOCH) for member in isr] if version >= 3 else list(isr)
+        recovery_state = (0,) if version >= 1 else ()
+        topics.setdefault(name.topic, (topic_id, []))[1].append(
+            (name.partition, leader_epoch, members, *recovery_state, partition_epoch)
+        )
+    return AlterPartitionRequest(
+        version=version,
+        broker_id=broker_id,
+        broker_epoch=broker_epoch,
+        topics=[(topic_id if version >= 2 else topic, found) for topic, (topic_id, found) in topics.items()],
+    )

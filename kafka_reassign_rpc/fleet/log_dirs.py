@@ -1,0 +1,126 @@
+"""A broker's log dirs: what is in them, and moving a replica from one to another (KIP-113)."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+import msgspec
+
+from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound, ReplicaNotAvailable
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
+from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, Throttles
+from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket
+from kafka_reassign_rpc.support.tasks import end
+
+log = logging.getLogger(__name__)
+
+TICK_S = 0.05
+
+
+class Copy(msgspec.Struct):
+    """A replica's future log in another dir: `size` bytes are there."""
+
+    directory: int
+    size: int = 0
+
+
+class SimulatedLogDirs:
+    """The LogDirsPort of a simulated broker. Dirs are names; a copy between them takes time, not space.
+
+    bandwidth   bytes/s that copies share, None for at once; the throttle of the configs comes on top
+    written     called with (name, log) when a replica has arrived in its new dir
+    disk        bytes that all dirs can hold together, as dirs on one volume do; None for no limit
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        paths: Sequence[str],
+        table: ReplicaTable,
+        throttles: Throttles,
+        bandwidth: float | None,
+        written: Callable[[TopicPartition, Log], None],
+        disk: int | None = None,
+    ) -> None:
+        self.paths = tuple(paths)
+        self._broker_id = broker_id
+        self._table = table
+        self._throttles = throttles
+        self._bandwidth = bandwidth
+        self._disk = disk
+        self._written = written
+        self._copies: dict[TopicPartition, Copy] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    def free(self) -> int:
+        """Bytes that can still come in."""
+        return UNLIMITED if self._disk is None else max(0, self._disk - self._table.size)
+
+    def describe(self, wanted: Mapping[str, Collection[int]] | None) -> list[LogDir]:
+        found: list[list[LogDirReplica]] = [[] for _ in self.paths]
+        if wanted is None:
+            for (topic, partition), held in self._table.logs.items():
+                found[held.directory].append(LogDirReplica(topic, partition, held.size))
+        else:
+            for topic, partitions in wanted.items():
+                for partition in partitions:
+                    one = self._table.logs.get(TopicPartition(topic, partition))
+                    if one is not None:
+                        found[one.directory].append(LogDirReplica(topic, partition, one.size))
+        for name, copy in self._copies.items():
+            held_now = self._table.logs.get(name)
+            if held_now is not None and (wanted is None or name.partition in wanted.get(name.topic, ())):
+                lag = held_now.size - copy.size
+                found[copy.directory].append(LogDirReplica(*name, copy.size, offset_lag=lag, is_future=True))
+        volume = (-1, -1) if self._disk is None else (self._disk, self.free())
+        return [LogDir(path, replicas, None, *volume) for path, replicas in zip(self.paths, found, strict=True)]
+
+    async def move_replicas(self, moves: Sequence[tuple[str, str, int]]) -> list[KafkaError | None]:
+        return [self._move(path, TopicPartition(topic, partition)) for path, topic, partition in moves]
+
+    def _move(self, path: str, name: TopicPartition) -> KafkaError | None:
+        if path not in self.paths:
+            return LogDirNotFound()
+        directory = self.paths.index(path)
+        if name not in self._table.online:
+            self._table.preferred[name] = directory
+            return ReplicaNotAvailable()
+        if self._table.logs[name].directory == directory:
+            self._copies.pop(name, None)
+            return None
+        copy = self._copies.get(name)
+        if copy is None or copy.directory != directory:
+            self._copies[name] = Copy(directory)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._copy(), name=f"log-dirs-{self._broker_id}")
+        return None
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await end(self._task)
+
+    async def _copy(self) -> None:
+        loop = asyncio.get_running_loop()
+        bandwidth = TokenBucket(self._bandwidth, loop.time())
+        throttle = TokenBucket(None, loop.time())
+        while self._copies:
+            now = loop.time()
+            throttle.set_rate(self._throttles.rate(LOG_DIRS_RATE, self._broker_id), now)
+            budget = min(bandwidth.available(now), throttle.available(now))
+            for name, copy in list(self._copies.items()):
+                held = self._table.logs.get(name)
+                if held is None:
+                    del self._copies[name]  # The replica was deleted meanwhile.
+                    continue
+                amount = min(budget, held.size - copy.size)
+                budget -= amount
+                copy.size += amount
+                bandwidth.take(amount, now)
+                throttle.take(amount, now)
+                if copy.size >= held.size:
+                    del self._copies[name]
+                    self._table.move(name, copy.directory)
+                    self._written(name, held)
+            await asyncio.sleep(TICK_S)

@@ -1,0 +1,116 @@
+"""What a broker knows of the cluster: exactly what UpdateMetadata told it (Kafka's ZkMetadataCache)."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint, Partition, Topic
+
+LEADER_DURING_DELETE = -2
+"""A partition with this leader is being deleted: forget it."""
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_MOST_SHARED = 100_000
+
+_shared: dict[tuple[int, ...], tuple[int, ...]] = {}
+
+
+def shared(ids: Iterable[int]) -> tuple[int, ...]:
+    """The ids as a tuple, the same object for equal ones: replica sets repeat, and there are many."""
+    found = tuple(ids)
+    if len(_shared) > _MOST_SHARED:
+        _shared.clear()
+    return _shared.setdefault(found, found)
+
+
+class AliveBroker(msgspec.Struct, frozen=True):
+    """A live broker, by UpdateMetadata. The controller itself may be one that is not in /brokers/ids."""
+
+    id: int
+    rack: str | None
+    endpoints: Mapping[str, Endpoint]
+
+
+class MetadataCache:
+    """The cache. `received` is False until the first UpdateMetadata."""
+
+    def __init__(self) -> None:
+        self.controller_id = -1
+        self.brokers: dict[int, AliveBroker] = {}
+        self.topics: dict[str, Topic] = {}
+        self.received = False
+        self._names: dict[UUID, str] = {}
+
+    def endpoint(self, broker: int, listener: str) -> Endpoint | None:
+        """Where a live broker listens under that listener name."""
+        found = self.brokers.get(broker)
+        return None if found is None else found.endpoints.get(listener)
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self._names.get(topic_id)
+
+    def update_brokers(self, request: Any, version: int) -> None:
+        """The controller and the live brokers of an UpdateMetadata (0-8): they replace what stood."""
+        self.controller_id = request.controller_id
+        self.brokers = {broker.id: _alive(broker, version) for broker in request.live_brokers}
+        self.received = True
+
+    def update_partitions(self, states: Iterable[tuple[str, UUID | None, Any]]) -> None:
+        """Partitions of an UpdateMetadata (`update_metadata_states`): they add to what stood."""
+        for name, topic_id, state in states:
+            topic = self.topics.get(name)
+            if topic is None:
+                topic = self.topics[name] = Topic(name=name, id=None, partitions={})
+            if topic_id is not None and topic.id != topic_id:
+                self._name(topic, topic_id)
+            if state.leader != LEADER_DURING_DELETE:
+                topic.partitions[state.partition_index] = Partition(
+                    replicas=shared(state.replicas),
+                    leader=state.leader,
+                    isr=shared(state.isr),
+                    leader_epoch=state.leader_epoch,
+                    partition_epoch=state.zk_version,
+                    controller_epoch=state.controller_epoch,
+                )
+                continue
+            topic.partitions.pop(state.partition_index, None)
+            if not topic.partitions:
+                del self.topics[name]
+                self._name(topic, None)
+
+    def _name(self, topic: Topic, topic_id: UUID | None) -> None:
+        if topic.id is not None:
+            self._names.pop(topic.id, None)
+        topic.id = topic_id
+        if topic_id is not None:
+            self._names[topic_id] = topic.name
+
+
+def update_metadata_states(request: Any, version: int) -> Iterator[tuple[str, UUID | None, Any]]:
+    """(topic, its id where known, state) of each partition in an UpdateMetadata (0-8)."""
+    if version >= 5:
+        for topic in request.topic_states:
+            topic_id = topic.topic_id if version >= 7 else None
+            for state in topic.partition_states:
+                yield topic.topic_name, topic_id or None, state
+    else:
+        for state in request.ungrouped_partition_states:
+            yield state.topic_name, None, state
+
+
+def _alive(broker: Any, version: int) -> AliveBroker:
+    if version == 0:
+        endpoints = {"PLAINTEXT": Endpoint("PLAINTEXT", "PLAINTEXT", broker.v0_host, broker.v0_port)}
+    else:
+        endpoints = {}
+        for found in broker.endpoints:
+            protocol = _protocol_name(found.security_protocol)
+            listener = found.listener if version >= 3 else protocol
+            endpoints[listener] = Endpoint(listener, protocol, found.host, found.port)
+    return AliveBroker(broker.id, broker.rack if version >= 2 else None, endpoints)
+
+
+def _protocol_name(number: int) -> str:
+    return SECURITY_PROTOCOLS[number] if 0 <= number < len(SECURITY_PROTOCOLS) else str(number)

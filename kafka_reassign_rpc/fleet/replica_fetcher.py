@@ -1,0 +1,279 @@
+"""The follower's side of the simulated replication: one task and one connection for each leader that is followed.
+
+The task announces replicas to the leader, takes in what is granted, and otherwise only sends a heartbeat. A request
+confirms what the answer before it granted, so the log is written (`Store`) before the next request leaves.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
+from itertools import islice
+from typing import Any
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
+from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
+from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
+from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, UNLIMITED, TokenBucket
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest
+from kafka_reassign_rpc.support.tasks import end
+
+log = logging.getLogger(__name__)
+
+ANNOUNCED_PER_REQUEST = 1000
+"""So that one request is made, and taken in, well within 20 ms."""
+ANSWER_TIMEOUT_S = 10.0
+ASKS_PER_S = 20
+"""So often the fetchers of one broker ask, all together, while bandwidth or a throttle holds them back."""
+FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
+
+
+class Inbound:
+    """What one broker can take in: its bandwidth, its follower throttle, its disk. Shared by its fetchers.
+
+    free    bytes that its disk has room for
+    """
+
+    def __init__(
+        self, broker_id: int, throttles: Throttles, bandwidth: float | None, free: Callable[[], int], now: float
+    ) -> None:
+        self._broker_id = broker_id
+        self._throttles = throttles
+        self._bandwidth = TokenBucket(bandwidth, now)
+        self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
+        self._free = free
+        self._coming = 0
+        """Bytes that are reserved and not settled."""
+        self.busy = 0
+        """Fetchers that have something to copy: they share what there is."""
+
+    def reserve(self, now: float) -> tuple[int, int]:
+        """A share of what may come in now: (bytes, bytes of throttled partitions). Give back what is not used."""
+        self._throttle.set_rate(self._throttles.rate(FOLLOWER_RATE, self._broker_id), now)
+        free = self._free()
+        room = free if free == UNLIMITED else max(0, free - self._coming)
+        amount, throttled = min(room, self._share(self._bandwidth, now)), self._share(self._throttle, now)
+        self._coming += amount
+        self._bandwidth.take(amount, now)
+        self._throttle.take(throttled, now)
+        return amount, throttled
+
+    def pace_s(self) -> float:
+        """How long a fetcher waits that could not take in all it wanted: the more there are, the longer."""
+        return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
+
+    def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
+        self._coming -= reserved[0]
+        self._bandwidth.take(used[0] - reserved[0], now)
+        self._throttle.take(used[1] - reserved[1], now)
+
+    def is_throttled(self, name: TopicPartition) -> bool:
+        return self._throttles.follower_throttled(self._broker_id, name)
+
+    def _share(self, bucket: TokenBucket, now: float) -> int:
+        """Twice what comes in between two questions, or more where few ask: what is saved up is not to be lost."""
+        available = bucket.available(now)
+        if bucket.rate is None:
+            return available
+        return min(available, max(available // max(1, self.busy), int(bucket.rate * 2 / ASKS_PER_S)))
+
+
+class Fetcher:
+    """Follows one leader.
+
+    find        the leader's endpoint, None while it is not known
+    written     called with (name, log) when a log has grown or was cut
+    flush       called before a request leaves: what was written must survive the end of the process
+    heartbeat_s how long to be silent at most
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        leader: int,
+        inbound: Inbound,
+        find: Callable[[], Endpoint | None],
+        written: Callable[[TopicPartition, Log], None],
+        flush: Callable[[], None],
+        heartbeat_s: Callable[[], float],
+    ) -> None:
+        self._broker_id = broker_id
+        self._leader = leader
+        self._inbound = inbound
+        self._find = find
+        self._written = written
+        self._flush = flush
+        self._heartbeat_s = heartbeat_s
+        self._followed: dict[TopicPartition, SimulatedReplica] = {}
+        self._to_announce: dict[TopicPartition, SimulatedReplica] = {}
+        self._to_remove: set[TopicPartition] = set()
+        self._copying: dict[TopicPartition, bool] = {}
+        """Replicas that lag, and whether they were announced as throttled."""
+        self._refused: dict[TopicPartition, tuple[float, float]] = {}
+        """When to announce again what the leader refused, and how long it was waited for."""
+        self._wake = asyncio.Event()
+        self._busy = False
+        self._task = asyncio.create_task(self._run(), name=f"fetcher-{broker_id}-{leader}")
+
+    async def close(self) -> None:
+        await end(self._task)
+        self._set_busy(False)
+
+    def follow(self, replica: SimulatedReplica) -> None:
+        """A new leader epoch of a replica that follows this leader."""
+        self._followed[replica.name] = replica
+        self._to_announce[replica.name] = replica
+        self._refused.pop(replica.name, None)
+        self._wake.set()
+
+    def unfollow(self, name: TopicPartition) -> None:
+        if self._followed.pop(name, None) is not None:
+            self._to_announce.pop(name, None)
+            self._refused.pop(name, None)
+            self._copying.pop(name, None)
+            self._to_remove.add(name)
+            self._wake.set()
+
+    def throttles_changed(self) -> None:
+        """Announces anew what is copied under another rule than it was announced with."""
+        for name, throttled in self._copying.items():
+            if throttled != self._inbound.is_throttled(name):
+                self._to_announce[name] = self._followed[name]
+        if self._copying:
+            self._wake.set()
+
+    async def _run(self) -> None:
+        backoff = FIRST_BACKOFF_S
+        while True:
+            if not self._followed:
+                self._wake.clear()
+                await self._wake.wait()
+                backoff = FIRST_BACKOFF_S
+            endpoint = self._find()
+            if endpoint is not None:
+                connection: RpcClient | None = None
+                try:
+                    client_id = f"follower-{self._broker_id}"
+                    connection = await RpcClient.open(endpoint.host, endpoint.port, client_id, ANSWER_TIMEOUT_S)
+                    backoff = FIRST_BACKOFF_S
+                    while True:
+                        await self._session(connection)
+                except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+                    log.debug("broker %d: leader %d: %s", self._broker_id, self._leader, error or type(error).__name__)
+                finally:
+                    if connection is not None:
+                        connection.close()
+                    self._set_busy(False)
+            await asyncio.sleep(backoff)
+            backoff = min(backoff * 2, LAST_BACKOFF_S)
+
+    async def _session(self, connection: RpcClient) -> None:
+        """One session, from its first request to the answer that the leader does not know it."""
+        loop = asyncio.get_running_loop()
+        session_id = secrets.randbits(62)
+        sequence = 0
+        self._to_remove.clear()
+        self._refused.clear()
+        self._to_announce = dict(self._followed)
+        while True:
+            self._wake.clear()
+            request = self._request(session_id, sequence, loop.time())
+            reserved = (request.max_bytes, request.max_throttled_bytes)
+            used = (0, 0)
+            try:
+                self._flush()
+                answer = await connection.call(SimulatedFetchRequest, request, 0)
+                used = self._take_in(answer, loop.time())
+            finally:
+                self._inbound.settle(reserved, used, loop.time())
+            if answer.error_code == SESSION_ID_NOT_FOUND:
+                return
+            sequence += 1
+            await self._pause(answer.wait_ms, idle=reserved[0] > 0, now=loop.time())
+
+    def _request(self, session_id: int, sequence: int, now: float) -> Any:
+        for name, (due, _) in list(self._refused.items()):
+            if due <= now and name in self._followed:
+                self._to_announce[name] = self._followed[name]
+        # Tuples stand for the structures of the request: they are several times cheaper to make.
+        added: dict[str, list[tuple[int, int, int, bool]]] = {}
+        for name in list(islice(self._to_announce, ANNOUNCED_PER_REQUEST)):
+            replica = self._to_announce.pop(name)
+            throttled = self._inbound.is_throttled(name)
+            self._copying[name] = throttled
+            added.setdefault(name.topic, []).append((name.partition, replica.leader_epoch, replica.log.size, throttled))
+        removed: dict[str, list[int]] = {}
+        for name in self._to_remove:
+            removed.setdefault(name.topic, []).append(name.partition)
+        self._to_remove.clear()
+        self._set_busy(bool(self._copying))
+        max_bytes, max_throttled_bytes = self._inbound.reserve(now)
+        return SimulatedFetchRequest(
+            version=0,
+            replica_id=self._broker_id,
+            session_id=session_id,
+            sequence=sequence,
+            max_bytes=max_bytes,
+            max_throttled_bytes=max_throttled_bytes,
+            added=list(added.items()),
+            removed=list(removed.items()),
+        )
+
+    def _take_in(self, answer: Any, now: float) -> tuple[int, int]:
+        """Grows the logs. Returns (bytes, bytes of throttled partitions) that came in."""
+        used = throttled_used = 0
+        for topic in answer.topics:
+            for partition in topic.partitions:
+                name = TopicPartition(topic.topic, partition.partition)
+                used += partition.bytes
+                if self._copying.get(name, False):
+                    throttled_used += partition.bytes
+                replica = self._followed.get(name)
+                if replica is None:
+                    continue
+                if partition.error_code:
+                    self._was_refused(name, now)
+                    continue
+                self._refused.pop(name, None)
+                before = replica.log.size
+                replica.log.size = min(before + partition.bytes, partition.leader_size)
+                if replica.log.size != before:
+                    self._written(name, replica.log)
+                if replica.log.size >= partition.leader_size:
+                    self._copying.pop(name, None)
+        return used, throttled_used
+
+    def _was_refused(self, name: TopicPartition, now: float) -> None:
+        self._copying.pop(name, None)
+        if name in self._to_announce:
+            return
+        _, waited = self._refused.get(name, (0.0, 0.0))
+        wait = min(waited * 2, LAST_BACKOFF_S) or FIRST_BACKOFF_S
+        self._refused[name] = (now + wait, wait)
+
+    async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:
+        """Waits for the next request's time. `idle` is False where nothing could be taken in: then not at once."""
+        if self._to_announce or self._to_remove:
+            return
+        if not self._followed:
+            await self._wake.wait()
+            return
+        wait = self._heartbeat_s() if wait_ms < 0 else wait_ms / 1000
+        if wait_ms > 0 or (wait_ms == 0 and not idle):
+            wait = max(wait, self._inbound.pace_s())
+        if self._refused:
+            wait = min(wait, max(0.0, min(due for due, _ in self._refused.values()) - now))
+        if wait > 0:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(wait):
+                    await self._wake.wait()
+
+    def _set_busy(self, busy: bool) -> None:
+        if busy != self._busy:
+            self._inbound.busy += 1 if busy else -1
+            self._busy = busy

@@ -1,0 +1,82 @@
+"""The replicas of one broker: what the controller told about them, and how long their logs are.
+
+A log is only a size here ("offset in bytes"). It outlives the replica: StopReplica without delete, or a restart,
+leaves a log that nobody hosts, and the next LeaderAndIsr takes it up again.
+"""
+
+from collections.abc import Iterable
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, TopicPartition
+
+
+class Log(msgspec.Struct, gc=False):
+    """A log in a log dir. `size` is its end offset in bytes, `directory` an index into the broker's log dirs."""
+
+    size: int = 0
+    directory: int = 0
+    topic_id: UUID | None = None
+
+
+class SimulatedReplica(msgspec.Struct, gc=False):
+    """A replica that this broker hosts, with the partition as the latest LeaderAndIsr (or ISR change) left it."""
+
+    name: TopicPartition
+    log: Log
+    leader: int = NO_LEADER
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    replicas: tuple[int, ...] = ()
+    isr: tuple[int, ...] = ()
+
+
+class ReplicaTable:
+    """All replicas and logs of a broker. `directories` is how many log dirs it has."""
+
+    def __init__(self, directories: int = 1) -> None:
+        self.online: dict[TopicPartition, SimulatedReplica] = {}
+        self.logs: dict[TopicPartition, Log] = {}
+        self.preferred: dict[TopicPartition, int] = {}
+        """Log dirs asked for before the replica exists (AlterReplicaLogDirs)."""
+        self._counts = [0] * directories
+
+    def load(self, logs: Iterable[tuple[TopicPartition, Log]]) -> None:
+        """Logs that were there before this start."""
+        for name, log in logs:
+            self.logs[name] = log
+            self._counts[log.directory] += 1
+
+    def create(self, name: TopicPartition, topic_id: UUID | None, size: int) -> Log:
+        """A new log, in the dir asked for or else in the one with the fewest logs (as LogManager.nextLogDirs)."""
+        directory = self.preferred.pop(name, -1)
+        if directory < 0:
+            directory = min(range(len(self._counts)), key=self._counts.__getitem__)
+        log = self.logs[name] = Log(size, directory, topic_id)
+        self._counts[directory] += 1
+        return log
+
+    def delete(self, name: TopicPartition) -> bool:
+        """Removes the log; whether there was one."""
+        log = self.logs.pop(name, None)
+        if log is not None:
+            self._counts[log.directory] -= 1
+        return log is not None
+
+    def move(self, name: TopicPartition, directory: int) -> None:
+        """The log stands in another dir from now on."""
+        log = self.logs[name]
+        self._counts[log.directory] -= 1
+        self._counts[directory] += 1
+        log.directory = directory
+
+    @property
+    def size(self) -> int:
+        """Bytes of all logs. It takes longer the more there are."""
+        return sum(log.size for log in self.logs.values())
+
+    def leads(self, name: TopicPartition, broker: int) -> SimulatedReplica | None:
+        """The replica if this broker leads it."""
+        replica = self.online.get(name)
+        return replica if replica is not None and replica.leader == broker else None

@@ -1,0 +1,175 @@
+"""Topics that a fleet creates at its start, and how large their replicas are from their creation.
+
+A size stands in a znode of its own, `/simulated_fleet/$topic`, written before the topic is created: so every process
+of a fleet knows it when a new partition comes to one of its brokers, whoever created the topic.
+"""
+
+import asyncio
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, TopicAlreadyExists
+from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.fleet.fleet_config import SeedTopic
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, TransactionFailed, ZkError
+
+log = logging.getLogger(__name__)
+
+ROOT = "/simulated_fleet"
+TIMEOUT_S = 60.0
+AGAIN_S = 0.2
+_RETRIABLE = frozenset({-1, 7, 41})
+"""Errors of CreateTopics that pass: a controller that fails over meanwhile."""
+
+
+class SeedError(Exception):
+    """A topic could not be created; the message says why."""
+
+
+class SeedSizes:
+    """Sizes of new partitions by topic. What is not known is asked of ZooKeeper."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+        self._sizes: dict[str, int] = {}
+
+    def size(self, topic: str) -> int:
+        """Bytes of a new partition of that topic, as far as it was looked up."""
+        return self._sizes.get(topic, 0)
+
+    def set(self, topic: SeedTopic) -> None:
+        self._sizes[topic.name] = topic.size
+
+    async def look_up(self, topics: Iterable[str]) -> None:
+        """Reads what other processes of the fleet have said about these topics."""
+        unknown = [topic for topic in topics if topic not in self._sizes]
+        if not unknown:
+            return
+        try:
+            await self._zk.sync(ROOT)
+            for topic, found in zip(unknown, await self._zk.multi_get([_path(t) for t in unknown]), strict=True):
+                if found is not None and found[0].isdigit():
+                    self._sizes[topic] = int(found[0])
+        except ZkError as error:
+            log.warning("sizes of new topics are not known (%s): they start empty", error)
+
+
+class Seeder:
+    """Creates topics, once: through the controller where there is one, else in ZooKeeper as a broker does."""
+
+    def __init__(self, zk: ZooKeeper, link: ControllerLink, knows_controller: Callable[[], bool]) -> None:
+        self._zk = zk
+        self._link = link
+        self._knows_controller = knows_controller
+
+    async def create(self, topics: Sequence[SeedTopic], sizes: SeedSizes) -> None:
+        """Raises SeedError, ZkError. A topic that exists is left as it is."""
+        for topic in topics:
+            sizes.set(topic)
+            await self._zk.ensure_path(ROOT)
+            with suppress(NodeExists):
+                await self._zk.create(_path(topic.name), b"%d" % topic.size)
+        missing = list(topics)
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                while missing := await self._missing(missing):
+                    if await self._zk.exists(znode_paths.CONTROLLER) is None:
+                        await self._write(missing[0])
+                    elif self._knows_controller():
+                        await self._ask(missing)
+                    else:
+                        await asyncio.sleep(AGAIN_S)
+        except TimeoutError:
+            names = ", ".join(topic.name for topic in missing)
+            raise SeedError(f"no controller created {names} within {TIMEOUT_S:g} s") from None
+
+    async def _missing(self, topics: Sequence[SeedTopic]) -> list[SeedTopic]:
+        found = await self._zk.multi_get([znode_paths.topic(topic.name) for topic in topics])
+        return [topic for topic, read in zip(topics, found, strict=True) if read is None]
+
+    async def _ask(self, topics: Sequence[SeedTopic]) -> None:
+        def build(version: int) -> Any:
+            return CreateTopicsRequest(
+                version=version,
+                timeout_ms=30_000,
+                validate_only=False,
+                topics=[
+                    CreateTopicsRequest.CreatableTopic(
+                        version=version,
+                        name=topic.name,
+                        num_partitions=topic.partitions,
+                        replication_factor=topic.replication_factor,
+                        assignments=[],
+                        configs=[],
+                    )
+                    for topic in topics
+                ],
+            )
+
+        answer = await self._link.call(
+            CreateTopicsRequest, build, lambda found: [topic.error_code for topic in found.topics]
+        )
+        for result in answer.topics:
+            if result.error_code in {TopicAlreadyExists.code, 0}:
+                continue
+            if result.error_code not in _RETRIABLE:
+                raise SeedError(f"topic {result.name}: error {result.error_code}: {result.error_message}")
+            await asyncio.sleep(AGAIN_S)
+
+    async def _write(self, topic: SeedTopic) -> None:
+        """As a broker that creates a topic by itself (AdminZkClient.createTopic); a controller takes it from there."""
+        names = await self._zk.children(znode_paths.BROKER_IDS)
+        brokers: dict[int, str | None] = {}
+        for name, found in zip(
+            names, await self._zk.multi_get([f"{znode_paths.BROKER_IDS}/{name}" for name in names]), strict=True
+        ):
+            if found is not None:
+                with suppress(znode_contents.BadZnode):
+                    brokers[int(name)] = znode_contents.decode_broker(
+                        found[0], f"{znode_paths.BROKER_IDS}/{name}", 0
+                    ).rack
+        assignment = spread(brokers, topic.partitions, topic.replication_factor)
+        data = znode_contents.encode_topic(
+            uuid.uuid4(), {index: znode_contents.Assignment(replicas) for index, replicas in enumerate(assignment)}
+        )
+        config = znode_paths.config_topic(topic.name)
+        try:
+            if await self._zk.exists(config) is None:
+                await self._zk.create(config, znode_contents.encode_config({}))
+            await self._zk.create(znode_paths.topic(topic.name), data)
+        except (NodeExists, TransactionFailed):
+            log.info("topic %s: somebody else created it", topic.name)
+        except NotSent:
+            await asyncio.sleep(AGAIN_S)
+
+
+def spread(brokers: Mapping[int, str | None], partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
+    """Replica sets in turn over all brokers, neighbours in different racks where there are racks.
+
+    Raises SeedError where there are fewer brokers than replicas.
+    """
+    if len(brokers) < replication_factor:
+        raise SeedError(f"{InvalidReplicationFactor.default_message} ({replication_factor} of {len(brokers)})")
+    by_rack: dict[str, list[int]] = {}
+    for broker in sorted(brokers):
+        by_rack.setdefault(brokers[broker] or "", []).append(broker)
+    order = [
+        rack[depth]
+        for depth in range(max(map(len, by_rack.values())))
+        for rack in by_rack.values()
+        if depth < len(rack)
+    ]
+    count = len(order)
+    return [
+        tuple(order[(first + replica) % count] for replica in range(replication_factor)) for first in range(partitions)
+    ]
+
+
+def _path(topic: str) -> str:
+    return f"{ROOT}/{topic}"

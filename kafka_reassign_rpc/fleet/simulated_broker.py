@@ -1,0 +1,317 @@
+"""One simulated broker: the parts put together, and the `Node` that API handlers see."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from kafka_reassign_rpc.api.ports import Api, NodeEndpoint
+from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
+from kafka_reassign_rpc.fleet.alter_partition_sender import IsrSender
+from kafka_reassign_rpc.fleet.broker_registration import Registration
+from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
+from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.fleet.controller_requests import AppliedRequest, ControllerRequests, Steps
+from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
+from kafka_reassign_rpc.fleet.isr_proposals import IsrKeeper
+from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
+from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile
+from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
+from kafka_reassign_rpc.fleet.replica_fetcher import Fetcher, Inbound
+from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
+from kafka_reassign_rpc.fleet.seed_topics import SeedSizes
+from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+LISTENER = "PLAINTEXT"
+"""The one listener of a simulated broker, which is also the inter-broker listener."""
+
+
+class SimulatedBroker:
+    """A broker that has no data, only sizes. `start` needs the address that its listener has got.
+
+    Only one that `start` has started is to be closed.
+
+    heartbeat_s     how often its fetchers say that they are alive, in seconds
+    """
+
+    def __init__(
+        self,
+        broker_id: int,
+        config: FleetConfig,
+        cluster_id: str,
+        apis: Mapping[int, Api],
+        throttles: Throttles,
+        sizes: SeedSizes,
+        heartbeat_s: Callable[[], float],
+    ) -> None:
+        self.node_id = broker_id
+        self.cluster_id = cluster_id
+        self.apis = apis
+        self.controller = None
+        self._config = config
+        self._throttles = throttles
+        self._sizes = sizes
+        self._heartbeat_s = heartbeat_s
+        self._rack = config.racks.get(broker_id)
+        self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+        self.configs = ConfigStore(self._zk)
+        self._table = ReplicaTable(config.log_dirs)
+        self._cache = MetadataCache()
+        self._told = asyncio.Condition()
+        self._requests = ControllerRequests(broker_id, self._table, self._cache, sizes.size)
+        self._order = asyncio.Lock()
+        path = None if config.data_dir is None else config.data_dir / f"broker-{broker_id}.log"
+        self._store = LogSizeFile(path, cluster_id, broker_id, config.log_dirs)
+        self.log_dirs = SimulatedLogDirs(
+            broker_id,
+            [f"/simulated/broker-{broker_id}/dir-{number}" for number in range(config.log_dirs)],
+            self._table,
+            throttles,
+            config.bandwidth,
+            self._moved,
+            config.disk,
+        )
+        self._lag_s = config.replica_lag_time_max_ms / 1000
+        now = asyncio.get_running_loop().time()
+        self._leading = Leading(broker_id, self._table, throttles, config.bandwidth, self._lag_s, self._caught_up, now)
+        self._inbound = Inbound(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
+        self._isr = IsrKeeper(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
+        self._link = ControllerLink(str(broker_id), self._find_controller)
+        self._fetchers: dict[int, Fetcher] = {}
+        self._followed: dict[TopicPartition, int] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._registration: Registration
+        self._isr_sender: IsrSender
+
+    # ------------------------------------------------------------------------------------------ life
+
+    async def start(self, endpoint: Endpoint) -> None:
+        """Connects to ZooKeeper and registers in the background. Raises StoreError, OSError, NotSent."""
+        self._table.load(self._store.open().items())
+        try:
+            await self._zk.start()
+        except BaseException:
+            self._store.close()
+            raise
+        self._endpoint = endpoint
+        self._throttles.on_change.append(self._throttles_changed)
+        self._isr_sender = IsrSender(self._isr, self._link, self._epochs, self._lag_s, self._leading.late)
+        self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered)
+
+    async def ready(self, has_controller: Callable[[], bool]) -> None:
+        """Waits until it is registered and, while there is a controller, has been told of the cluster by it."""
+        async with self._told:
+            await self._told.wait_for(lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller()))
+
+    async def look_again(self) -> None:
+        """Something that `ready` waits for may have changed."""
+        async with self._told:
+            self._told.notify_all()
+
+    async def shut_down(self) -> None:
+        """Controlled shutdown, where there is a controller; the listener still serves meanwhile."""
+        if self._cache.controller_id >= 0 and self.broker_epoch >= 0:
+            await controlled_shutdown(self._link, self._epochs)
+
+    async def close(self) -> None:
+        """Stops, and leaves /brokers/ids. Sizes are kept."""
+        self._throttles.on_change.remove(self._throttles_changed)
+        await self._registration.close()
+        await self._isr_sender.close()
+        await asyncio.gather(*(fetcher.close() for fetcher in self._fetchers.values()), *self._closing)
+        await self.log_dirs.close()
+        self._link.close()
+        await self._zk.close()
+        self._store.close()
+
+    @property
+    def broker_epoch(self) -> int:
+        """The czxid of the latest registration; -1 before the first."""
+        return self._requests.broker_epoch
+
+    @property
+    def link(self) -> ControllerLink:
+        """The way to the controller, for what the fleet itself asks of it."""
+        return self._link
+
+    def knows_controller(self) -> bool:
+        return self._find_controller() is not None
+
+    def _registered(self, epoch: int) -> None:
+        self._requests.broker_epoch = epoch
+        self._in_background(self.look_again())
+
+    def _epochs(self) -> tuple[int, int]:
+        return self.node_id, self.broker_epoch
+
+    def _find_controller(self) -> tuple[int, Endpoint] | None:
+        controller = self._cache.controller_id
+        endpoint = self._cache.endpoint(controller, LISTENER)
+        return None if endpoint is None else (controller, endpoint)
+
+    def _in_background(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+
+    # ------------------------------------------------------------------------------------------ told by the controller
+
+    async def leader_and_isr(self, request: Any, version: int) -> Any:
+        async with self._order:
+            await self._sizes.look_up(self._brand_new(request, version))
+            return await self._carry_out(self._requests.leader_and_isr(request, version))
+
+    async def stop_replica(self, request: Any, version: int) -> Any:
+        async with self._order:
+            return await self._carry_out(self._requests.stop_replica(request, version))
+
+    async def update_metadata(self, request: Any, version: int) -> Any:
+        async with self._order:
+            alive = self._cache.brokers.keys()
+            answer = await self._carry_out(self._requests.update_metadata(request, version))
+            for came in self._cache.brokers.keys() - alive:
+                # It may have caught up while it did not count as alive.
+                for name in self._leading.outside_isr(came):
+                    self._isr.look_at(name)
+            self._isr_sender.wake()
+            self._link.look_again()
+        await self.look_again()
+        return answer
+
+    def _brand_new(self, request: Any, version: int) -> set[str]:
+        """Topics of which this broker gets a partition that has never had another leader."""
+        if version < 2:
+            states = ((state.topic_name, state) for state in request.ungrouped_partition_states)
+        else:
+            states = ((topic.topic_name, state) for topic in request.topic_states for state in topic.partition_states)
+        logs = self._table.logs
+        return {
+            topic for topic, state in states if state.leader_epoch == 0 and (topic, state.partition_index) not in logs
+        }
+
+    async def _carry_out(self, steps: Steps) -> Any:
+        """Applies a request slice by slice; the answer."""
+        while True:
+            try:
+                applied = next(steps)
+            except StopIteration as end:
+                self._store.flush()
+                self._isr_sender.wake()
+                return end.value
+            self._start_and_stop(applied)
+            await asyncio.sleep(0)
+
+    def _start_and_stop(self, applied: AppliedRequest) -> None:
+        now = asyncio.get_running_loop().time()
+        for name in applied.created:
+            self._store.put(name, self._table.logs[name])
+        for replica in applied.leaders:
+            self._follow(replica.name, None)
+            self._leading.became_leader(replica, now)
+            self._isr.told(replica.name)
+        for replica in applied.followers:
+            self._leading.resigned(replica.name)
+            self._isr.forget(replica.name)
+            self._follow(replica.name, replica)
+        for name in applied.stopped:
+            self._leading.resigned(name)
+            self._isr.forget(name)
+            self._follow(name, None)
+        for name in applied.deleted:
+            self._store.delete(name)
+
+    # ------------------------------------------------------------------------------------------ replication
+
+    def fetch(self, request: Any) -> Any:
+        """Answers a follower."""
+        return self._leading.fetch(request, asyncio.get_running_loop().time())
+
+    def _follow(self, name: TopicPartition, replica: SimulatedReplica | None) -> None:
+        """The replica follows its leader from now on, or nobody (None)."""
+        leader = None if replica is None or replica.leader < 0 else replica.leader
+        before = self._followed.get(name)
+        if before is not None and before != leader:
+            del self._followed[name]
+            self._fetchers[before].unfollow(name)
+        if leader is not None and replica is not None:
+            self._followed[name] = leader
+            self._fetcher(leader).follow(replica)
+
+    def _fetcher(self, leader: int) -> Fetcher:
+        fetcher = self._fetchers.get(leader)
+        if fetcher is None:
+            fetcher = self._fetchers[leader] = Fetcher(
+                self.node_id,
+                leader,
+                self._inbound,
+                lambda: self._cache.endpoint(leader, LISTENER),
+                self._written,
+                self._store.flush,
+                self._heartbeat_s,
+            )
+        return fetcher
+
+    def _written(self, name: TopicPartition, held: Log) -> None:
+        self._store.put(name, held)
+
+    def _moved(self, name: TopicPartition, held: Log) -> None:
+        self._store.put(name, held)
+        self._store.flush()
+
+    def _caught_up(self, replica: SimulatedReplica, follower: int) -> None:
+        if follower not in replica.isr:
+            self._isr.look_at(replica.name)
+            self._isr_sender.wake()
+
+    def _throttles_changed(self) -> None:
+        for fetcher in self._fetchers.values():
+            fetcher.throttles_changed()
+
+    # ------------------------------------------------------------------------------------------ the Node
+
+    def controller_id(self) -> int:
+        return self._cache.controller_id
+
+    def nodes(self, listener: str) -> list[NodeEndpoint]:
+        return [
+            NodeEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)
+            for broker in self._cache.brokers.values()
+            if (endpoint := broker.endpoints.get(listener)) is not None
+        ]
+
+    def topics_now(self) -> Mapping[str, Topic]:
+        return self._cache.topics
+
+    async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
+        known = self._cache.topics
+        return known if names is None else {name: known[name] for name in names if name in known}
+
+    async def events(self, first: int, max_bytes: int) -> None:
+        """A broker decides nothing."""
+
+    def topic_name(self, topic_id: UUID) -> str | None:
+        return self._cache.topic_name(topic_id)
+
+    @property
+    def static_configs(self) -> Mapping[str, str]:
+        """What a stock broker with this configuration would show."""
+        found = {
+            "broker.id": str(self.node_id),
+            "listeners": f"{LISTENER}://{self._endpoint.host}:{self._endpoint.port}",
+            "log.dirs": ",".join(self.log_dirs.paths),
+            "replica.lag.time.max.ms": str(self._config.replica_lag_time_max_ms),
+            "zookeeper.connect": self._config.zookeeper_connect,
+            "zookeeper.session.timeout.ms": str(self._config.session_timeout_ms),
+        }
+        if self._rack is not None:
+            found["broker.rack"] = self._rack
+        return found
+
+
+__all__: Sequence[str] = ["LISTENER", "SimulatedBroker"]

@@ -1,0 +1,201 @@
+"""Parquet files with a fixed schema: written in row groups and atomically, checked before they are read.
+
+A file is complete or not there: it is written under a name that starts with a dot and renamed when its footer is
+durable. Memory is bounded by one row group, whatever the number of rows.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import DataType, StructType
+
+GROUP_ROWS = 50_000
+"""Rows that are kept in memory before they are written as a row group."""
+FILE_ROWS = 250_000
+"""Rows after which a table that is a directory gets another file, so that several tasks share the reading."""
+
+Row = Sequence[Any]
+"""One value for each field, in the schema's order."""
+
+
+class TableWriter:
+    """Writes one file. As a context manager: the file is there if the block ends well, and only then."""
+
+    def __init__(self, path: Path, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
+        self.rows = 0
+        self._path = path
+        self._schema = schema
+        self._group_rows = group_rows
+        self._pending: list[Row] = []
+        self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
+        self._file = pq.ParquetWriter(self._hidden, schema, compression="zstd")
+
+    def add(self, row: Row) -> None:
+        self._pending.append(row)
+        self.rows += 1
+        if len(self._pending) >= self._group_rows:
+            self._flush()
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.add(row)
+
+    def _flush(self) -> None:
+        if self._pending:
+            columns = zip(*self._pending, strict=True)
+            arrays = [pa.array(values, field.type) for values, field in zip(columns, self._schema, strict=True)]
+            self._file.write_table(pa.Table.from_arrays(arrays, schema=self._schema))
+            self._pending = []
+
+    def close(self) -> None:
+        """Write what is pending and put the file in its place."""
+        self._flush()
+        self._file.close()
+        with self._hidden.open("rb") as written:
+            os.fsync(written.fileno())
+        self._hidden.rename(self._path)
+
+    def discard(self) -> None:
+        self._file.close()
+        self._hidden.unlink(missing_ok=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+
+class DirectoryWriter:
+    """Writes a table as a directory of files `part-00000.parquet`, …; at least one, even without rows."""
+
+    def __init__(self, directory: Path, schema: pa.Schema, *, file_rows: int = FILE_ROWS) -> None:
+        directory.mkdir()
+        self.rows = 0
+        self._directory = directory
+        self._schema = schema
+        self._file_rows = file_rows
+        self._files = 0
+        self._current: TableWriter | None = None
+
+    def add(self, row: Row) -> None:
+        if self._current is None:
+            self._current = self._next()
+        self._current.add(row)
+        self.rows += 1
+        if self._current.rows >= self._file_rows:
+            self._current.close()
+            self._current = None
+
+    def extend(self, rows: Iterable[Row]) -> None:
+        for row in rows:
+            self.add(row)
+
+    def close(self) -> None:
+        if self._current is None and not self._files:
+            self._current = self._next()
+        if self._current is not None:
+            self._current.close()
+            self._current = None
+
+    def discard(self) -> None:
+        if self._current is not None:
+            self._current.discard()
+
+    def _next(self) -> TableWriter:
+        writer = TableWriter(self._directory / f"part-{self._files:05d}.parquet", self._schema)
+        self._files += 1
+        return writer
+
+
+def files_of(path: Path) -> list[Path]:
+    """The Parquet files of a table: itself, or those in the directory, in order. Raises BadInput for none."""
+    if path.is_file():
+        return [path]
+    found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
+    if not found:
+        raise BadInput(f"{path}: no Parquet file there")
+    return found
+
+
+def check(path: Path, schema: pa.Schema) -> int:
+    """The number of rows of a table. Raises BadInput for what is missing, cut short, or lacks a column.
+
+    Columns that are not in the schema are allowed: what comes after us may write more.
+    """
+    rows = 0
+    for file in files_of(path):
+        try:
+            with pq.ParquetFile(file) as opened:
+                found, rows = opened.schema_arrow, rows + opened.metadata.num_rows
+        except (pa.ArrowException, OSError) as error:
+            raise BadInput(f"{file}: not a readable Parquet file: {_first_line(error)}") from None
+        for field in schema:
+            index = found.get_field_index(field.name)
+            if index < 0:
+                raise BadInput(f"{file}: the column {field.name!r} is missing")
+            if not _same(found.field(index).type, field.type):
+                raise BadInput(f"{file}: the column {field.name!r} is {found.field(index).type}, not {field.type}")
+    return rows
+
+
+def read(path: Path, schema: pa.Schema) -> pa.Table:
+    """A whole table in memory: for the small ones."""
+    return pa.Table.from_batches(list(batches(path, schema)), schema=schema)
+
+
+def batches(path: Path, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
+    """A table piece by piece, in the order in which it was written. Raises BadInput."""
+    check(path, schema)
+    for file in files_of(path):
+        try:
+            with pq.ParquetFile(file) as opened:
+                for batch in opened.iter_batches(rows, columns=schema.names):
+                    yield batch.select(schema.names).cast(schema)
+        except (pa.ArrowException, OSError) as error:
+            raise BadInput(f"{file}: cannot be read to its end: {_first_line(error)}") from None
+
+
+def spark_schema(schema: pa.Schema) -> "StructType":
+    """The same schema for Spark."""
+    from pyspark.sql.types import StructField, StructType
+
+    return StructType([StructField(field.name, _spark_type(field.type), field.nullable) for field in schema])
+
+
+def _spark_type(kind: pa.DataType) -> "DataType":
+    from pyspark.sql import types
+
+    if pa.types.is_list(kind):
+        return types.ArrayType(_spark_type(kind.value_type), containsNull=False)
+    simple: dict[pa.DataType, DataType] = {
+        pa.int32(): types.IntegerType(),
+        pa.int64(): types.LongType(),
+        pa.float64(): types.DoubleType(),
+        pa.bool_(): types.BooleanType(),
+        pa.string(): types.StringType(),
+    }
+    return simple[kind]
+
+
+def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
+    """Lists are the same if their elements are, whatever a writer calls these and whether it lets them be null."""
+    if pa.types.is_list(found) and pa.types.is_list(wanted):
+        return _same(found.value_type, wanted.value_type)
+    return bool(found == wanted)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

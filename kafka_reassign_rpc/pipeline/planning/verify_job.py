@@ -1,0 +1,251 @@
+"""The job that checks a plan against its snapshot: every hard rule, told a second time.
+
+It shares no code with the planner: the rules are written here as joins and column expressions, from what the plan's
+files and the snapshot say. A plan that breaks none gives an empty list.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as f
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanSummary
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+
+_NAMED = 20
+_NO_RACK = "\0"
+_FILE = "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>>>"
+
+
+class Broken(NamedTuple):
+    """A rule that a row breaks. `name`: of a partition, a broker or a batch."""
+
+    rule: str
+    name: str
+    detail: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.name}: {self.detail}"
+
+
+def verify(spark: SparkSession, path: Path, plan: Path) -> list[Broken]:
+    """The rules that the plan breaks, the first rows of each. Raises BadInput for what cannot be read."""
+    meta, summary = snapshot_files.check(path), plan_writer.check(plan)
+    if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
+        raise BadInput(f"{plan}: was made from another snapshot than {path} (cluster {summary.cluster_id})")
+    brokers = snapshot_files.read(path, "brokers").to_pylist()
+    stands = snapshot_files.frame(spark, path, "partitions").select(
+        "topic",
+        "partition",
+        f.col("replicas").alias("stood"),
+        f.col("leader").alias("led_by"),
+        (f.size("adding") + f.size("removing") > 0).alias("in_flight"),
+        f.col("bytes").alias("size"),
+    )
+    moves = spark.read.schema(parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)).parquet(
+        str(plan / plan_writer.MOVES)
+    )
+    joined = moves.join(stands, ["topic", "partition"], "left").persist()
+    try:
+        found = _rows(joined, brokers, summary)
+        found += _twice(joined)
+        found += _room(joined, stands, brokers)
+        found += _caps(joined, summary)
+        found += _batches(joined, summary)
+        found += _files(spark, joined, plan, plan_writer.BATCHES, "to_replicas", "from_replicas")
+        found += _files(spark, joined, plan, plan_writer.ROLLBACK, "from_replicas", "to_replicas")
+    finally:
+        joined.unpersist()
+    return found
+
+
+def _rows(joined: DataFrame, brokers: list[dict[str, Any]], summary: PlanSummary) -> list[Broken]:
+    """What can be said of each move by itself."""
+    given = summary.given.brokers
+    live = [broker["broker"] for broker in brokers if broker["live"]]
+    usable = [broker for broker in live if not (summary.kind == "drain" and broker in given)]
+    racks = _racks(brokers, live)
+    rack_of = f.create_map(*[f.lit(part) for pair in racks.items() for part in pair])
+    to, origin = f.col("to_replicas"), f.col("from_replicas")
+    new = f.array_except(to, origin)
+    reach = len({racks[broker] for broker in (given if summary.kind == "expand" else usable)})
+
+    def spread(replicas: Column) -> Column:
+        named = f.transform(replicas, lambda broker: f.coalesce(f.element_at(rack_of, broker), f.lit(_NO_RACK)))
+        return f.size(f.array_distinct(named))
+
+    rules = {
+        "unknown-partition": f.col("stood").isNull(),
+        "stale": f.col("stood") != origin,
+        "no-move": to == origin,
+        "in-flight": f.col("in_flight"),
+        "distinct-replicas": f.size(f.array_distinct(to)) != f.size(to),
+        # what stays may be lost only where some lost brokers were to be healed, and nothing was said of the others
+        "live-brokers": f.size(f.array_except(new if summary.kind == "heal" and given else to, _ids(usable))) > 0,
+        "racks": spread(to) < f.least(spread(origin), f.size(to), f.lit(reach)),
+        "replication-factor": f.size(to)
+        != (f.lit(summary.given.factor) if summary.kind == "set-rf" else f.size(origin)),
+        "bytes": f.col("bytes") != f.col("size") * f.size(new),
+    }
+    if summary.kind == "set-rf":
+        rules["leader"] = (f.col("led_by") >= 0) & ~f.array_contains(to, f.col("led_by"))
+    if summary.kind in ("drain", "heal") and given:
+        rules["leaves-brokers"] = f.size(f.array_intersect(to, _ids(given))) > 0
+    if summary.kind == "expand":
+        rules["only-to-new-brokers"] = f.size(f.array_except(new, _ids(given))) > 0
+    flags = joined.select(
+        "topic", "partition", "from_replicas", "to_replicas", *[broken.alias(rule) for rule, broken in rules.items()]
+    ).persist()
+    try:
+        counts = flags.select([f.sum(f.col(f"`{rule}`").cast("int")).alias(rule) for rule in rules]).collect()[0]
+        return [one for rule in rules if counts[rule] for one in _named(flags.where(f.col(f"`{rule}`")), rule)]
+    finally:
+        flags.unpersist()
+
+
+def _racks(brokers: list[dict[str, Any]], live: list[int]) -> dict[int, str]:
+    """All in one rack where no live broker has one; those without one in one of their own where some have."""
+    named = {broker["broker"]: broker["rack"] or _NO_RACK for broker in brokers}
+    aware = any(named[broker] != _NO_RACK for broker in live)
+    return named if aware else dict.fromkeys(named, _NO_RACK)
+
+
+def _ids(brokers: list[int]) -> Column:
+    return f.array(*[f.lit(broker) for broker in brokers]).cast("array<int>")
+
+
+def _named(rows: DataFrame, rule: str) -> list[Broken]:
+    found = rows.select("topic", "partition", "from_replicas", "to_replicas").orderBy("topic", "partition")
+    return [
+        Broken(rule, f"{row['topic']}-{row['partition']}", f"{row['from_replicas']} to {row['to_replicas']}")
+        for row in found.limit(_NAMED).collect()
+    ]
+
+
+def _twice(joined: DataFrame) -> list[Broken]:
+    found = joined.groupBy("topic", "partition").count().where("count > 1").orderBy("topic", "partition")
+    return [
+        Broken("moved-twice", f"{row['topic']}-{row['partition']}", f"{row['count']} rows")
+        for row in found.limit(_NAMED).collect()
+    ]
+
+
+def _room(joined: DataFrame, stands: DataFrame, brokers: list[dict[str, Any]]) -> list[Broken]:
+    """No broker gets more than it has room for, without what may leave it."""
+    rooms = {broker["broker"]: broker["free_bytes"] for broker in brokers if broker["free_bytes"] is not None}
+    sized = {
+        broker["broker"]: broker["capacity_bytes"]
+        for broker in brokers
+        if broker["free_bytes"] is None and broker["capacity_bytes"] is not None
+    }
+    if sized:
+        held = (
+            stands.select(f.explode("stood").alias("broker"), "size").groupBy("broker").agg(f.sum("size").alias("size"))
+        )
+        there = {row["broker"]: row["size"] or 0 for row in held.collect()}
+        rooms |= {broker: capacity - there.get(broker, 0) for broker, capacity in sized.items()}
+    new = joined.select(f.explode(f.array_except("to_replicas", "from_replicas")).alias("broker"), "size")
+    arriving = new.groupBy("broker").agg(f.sum("size").alias("size")).orderBy("broker").collect()
+    return [
+        Broken("capacity", f"broker {row['broker']}", f"gets {row['size']} bytes, has room for {rooms[row['broker']]}")
+        for row in arriving
+        if row["size"] and row["broker"] in rooms and row["size"] > rooms[row["broker"]]
+    ]
+
+
+def _caps(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
+    """What each broker copies in each batch; a single move may be larger than a limit on bytes."""
+    given = summary.given
+    new = f.array_except("to_replicas", "from_replicas")
+    copying = joined.where(f.size(new) > 0)
+    receiving = copying.select(
+        "batch", f.explode(new).alias("broker"), f.floor(f.col("bytes") / f.size(new)).alias("got")
+    )
+    sending = copying.where("leader >= 0").select(
+        "batch", f.col("leader").alias("broker"), f.col("bytes").alias("sent")
+    )
+    both = receiving.withColumn("sent", f.lit(None)).unionByName(sending.withColumn("got", f.lit(None)))
+    sums = both.groupBy("batch", "broker").agg(
+        f.count("*").alias("moves"),
+        *[f.sum(name).alias(name) for name in ("got", "sent")],
+        *[f.count(name).alias(f"{name}_moves") for name in ("got", "sent")],
+    )
+    broken = f.col("moves") > given.moves_per_broker if given.moves_per_broker >= 0 else f.lit(False)
+    if given.bytes_per_broker >= 0:
+        for name in ("got", "sent"):
+            broken |= (f.col(name) > given.bytes_per_broker) & (f.col(f"{name}_moves") > 1)
+    return [
+        Broken(
+            "caps-of-a-broker",
+            f"batch {row['batch']}",
+            f"broker {row['broker']} has {row['moves']} moves, receives {row['got']} and sends {row['sent']} bytes",
+        )
+        for row in sums.where(broken).orderBy("batch", "broker").limit(_NAMED).collect()
+    ]
+
+
+def _batches(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
+    """Caps on a whole batch, the order of batches, and what the summary says of them."""
+    given, found = summary.given, []
+    rows = (
+        joined.groupBy("batch")
+        .agg(
+            f.count("*").alias("moves"),
+            f.sum("bytes").alias("bytes"),
+            f.min("priority").alias("first"),
+            f.max("priority").alias("last"),
+            f.sum((f.col("bytes") > 0).cast("int")).alias("copying"),
+        )
+        .orderBy("batch")
+        .collect()
+    )
+    before = -1
+    for row in rows:
+        name = f"batch {row['batch']}"
+        if 0 <= given.bytes_per_batch < row["bytes"] and row["copying"] > 1:
+            found.append(Broken("caps-of-a-batch", name, f"{row['bytes']} bytes"))
+        if 0 <= given.moves_per_batch < row["moves"]:
+            found.append(Broken("caps-of-a-batch", name, f"{row['moves']} moves"))
+        if row["first"] < before:
+            found.append(Broken("order", name, f"has priority {row['first']} after priority {before}"))
+        before = row["last"]
+    told = [(one.batch, one.moves, one.bytes) for one in summary.batches]
+    there = [(row["batch"], row["moves"], row["bytes"]) for row in rows]
+    if told != there or [one[0] for one in told] != list(range(1, len(told) + 1)):
+        found.append(Broken("summary", "batches", "are not those of the moves"))
+    if (summary.moves, summary.bytes) != (sum(one[1] for one in there), sum(one[2] for one in there)):
+        found.append(Broken("summary", "moves", f"{summary.moves} moves of {summary.bytes} bytes are not those there"))
+    if 0 <= given.max_bytes < summary.bytes and summary.kind in ("rebalance", "expand"):
+        found.append(Broken("max-bytes", "plan", f"copies {summary.bytes} bytes"))
+    return found[:_NAMED]
+
+
+def _files(
+    spark: SparkSession, joined: DataFrame, plan: Path, directory: str, replicas: str, expected: str
+) -> list[Broken]:
+    """The JSON files say what the moves say: there, and back."""
+    files = spark.read.schema(_FILE).option("multiLine", True).json(str(plan / directory))
+    number = f.regexp_extract(f.input_file_name(), r"-(\d+)\.json$", 1).cast("int")
+    entries = files.select(number.alias("number"), f.explode("partitions").alias("entry")).select(
+        f.col("entry.topic").alias("topic"),
+        f.col("entry.partition").alias("partition"),
+        "number",
+        f.col("entry.replicas").alias("replicas"),
+        f.col("entry.expected_replicas").alias("expected"),
+    )
+    both = joined.select("topic", "partition", "batch", replicas, expected).join(
+        entries, ["topic", "partition"], "full"
+    )
+    same = (
+        f.col("batch").eqNullSafe(f.col("number"))
+        & f.col(replicas).eqNullSafe(f.col("replicas"))
+        & f.col(expected).eqNullSafe(f.col("expected"))
+    )
+    return [
+        Broken(directory, f"{row['topic']}-{row['partition']}", f"batch {row['batch']}, file {row['number']}")
+        for row in both.where(~same).orderBy("topic", "partition").limit(_NAMED).collect()
+    ]

@@ -1,0 +1,41 @@
+"""How fast partitions grow, from an earlier snapshot of the same cluster."""
+
+from array import array
+from pathlib import Path
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+
+_UNKNOWN = -1
+
+
+class Earlier:
+    """The sizes of an earlier snapshot: eight bytes for each partition."""
+
+    def __init__(self, path: Path) -> None:
+        """Raises BadInput where there is no snapshot at `path`."""
+        self._path = path
+        self._meta = snapshot_files.check(path)
+        self._sizes: dict[str, array[int]] = {}
+        for batch in snapshot_files.batches(path, "partitions"):
+            columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "bytes"))
+            for topic, partition, size in zip(*columns, strict=True):
+                sizes = self._sizes.setdefault(topic, array("q"))
+                if partition >= len(sizes):
+                    sizes.extend([_UNKNOWN] * (partition + 1 - len(sizes)))
+                sizes[partition] = _UNKNOWN if size is None else size
+
+    def must_be_of(self, cluster_id: str, at: int) -> None:
+        """Raises BadInput where it is of another cluster or not earlier."""
+        if self._meta.cluster_id != cluster_id:
+            raise BadInput(f"{self._path}: is of cluster {self._meta.cluster_id}, this is cluster {cluster_id}")
+        if self._meta.at >= at:
+            raise BadInput(f"{self._path}: is not older than what is exported now")
+
+    def rate(self, topic: str, partition: int, size: int | None, at: int) -> float | None:
+        """Bytes per second since then; None where either size is not known, or where data was deleted meanwhile."""
+        sizes = self._sizes.get(topic)
+        before = _UNKNOWN if sizes is None or partition >= len(sizes) else sizes[partition]
+        if size is None or before == _UNKNOWN or size < before:
+            return None
+        return (size - before) / ((at - self._meta.at) / 1000)

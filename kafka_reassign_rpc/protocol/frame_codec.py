@@ -1,0 +1,306 @@
+"""One frame to one message, and one message to one frame.
+
+A frame here is what follows the four bytes of length; the encoders put those in front. Headers are read and written by
+hand: they are the larger part of a small request.
+
+Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
+                v1: and the client id, a nullable string with a two-byte length.
+                v2: and tagged fields. All flexible versions; the client id keeps its two-byte length.
+Answer header   v0: correlation id.
+                v1: and tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet know
+                what the server speaks.
+"""
+
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import msgspec
+from kafka.protocol.api_message import ApiMessage
+from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
+from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
+
+from kafka_reassign_rpc.protocol.bounded_decoder import UNLIMITED, Decoder, Parts, decoder, parts, skip_tags
+from kafka_reassign_rpc.protocol.frame_errors import (
+    UNSUPPORTED_VERSION,
+    BadLength,
+    BadText,
+    LocalProtocolError,
+    Truncated,
+    UnknownApi,
+    UnsupportedApiVersions,
+    UnsupportedVersion,
+)
+from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiVersionsResponse
+from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+
+MAX_ELEMENTS = 1_000_000
+"""Array elements, at all depths together, that a request may have: more than 100,000 partitions with five replicas
+each need. An element costs some 100 bytes of objects against as few as three on the wire, so this and not the size of
+the frame is what bounds memory."""
+
+_NO_CLIENT_ID = -(1 << 16)
+"""Stands for a length of the client id that the frame is too short for; no int16 is as small."""
+
+_REQUEST_HEAD = struct.Struct(">hhih")
+_REQUEST_HEAD_0 = struct.Struct(">hhi")
+_SIZED_REQUEST_HEAD = struct.Struct(">ihhih")
+_ANSWER_HEAD = struct.Struct(">ii")
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+
+
+class RequestHeader(msgspec.Struct, frozen=True, gc=False):
+    """Who asks for what. `client_id` is None where the client gives none."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class DecodedRequest(msgspec.Struct, frozen=True):
+    """A request: `body` is an instance of the message class of the header's key, in the header's version."""
+
+    header: RequestHeader
+    body: Any
+
+
+class _Buffers(EncodeBufferPool):  # type: ignore[misc]
+    """Growing buffers of our own, one for each thread: kafka-python's may be in use by a message's own `encode`."""
+
+    _local = threading.local()
+
+
+class _Reader(NamedTuple):
+    decode: Decoder
+    flexible: bool
+
+
+def decode_request(
+    frame: bytes | bytearray | memoryview,
+    served: Mapping[int, tuple[int, int]] = SUPPORTED,
+    *,
+    max_elements: int = MAX_ELEMENTS,
+) -> DecodedRequest:
+    """Read a request (header and body, without the four bytes of length).
+
+    `served` says which versions of which APIs are accepted. Raises a RemoteProtocolError for whatever is wrong.
+    """
+    data = frame if type(frame) is bytes else bytes(frame)
+    try:
+        key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
+    except struct.error:
+        key, version, correlation_id, _ = msgspec.structs.astuple(peek_request_header(data))
+        size = _NO_CLIENT_ID
+    versions = served.get(key)
+    if versions is None:
+        raise UnknownApi(f"API {key} is not served")
+    if not versions[0] <= version <= versions[1]:
+        kind = UnsupportedApiVersions if key == ApiKey.API_VERSIONS else UnsupportedVersion
+        raise kind(f"version {version} of API {key} is not served, {versions[0]} to {versions[1]} are")
+    reader = _reader(key, version)
+    client_id = None
+    if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+        pos = _REQUEST_HEAD_0.size
+    else:
+        pos = _REQUEST_HEAD.size
+        if size > 0:
+            stop = pos + size
+            if stop > len(data):
+                raise BadLength(f"a client id of {size} bytes, {len(data) - pos} are left")
+            try:
+                client_id = data[pos:stop].decode()
+            except UnicodeDecodeError as error:
+                raise BadText(f"client id is not UTF-8: {error.reason}") from None
+            pos = stop
+        elif size == 0:
+            client_id = ""
+        elif size == _NO_CLIENT_ID:
+            raise Truncated("the frame ends inside its header")
+        elif size < -1:
+            raise BadLength(f"client id has length {size}")
+        if reader.flexible:
+            pos = _skip_header_tags(data, pos)
+    body, _ = reader.decode(data, pos, max_elements)
+    return DecodedRequest(RequestHeader(key, version, correlation_id, client_id), body)
+
+
+def peek_request_header(frame: bytes) -> RequestHeader:
+    """What can be known of a request that may not be readable any further (for logs, and for ApiVersions)."""
+    try:
+        key, version, correlation_id = _REQUEST_HEAD_0.unpack_from(frame)
+    except struct.error:
+        raise Truncated(f"a request of {len(frame)} bytes has no room for its header") from None
+    return RequestHeader(key, version, correlation_id, None)
+
+
+def encode_request(body: Any, *, version: int, correlation_id: int, client_id: str | None) -> bytes:
+    """A request with its header, behind the four bytes of length."""
+    cls: Any = type(body)
+    encode, flexible = _encoder(cls, version)
+    key = body.API_KEY
+    name = b"" if client_id is None else client_id.encode()
+    with _Buffers.acquire() as out:
+        if key == ApiKey.CONTROLLED_SHUTDOWN and version == 0:
+            _SIZED_REQUEST_HEAD.pack_into(out.buf, 0, 0, key, version, correlation_id, 0)
+            out.pos = 4 + _REQUEST_HEAD_0.size
+        else:
+            out.ensure(_SIZED_REQUEST_HEAD.size + len(name) + 1)
+            _SIZED_REQUEST_HEAD.pack_into(
+                out.buf, 0, 0, key, version, correlation_id, -1 if client_id is None else len(name)
+            )
+            pos = _SIZED_REQUEST_HEAD.size
+            out.buf[pos : pos + len(name)] = name
+            out.pos = pos + len(name)
+            if flexible:
+                out.buf[out.pos] = 0
+                out.pos += 1
+        return _finish(body, version, encode, out)
+
+
+def request_prefix(cls: Any, *, version: int, correlation_id: int, client_id: str | None, body_size: int) -> bytes:
+    """Length and header for a request of class `cls` whose body of `body_size` bytes is encoded already."""
+    name = b"" if client_id is None else client_id.encode()
+    tags = b"\0" if cls.flexible_version_q(version) else b""
+    size = _REQUEST_HEAD.size + len(name) + len(tags) + body_size
+    named = -1 if client_id is None else len(name)
+    return _SIZED_REQUEST_HEAD.pack(size, cls.API_KEY, version, correlation_id, named) + name + tags
+
+
+def encode_response(body: Any, *, version: int, correlation_id: int) -> bytes:
+    """An answer with its header, behind the four bytes of length."""
+    cls: Any = type(body)
+    encode, flexible = _encoder(cls, version)
+    with _Buffers.acquire() as out:
+        _ANSWER_HEAD.pack_into(out.buf, 0, 0, correlation_id)
+        out.pos = _ANSWER_HEAD.size
+        if flexible and cls is not ApiVersionsResponse:
+            out.buf[out.pos] = 0
+            out.pos += 1
+        return _finish(body, version, encode, out)
+
+
+def response_prefix(key: int, version: int, correlation_id: int, body_size: int) -> bytes:
+    """Length and header for an answer whose body of `body_size` bytes is encoded already."""
+    if key != ApiKey.API_VERSIONS and RESPONSES[key].flexible_version_q(version):
+        return _ANSWER_HEAD.pack(body_size + 5, correlation_id) + b"\0"
+    return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
+
+
+def encode_body(body: Any, *, version: int) -> bytes:
+    """A body alone, for an answer that is kept and given many times (see response_prefix)."""
+    cls: Any = type(body)
+    encode, _ = _encoder(cls, version)
+    with _Buffers.acquire() as out:
+        _run(body, version, encode, out)
+        return bytes(memoryview(out.buf)[: out.pos])
+
+
+def decode_response(cls: Any, frame: bytes | bytearray | memoryview, *, version: int) -> tuple[int, Any]:
+    """Read an answer (header and body, without the four bytes of length) to a request of `version`.
+
+    Returns the correlation id and the body. ApiVersions that the server refused with error 35 comes in version 0.
+    """
+    data = frame if type(frame) is bytes else bytes(frame)
+    correlation_id, pos = answer_header(cls, data, version=version)
+    if cls is ApiVersionsResponse and data[pos : pos + 2] == _INT16.pack(UNSUPPORTED_VERSION):
+        version = 0
+    body, _ = _decoder(cls, version)(data, pos, UNLIMITED)
+    return correlation_id, body
+
+
+def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int) -> tuple[Any, Iterator[Any]]:
+    """Read a large answer: the message up to its field `array`, and that array's elements, each when it is asked for.
+
+    What comes behind the array is not read. Raises a RemoteProtocolError, the iterator too.
+    """
+    _, pos = answer_header(cls, frame, version=version)
+    read = _parts(cls, version, array)
+    (head, count), start = read.head(frame, pos, UNLIMITED)
+
+    def elements() -> Iterator[Any]:
+        at = start
+        for _ in range(count):
+            element, at = read.element(frame, at, UNLIMITED)
+            yield element
+
+    return head, elements()
+
+
+def answer_header(cls: Any, data: bytes, *, version: int) -> tuple[int, int]:
+    """The correlation id of an answer, and where its body begins."""
+    try:
+        (correlation_id,) = _INT32.unpack_from(data)
+    except struct.error:
+        raise Truncated(f"an answer of {len(data)} bytes has no room for its header") from None
+    pos = _INT32.size
+    if cls is not ApiVersionsResponse and cls.flexible_version_q(version):
+        pos = _skip_header_tags(data, pos)
+    return correlation_id, pos
+
+
+def _skip_header_tags(data: bytes, pos: int) -> int:
+    try:
+        return skip_tags(data, pos) if data[pos] else pos + 1
+    except IndexError:
+        raise Truncated("the frame ends inside its header") from None
+
+
+@cache
+def _reader(key: int, version: int) -> _Reader:
+    """Called only with what `served` names, so that the cache stays small whatever peers send."""
+    message = REQUESTS.get(key)
+    if message is None or not 0 <= version <= message.max_version:
+        raise UnsupportedVersion(f"version {version} of API {key} cannot be read")
+    return _Reader(_decoder(message, version), message.flexible_version_q(version))
+
+
+@cache
+def _decoder(cls: Any, version: int) -> Decoder:
+    if not 0 <= version <= cls.max_version:
+        raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
+    return decoder(cls, version)
+
+
+@cache
+def _parts(cls: Any, version: int, array: str) -> Parts:
+    return parts(cls, version, array)
+
+
+@cache
+def _encoder(cls: Any, version: int) -> tuple[Any, bool]:
+    """kafka-python's compiled encoder of a class and version, and whether the version is flexible."""
+    if not 0 <= version <= cls.max_version:
+        raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
+    flexible = cls.flexible_version_q(version)
+    if cls.encode is not ApiMessage.encode:
+        return _encode_by_its_own_method(version), flexible
+    return cls._struct.compiled_encode_into(version, compact=flexible, tagged=flexible), flexible
+
+
+def _encode_by_its_own_method(version: int) -> Callable[[Any, EncodeBuffer], None]:
+    """For the few classes of kafka-python that put fields right before they encode (MetadataRequest 0)."""
+
+    def encode(body: Any, out: EncodeBuffer) -> None:
+        data = body.encode(version=version)
+        out.ensure(len(data))
+        out.buf[out.pos : out.pos + len(data)] = data
+        out.pos += len(data)
+
+    return encode
+
+
+def _finish(body: Any, version: int, encode: Any, out: Any) -> bytes:
+    _run(body, version, encode, out)
+    _INT32.pack_into(out.buf, 0, out.pos - 4)
+    return bytes(memoryview(out.buf)[: out.pos])
+
+
+def _run(body: Any, version: int, encode: Any, out: Any) -> None:
+    try:
+        encode(body, out)
+    except (struct.error, TypeError, ValueError, AttributeError) as error:
+        raise LocalProtocolError(f"{type(body).__name__} v{version} cannot be encoded: {error}") from error

@@ -1,0 +1,147 @@
+"""DescribeLogDirs answers of brokers with very many replicas, read piece by piece.
+
+The decoder of `guard` makes an object for each replica and returns when all are there: 100,000 of them would hold
+whoever waits for it for a quarter of a second. This one reads sizes only, straight out of the bytes (a replica's
+fields are of fixed size), and lets its caller do something else after every few thousand. Checks are those of
+`guard`: no length is believed that does not fit into what is left.
+"""
+
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kafka_reassign_rpc.protocol.bounded_decoder import skip_tags, varint
+from kafka_reassign_rpc.protocol.frame_errors import BadLength, BadText, RemoteProtocolError, Truncated
+
+MAX_VERSION = 4
+"""Version 5 adds nothing that we need."""
+FLEXIBLE_SINCE = 2
+SLICE = 5_000
+"""Replicas read between two `yield`s: about a millisecond."""
+
+_REPLICA = struct.Struct(">iqq?")
+_REPLICA_AND_TAGS = struct.Struct(">iqq?B")
+_BYTES = struct.Struct(">qq")
+_INT16 = struct.Struct(">h")
+_INT32 = struct.Struct(">i")
+
+
+class Dir(NamedTuple):
+    """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1: not known).
+
+    Replicas that are only being copied into it from another dir of the same broker are not in it.
+    """
+
+    error: int
+    path: str
+    sizes: dict[str, dict[int, int]]
+    total: int = -1
+    usable: int = -1
+
+
+class LogDirsReader:
+    """Reads one answer's body of `version` (0 to 4). `error` and `dirs` are complete when `read` is at its end."""
+
+    def __init__(self, body: bytes, version: int) -> None:
+        self._data = body
+        self._version = version
+        self._flexible = version >= FLEXIBLE_SINCE
+        self._pos = 0
+        self._unread = SLICE
+        self.error = 0
+        self.dirs: list[Dir] = []
+
+    def read(self) -> Iterator[None]:
+        """Yields every `SLICE` replicas. Raises RemoteProtocolError."""
+        try:
+            yield from self._read()
+        except RemoteProtocolError:
+            raise
+        except (struct.error, IndexError):
+            raise Truncated("DescribeLogDirsResponse: the frame ends inside a field") from None
+        except UnicodeDecodeError as error:
+            raise BadText(f"DescribeLogDirsResponse: not UTF-8: {error.reason}") from None
+
+    def _read(self) -> Iterator[None]:
+        self._pos += 4  # throttle_time_ms
+        if self._version >= 3:
+            self.error = self._int16()
+        for _ in range(self._count(least=4)):
+            error, path = self._int16(), self._text()
+            sizes: dict[str, dict[int, int]] = {}
+            for _ in range(self._count(least=3)):
+                name = self._text()
+                found = sizes.setdefault(name, {})
+                yield from self._replicas(found)
+                self._tags()
+            total, usable = -1, -1
+            if self._version >= 4:
+                total, usable = _BYTES.unpack_from(self._data, self._pos)
+                self._pos += _BYTES.size
+            self._tags()
+            self.dirs.append(Dir(error, path, sizes, total, usable))
+        self._tags()
+
+    def _replicas(self, into: dict[int, int]) -> Iterator[None]:
+        layout = _REPLICA_AND_TAGS if self._flexible else _REPLICA
+        left = self._count(least=layout.size)
+        while left:
+            count = min(left, SLICE)
+            stop = self._pos + count * layout.size
+            block = self._data[self._pos : stop]
+            if self._flexible and any(block[layout.size - 1 :: layout.size]):
+                self._replicas_with_tags(count, into)
+            else:
+                into.update([one[:2] for one in layout.iter_unpack(block) if not one[3]])
+                self._pos = stop
+            left -= count
+            self._unread -= count
+            if self._unread <= 0:
+                self._unread = SLICE
+                yield
+
+    def _replicas_with_tags(self, count: int, into: dict[int, int]) -> None:
+        """No broker is known to send any, but one may."""
+        for _ in range(count):
+            index, size, _, is_future = _REPLICA.unpack_from(self._data, self._pos)
+            self._pos += _REPLICA.size
+            self._tags()
+            if not is_future:
+                into[index] = size
+
+    def _count(self, *, least: int) -> int:
+        """How many elements an array has, each of `least` bytes at the least."""
+        if self._flexible:
+            count, self._pos = varint(self._data, self._pos)
+            count -= 1
+        else:
+            (count,) = _INT32.unpack_from(self._data, self._pos)
+            self._pos += 4
+        if count < 0 or count * least > len(self._data) - self._pos:
+            raise BadLength(f"DescribeLogDirsResponse: {count} elements in {len(self._data) - self._pos} bytes")
+        return int(count)
+
+    def _text(self) -> str:
+        if self._flexible:
+            size, self._pos = varint(self._data, self._pos)
+            size -= 1
+        else:
+            size = self._int16()
+        stop = self._pos + size
+        if size < 0 or stop > len(self._data):
+            raise BadLength(f"DescribeLogDirsResponse: a text of {size} bytes")
+        text = self._data[self._pos : stop].decode()
+        self._pos = stop
+        return text
+
+    def _int16(self) -> int:
+        (value,) = _INT16.unpack_from(self._data, self._pos)
+        self._pos += 2
+        return int(value)
+
+    def _tags(self) -> None:
+        if self._flexible:
+            if self._data[self._pos]:
+                self._pos = skip_tags(self._data, self._pos)
+            else:
+                self._pos += 1

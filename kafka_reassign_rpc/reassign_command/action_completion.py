@@ -1,0 +1,103 @@
+"""--completion: scripts that complete the options, made from the options themselves."""
+
+from collections.abc import Sequence
+
+from kafka_reassign_rpc.reassign_command import action_heal
+from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
+
+COMMAND = "kafka-reassign"
+NAME = COMMAND.replace("-", "_")
+
+
+def script(shell: str) -> str:
+    """Raises Failed for a shell that is neither bash nor zsh."""
+    if shell == "bash":
+        return _bash()
+    if shell == "zsh":
+        return _zsh()
+    raise Failed(f"--completion: expected bash or zsh, got {shell!r}")
+
+
+def _takes_file(option: Option) -> bool:
+    return option.value is not None and "file" in option.value
+
+
+def _bash() -> str:
+    return f"""\
+_{NAME}() {{
+    local word="${{COMP_WORDS[COMP_CWORD]}}"
+    COMPREPLY=()
+    if [[ "$COMP_CWORD" -gt 1 && "${{COMP_WORDS[1]}}" == {action_heal.COMMAND} ]]; then
+{_bash_options(action_heal.options())}
+    else
+{_bash_options(OPTIONS)}
+        if [[ "$COMP_CWORD" -eq 1 && -n "$word" && {action_heal.COMMAND} == "$word"* ]]; then
+            COMPREPLY+=({action_heal.COMMAND})
+        fi
+    fi
+}}
+complete -F _{NAME} {COMMAND}
+"""
+
+
+def _bash_options(options: Sequence[Option]) -> str:
+    words = " ".join(f"--{option.name}" for option in options)
+    files = "|".join(f"--{option.name}" for option in options if _takes_file(option))
+    free = "|".join(
+        f"--{option.name}"
+        for option in options
+        if option.value is not None and not _takes_file(option) and option.name != "completion"
+    )
+    return f"""\
+        case "${{COMP_WORDS[COMP_CWORD-1]}}" in
+            {files})
+                if [[ "$word" != -* ]]; then
+                    compopt -o filenames 2>/dev/null
+                    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+                    return 0
+                fi ;;
+            --completion) mapfile -t COMPREPLY < <(compgen -W "bash zsh" -- "$word"); return 0 ;;
+            {free}) return 0 ;;
+        esac
+        mapfile -t COMPREPLY < <(compgen -W "{words}" -- "$word")"""
+
+
+def _zsh() -> str:
+    word = f"'1:command:({action_heal.COMMAND})'"
+    lines = [
+        f"#compdef {COMMAND}",
+        f"_{NAME}() {{",
+        f"    if (( CURRENT > 2 )) && [[ $words[2] == {action_heal.COMMAND} ]]; then",
+    ]
+    lines += [*_zsh_options([word], action_heal.options()), "    else", *_zsh_options([word], OPTIONS), "    fi"]
+    # Sourced, or found by its name in $fpath: both are common.
+    lines += [
+        "}",
+        f'if [ "$funcstack[1]" = "_{NAME}" ]; then',
+        f'    _{NAME} "$@"',
+        "else",
+        f"    compdef _{NAME} {COMMAND}",
+        "fi",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
+    """A call of _arguments."""
+    for option in options:
+        about = option.help.split(". ")[0].split("\n")[0].rstrip(".")
+        spec = f"--{option.name}[{_quoted(about)}]"
+        if option.value is not None:
+            action = "_files" if _takes_file(option) else "(bash zsh)" if option.name == "completion" else ""
+            separator = "::" if option.optional_value else ":"
+            spec += f"{separator}{_quoted(option.value)}:{action}"
+        specs = [*specs, f"'{spec}'"]
+    return ["        _arguments \\", *(f"            {spec} \\" for spec in specs[:-1]), f"            {specs[-1]}"]
+
+
+def _quoted(text: str) -> str:
+    """For a spec of _arguments inside single quotes."""
+    for special in "\\[]:":
+        text = text.replace(special, "\\" + special)
+    return text.replace("'", "'\\''")

@@ -1,0 +1,114 @@
+"""What every action works with: the client (connected when it is first needed), the options, the output."""
+
+import re
+import socket
+import sys
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from kafka.errors import KafkaConfigurationError
+
+from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client.cluster_calls import Changes
+from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
+from kafka_reassign_rpc.reassign_command.command_errors import Failed, from_server
+from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
+from kafka_reassign_rpc.reassign_command.options import ParsedOptions
+from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
+
+_NO_CLIENT = "Failed to create new KafkaAdminClient"
+_ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
+
+
+class ActionContext:
+    def __init__(self, given: ParsedOptions, output: Output) -> None:
+        self.given = given
+        self.output = output
+        path = given.value("command-config")
+        properties = load(path) if path else {}
+        controllers = given.value("bootstrap-controller")
+        bootstrap = given.value("bootstrap-server") or controllers or ""
+        check_addresses(bootstrap.split(","))
+        self._configs = client_configs(bootstrap, properties, lambda text: _say(f"WARN {text}"))
+        if controllers is not None:
+            self._configs["bootstrap_controllers"] = self._configs.pop("bootstrap_servers")
+        self._client: ReassignmentClient | None = None
+
+    @property
+    def client(self) -> ReassignmentClient:
+        if self._client is None:
+            try:
+                self._client = ReassignmentClient(**self._configs)
+            except (KafkaConfigurationError, ValueError) as error:
+                raise Failed(f"{_NO_CLIENT}: {error}") from None
+        return self._client
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._client is not None:
+            self._client.close()
+
+    def brokers(self) -> list[int]:
+        """Ids of the nodes of the cluster."""
+        return [node.id for node in self.client.describe_cluster()]
+
+    def topics(self, names: Iterable[str]) -> dict[str, dict[int, PartitionInfo]]:
+        """The partitions of topics that have to exist. Raises Failed."""
+        order = set_order(names)
+        described = self.client.describe_topics(order)
+        found = {}
+        for name in order:
+            topic = described[name]
+            if isinstance(topic, KafkaError):
+                if topic.code == 3:
+                    topic = type(topic)(f"Topic {name} not found.")
+                raise from_server(topic)
+            found[name] = topic
+        return found
+
+    def assignment_of(self, partitions: Sequence[TopicPartition]) -> Assignment:
+        """The replicas of partitions that have to exist. Raises Failed."""
+        topics = self.topics(partition.topic for partition in partitions)
+        found = {
+            partition: topics[partition.topic][partition.partition].replicas
+            for partition in partitions
+            if partition.partition in topics[partition.topic]
+        }
+        missing = set_order(partition for partition in partitions if partition not in found)
+        if missing:
+            raise Failed(
+                "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Unable to find partition: "
+                f"{joined(missing, ', ')}"
+            )
+        return found
+
+    def configure(self, changes: Changes) -> None:
+        """Change configs. Everything is tried; raises Failed for the first that was refused."""
+        for error in self.client.change_configs(changes).values():
+            if error is not None:
+                raise from_server(error)
+
+
+def check_addresses(addresses: Sequence[str]) -> None:
+    """Raises Failed for what is no address, and where not one of them can be resolved."""
+    resolved = False
+    for address in addresses:
+        match = _ADDRESS.match(address.strip())
+        if match is None or int(match[3]) > 65535:
+            raise Failed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {address}")
+        try:
+            socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_STREAM)
+        except OSError:
+            _say(f"WARN Couldn't resolve server {address} from bootstrap.servers")
+        else:
+            resolved = True
+    if not resolved:
+        raise Failed(f"{_NO_CLIENT}: No resolvable bootstrap urls given in bootstrap.servers")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

@@ -1,0 +1,108 @@
+"""--describe: each move with its identity, as KIP-240 describes it, and the bytes that its new replicas hold.
+
+What waits in the queue comes after what moves.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    LogDirProgressTracker,
+    PartitionReassignment,
+    Progress,
+    ReassignmentDescription,
+    TopicPartition,
+    UnsupportedHere,
+    text_format,
+)
+from kafka_reassign_rpc.client.log_dir_progress import look
+from kafka_reassign_rpc.reassign_command import action_list
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import Terse, from_server
+from kafka_reassign_rpc.reassign_command.output import named
+
+_HEADING = (
+    "PARTITION",
+    "ID",
+    "STARTED (UTC)",
+    "ROUTE",
+    "LEADER",
+    "LEADER THROTTLE",
+    "COPIED",
+    "NEW REPLICAS (THROTTLE)",
+)
+
+
+def run(session: ActionContext) -> None:
+    client, output = session.client, session.output
+    try:
+        found = [one for one in client.describe_reassignments().values() if one is not None]
+    except UnsupportedHere as error:
+        raise Terse(f"{error.message} --list and --watch work here.") from None
+    except KafkaError as error:
+        raise from_server(error) from None
+    found.sort(key=lambda one: one.reassignment.topic_partition)
+    listed, snapshot = look(client, LogDirProgressTracker(), 0.0)
+    waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
+    sizes = snapshot.moves
+    if not found and not waiting:
+        output.line(action_list.NOTHING)
+    else:
+        rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
+        rows += [_waiting_row(partition, move) for partition, move in waiting.items()]
+        output.line("\n".join(text_format.table(rows)))
+        for partition, move in sorted(listed.items()):
+            if move.reason:
+                output.line(f"{partition} moves for this reason: {move.reason}")
+        for partition, progress in sorted(sizes.items()):
+            if progress.stalled is not None:
+                output.line(f"{partition} is stalled: {progress.stalled}")
+    output.note(
+        reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found],
+        waiting=action_list.documents(waiting),
+    )
+
+
+def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, ...]:
+    started = datetime.fromtimestamp(one.start_time / 1000, UTC)
+    copied = "-"
+    if progress is not None and progress.total is not None:
+        copied = f"{text_format.size(progress.done)} of {text_format.size(progress.total)}"
+        if progress.remaining_s is not None:
+            copied += f", {text_format.duration(progress.remaining_s)} left"
+    return (
+        str(one.reassignment.topic_partition),
+        str(one.reassignment.id),
+        f"{started:%Y-%m-%d %H:%M:%S}",
+        one.route,
+        str(one.current_leader) if one.current_leader >= 0 else "none",
+        text_format.throttle(one.leader_throttle),
+        copied,
+        ", ".join(f"{broker} ({text_format.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items()),
+    )
+
+
+def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tuple[str, ...]:
+    coming = ", ".join(map(str, move.adding_replicas)) or "-"
+    return (str(partition), "-", "waiting", move.route, "-", "-", "-", coming)
+
+
+def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
+    return {
+        **named(one.reassignment.topic_partition),
+        "id": one.reassignment.id,
+        "start_time_ms": one.start_time,
+        "leader": one.current_leader,
+        "leader_throttle": one.leader_throttle,
+        "new_assigned": [
+            {"broker": broker, "throttle": rate, "copied_bytes": progress.copied.get(broker) if progress else None}
+            for broker, rate in one.new_assigned_throttles.items()
+        ],
+        "total_bytes": progress.total if progress else None,
+        "bytes_per_second": progress.rate if progress else None,
+        "seconds_left": progress.remaining_s if progress else None,
+        "stalled": progress.stalled if progress else None,
+        "route": one.route,
+        "reason": one.reason,
+    }

@@ -1,0 +1,77 @@
+"""--generate and --generate-queue: an assignment that spreads topics over brokers; nothing is changed."""
+
+import random
+from collections.abc import Callable
+
+from kafka_reassign_rpc.client import ClusterNode, TopicPartition
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import Broker
+from kafka_reassign_rpc.core.topics.replica_placement import placements
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.reassignment_json import (
+    Assignment,
+    assignment_document,
+    format_assignment,
+    parse_brokers,
+    parse_topics,
+    read_file,
+)
+
+RACKS_OF_SOME = (
+    "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
+    "without rack information."
+)
+
+Below = Callable[[int], int]
+"""A random number below the given one."""
+
+
+def run(session: ActionContext) -> None:
+    generate(session, {})
+
+
+def generate(session: ActionContext, coming: Assignment) -> None:
+    """`coming`: where partitions are to stand that do not stand there yet."""
+    given = session.given
+    text = read_file(given.value("topics-to-move-json-file") or "")
+    wanted = parse_brokers(given.value("broker-list") or "")
+    topics = parse_topics(text)
+    current: Assignment = {
+        TopicPartition(name, index): info.replicas
+        for name, partitions in session.topics(topics).items()
+        for index, info in partitions.items()
+    }
+    nodes = [node for node in session.client.describe_cluster() if node.id in wanted]
+    foreseen = {partition: coming.get(partition, replicas) for partition, replicas in current.items()}
+    proposed = propose(foreseen, nodes, rack_aware=not given.has("disable-rack-aware"))
+    output = session.output
+    output.line(f"Current partition replica assignment\n{format_assignment(current)}\n")
+    output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")
+    output.note(current=assignment_document(current), proposed=assignment_document(proposed))
+
+
+def propose(
+    current: Assignment,
+    nodes: list[ClusterNode],
+    *,
+    rack_aware: bool,
+    below: Below = random.randrange,
+) -> Assignment:
+    """Each topic spread anew over the nodes, with the replication factor of its first partition. Raises Failed."""
+    racks = {node.id: node.rack if rack_aware else None for node in nodes}
+    if len({rack is None for rack in racks.values()}) > 1:
+        raise Failed(RACKS_OF_SOME)
+    brokers = [Broker(id=node, epoch=-1, endpoints=(), rack=rack) for node, rack in racks.items()]
+    by_topic: dict[str, list[tuple[int, ...]]] = {}
+    for partition in sorted(current):
+        by_topic.setdefault(partition.topic, []).append(current[partition])
+    proposed: Assignment = {}
+    for topic, replicas in by_topic.items():
+        size = max(1, len(brokers))
+        try:
+            placed = dict(placements(brokers, len(replicas), len(replicas[0]), start=below(size), shift=below(size)))
+        except KafkaError as error:
+            raise Failed(error.message) from None
+        proposed |= {TopicPartition(topic, index): target for index, target in placed.items()}
+    return proposed

@@ -1,0 +1,89 @@
+"""--verify: whether the moves of a file are done; if nothing moves any more, the throttles go."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.reassign_command import log_dir_moves, throttle_changes
+from kafka_reassign_rpc.reassign_command.action_context import ActionContext
+from kafka_reassign_rpc.reassign_command.command_errors import from_server
+from kafka_reassign_rpc.reassign_command.java_set_order import joined
+from kafka_reassign_rpc.reassign_command.output import named
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_plan, read_file
+
+UNKNOWN_TOPIC_OR_PARTITION = 3
+
+
+@dataclass(frozen=True)
+class MoveState:
+    """`current` is empty where the partition does not exist."""
+
+    current: tuple[int, ...]
+    target: tuple[int, ...]
+    is_moving: bool
+
+    def text(self, partition: TopicPartition) -> str:
+        if self.is_moving:
+            return f"Reassignment of partition {partition} is still in progress."
+        if self.current == self.target:
+            return f"Reassignment of partition {partition} is completed."
+        return (
+            f"There is no active reassignment of partition {partition}, but replica set is {joined(self.current)} "
+            f"rather than {joined(self.target)}."
+        )
+
+
+def run(session: ActionContext) -> None:
+    plan = parse_plan(read_file(session.given.value("reassignment-json-file") or ""))
+    in_flight = session.client.list_partition_reassignments()
+    states = find_states(session, plan.targets, in_flight)
+    output = session.output
+    output.line("\n".join(["Status of partition reassignment:", *(states[p].text(p) for p in sorted(states))]))
+    log_dirs = log_dir_moves.states(session, plan.log_dirs)
+    output.line(log_dir_moves.text(log_dirs))
+    output.note(
+        partitions=[
+            {**named(p), "state": _word(state), "replicas": state.current, "target": state.target}
+            for p, state in sorted(states.items(), key=lambda item: item[0])
+        ],
+        log_dirs=[
+            {
+                **named(replica.topic_partition),
+                "broker": replica.broker,
+                "log_dir": state.found.current,
+                "moving_to": state.found.future,
+                "target": state.target,
+            }
+            for replica, state in sorted(log_dirs.items(), key=lambda item: item[0])
+        ],
+        reassignments_in_flight=len(in_flight),
+    )
+    still = bool(in_flight) or any(not state.is_done for state in log_dirs.values())
+    if not still and not session.given.has("preserve-throttles"):
+        throttle_changes.clear(session, (broker for _, replicas in plan.entries for broker in replicas), plan.topics)
+
+
+def find_states(
+    session: ActionContext, targets: Assignment, in_flight: Mapping[TopicPartition, PartitionReassignment]
+) -> dict[TopicPartition, MoveState]:
+    resting = [partition for partition in targets if partition not in in_flight]
+    topics = session.client.describe_topics(dict.fromkeys(partition.topic for partition in resting))
+    states = {}
+    for partition, target in targets.items():
+        if partition in in_flight:
+            states[partition] = MoveState(in_flight[partition].replicas, target, is_moving=True)
+            continue
+        topic = topics[partition.topic]
+        if isinstance(topic, KafkaError):
+            if topic.code != UNKNOWN_TOPIC_OR_PARTITION:
+                raise from_server(topic)
+            topic = {}
+        found = topic.get(partition.partition)
+        states[partition] = MoveState(found.replicas if found else (), target, is_moving=False)
+    return states
+
+
+def _word(state: MoveState) -> str:
+    if state.is_moving:
+        return "in progress"
+    return "completed" if state.current == state.target else "not as planned"

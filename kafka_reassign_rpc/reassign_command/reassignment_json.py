@@ -1,0 +1,223 @@
+"""The JSON files: what they say, and what is wrong with them in the stock tool's words.
+
+Sources: ReassignPartitionsCommand.parsePartitionReassignmentData, parseExecuteAssignmentArgs,
+parseGenerateAssignmentArgs, formatAsReassignmentJson; org.apache.kafka.server.util.Json.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from kafka_reassign_rpc.client import Replica, TopicPartition
+from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
+
+ANY_LOG_DIR = "any"
+_INT32 = 2**31
+
+T = TypeVar("T", int, str)
+
+Assignment = dict[TopicPartition, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class ReassignmentFile:
+    """A reassignment file, with its duplicates still in.
+
+    entries     each partition and its target
+    log_dirs    replicas that are to lie in a certain log dir
+    expected    the `expected_replicas` of the entries that have them
+    """
+
+    entries: Sequence[tuple[TopicPartition, tuple[int, ...]]]
+    log_dirs: Mapping[Replica, str]
+    expected: Mapping[TopicPartition, tuple[int, ...]]
+
+    @property
+    def targets(self) -> Assignment:
+        return dict(self.entries)
+
+    @property
+    def topics(self) -> list[str]:
+        return list(dict.fromkeys(partition.topic for partition, _ in self.entries))
+
+
+def read_file(path: str) -> str:
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Failed(f"Unable to read file {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+
+
+def parse_plan(text: str) -> ReassignmentFile:
+    """Raises Failed."""
+    if not text:
+        raise Failed("The input string shouldn't be empty")
+    try:
+        document = _decode(text)
+    except ValueError as error:
+        raise Failed(f"The input string is not a valid JSON: {error}") from None
+    fields = _object(document)
+    _check_version(fields)
+    entries = []
+    log_dirs: dict[Replica, str] = {}
+    expected = {}
+    for entry in _array(fields["partitions"]) if "partitions" in fields else ():
+        of_partition = _object(entry)
+        topic = _string(_field(of_partition, "topic"))
+        partition = TopicPartition(topic, _integer(_field(of_partition, "partition")))
+        replicas = _integers(_field(of_partition, "replicas"))
+        wanted = [ANY_LOG_DIR] * len(replicas)
+        if "log_dirs" in of_partition:
+            wanted = [_string(log_dir) for log_dir in _list(of_partition["log_dirs"])]
+        if len(wanted) != len(replicas):
+            raise Failed(
+                f"Size of replicas list [{joined(replicas, ', ')}] is different from size of log dirs list "
+                f"[{joined(wanted, ', ')}] for partition {partition}"
+            )
+        entries.append((partition, replicas))
+        for replica, log_dir in zip(replicas, wanted, strict=True):
+            if log_dir != ANY_LOG_DIR:
+                log_dirs[Replica(replica, *partition)] = log_dir
+        if "expected_replicas" in of_partition:
+            expected[partition] = _integers(of_partition["expected_replicas"])
+    return ReassignmentFile(entries, log_dirs, expected)
+
+
+def parse_executable(text: str) -> ReassignmentFile:
+    """A plan that can be executed: not empty, nothing named twice. Raises Failed."""
+    plan = parse_plan(text)
+    if not plan.entries:
+        raise Failed("Partition reassignment list cannot be empty")
+    if any(not replicas for _, replicas in plan.entries):
+        raise Failed("Partition replica list cannot be empty")
+    twice = _duplicates([str(partition) for partition, _ in plan.entries])
+    if twice:
+        raise Failed(f"Partition reassignment contains duplicate topic partitions: {joined(twice)}")
+    problems = [
+        f"{partition} contains multiple entries for {joined(set_order(_duplicates(replicas)))}"
+        for partition, replicas in plan.entries
+        if _duplicates(replicas)
+    ]
+    if problems:
+        raise Failed(f"Partition replica lists may not contain duplicate entries: {'. '.join(problems)}")
+    return plan
+
+
+def parse_topics(text: str) -> list[str]:
+    """The topics of --topics-to-move-json-file. Raises Failed."""
+    try:
+        document = _decode(text)
+    except ValueError:
+        raise Failed("The input string is not a valid JSON") from None
+    fields = _object(document)
+    _check_version(fields)
+    topics = [_string(_field(_object(one), "topic")) for one in _array(fields.get("topics", []))]
+    twice = _duplicates(topics)
+    if twice:
+        raise Failed(f"List of topics to reassign contains duplicate entries: [{joined(set_order(twice), ', ')}]")
+    return topics
+
+
+def parse_brokers(text: str) -> list[int]:
+    """The ids of --broker-list. Raises Failed."""
+    words = text.split(",")
+    while text and words and not words[-1]:  # as String.split
+        words.pop()
+    brokers = []
+    for word in words:
+        digits = word[1:] if word[:1] in ("-", "+") else word
+        if not (digits.isascii() and digits.isdigit() and -_INT32 <= int(word) < _INT32):
+            raise Failed(f'For input string: "{word}"')
+        brokers.append(int(word))
+    twice = _duplicates(brokers)
+    if twice:
+        raise Failed(f"Broker list contains duplicate entries: [{joined(set_order(twice), ', ')}]")
+    return brokers
+
+
+def format_assignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
+    """As JSON that --reassignment-json-file takes, in one line."""
+    return compact(assignment_document(assignment))
+
+
+def assignment_document(assignment: Mapping[TopicPartition, Sequence[int]]) -> dict[str, Any]:
+    return {
+        "version": 1,
+        "partitions": [
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "replicas": list(replicas),
+                "log_dirs": [ANY_LOG_DIR] * len(replicas),
+            }
+            for partition, replicas in sorted(assignment.items())
+        ],
+    }
+
+
+def compact(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), ensure_ascii=False)
+
+
+def _decode(text: str) -> Any:
+    """The first value of the text; what follows it is not looked at, as in the stock tool."""
+    document, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip(" \t\r\n\ufeff"))
+    return document
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON value")
+
+
+def _check_version(fields: Mapping[str, Any]) -> None:
+    version = _integer(fields["version"]) if "version" in fields else 1
+    if version != 1:
+        raise Failed(f"Not supported version field value {version}")
+
+
+def _field(fields: Mapping[str, Any], name: str) -> Any:
+    if name not in fields:
+        raise Failed(f"No such field exists: `{name}`")
+    return fields[name]
+
+
+def _object(value: Any) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise Failed(f"Expected JSON object, received {compact(value)}")
+    return value
+
+
+def _array(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise Failed(f"Expected JSON array, received {compact(value)}")
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise Failed(f"Expected `JSON array` value, received {compact(value)}")
+    return value
+
+
+def _integers(value: Any) -> tuple[int, ...]:
+    return tuple(_integer(one) for one in _list(value))
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not -_INT32 <= value < _INT32:
+        raise Failed(f"Expected `Integer` value, received {compact(value)}")
+    return value
+
+
+def _string(value: Any) -> str:
+    if not isinstance(value, str):
+        raise Failed(f"Expected `String` value, received {compact(value)}")
+    return value
+
+
+def _duplicates(values: Iterable[T]) -> list[T]:
+    return [value for value, count in Counter(values).items() if count > 1]

@@ -1,0 +1,213 @@
+"""What the connections of a server share: limits and counts, places to work in, the budget of request bytes, time."""
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine, Mapping
+from typing import Any, Protocol
+
+from kafka_reassign_rpc.server.connection_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
+from kafka_reassign_rpc.server.request_service import Service
+from kafka_reassign_rpc.server.server_counters import ServerStats
+
+TICK_SECONDS = 1.0
+MAX_IDLE_SLOTS = 1024
+
+
+class Member(Protocol):
+    """A connection, as far as the others and the server have to do with it.
+
+    last_active   seconds, by the loop's clock
+    frame_since   the same: when the unfinished frame began; 0 where there is none
+    """
+
+    last_active: float
+    frame_since: float
+
+    @property
+    def idle(self) -> bool:
+        """Nothing of it is in work."""
+
+    def work(self) -> None:
+        """Go on: a place is free."""
+
+    def fed(self) -> None:
+        """Read on: there is room for request bytes again."""
+
+    def drain(self) -> None:
+        """Close as soon as what has arrived is answered."""
+
+    def abort(self) -> None:
+        """Close at once."""
+
+
+class ConnectionPool:
+    """See the module. It belongs to one server and to the event loop in which it is made.
+
+    `served`: the lowest and highest version of each API key that the service has.
+    """
+
+    def __init__(self, service: Service, limits: ServerLimits, stats: ServerStats) -> None:
+        self.service = service
+        self.limits = limits
+        self.stats = stats
+        self.served: Mapping[int, tuple[int, int]] = dict(service.served)
+        self.loop = asyncio.get_running_loop()
+        self._members: set[Member] = set()
+        self._counts = ConnectionCounts(limits)
+        self._rate = CreationRate(limits.max_connection_creation_rate)
+        self._idle: IdleWheel[Member] = IdleWheel(self._idle_slots())
+        self._waiting: deque[Member] = deque()
+        self._starving: dict[Member, None] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._empty = asyncio.Event()
+        self._closing = False
+        self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
+
+    # ------------------------------------------------------------------------------------------------ the end
+
+    def drain(self) -> None:
+        """Admit nobody any more; every connection closes when what it has sent is answered."""
+        self._closing = True
+        self._ticker.cancel()
+        for member in list(self._members):
+            member.drain()
+
+    async def empty(self) -> None:
+        """Until no connection and no request is left."""
+        while self._members or self._tasks:
+            if self._tasks:
+                await asyncio.wait(self._tasks)
+            if self._members:
+                self._empty.clear()
+                await self._empty.wait()
+
+    def cut_off(self) -> int:
+        """Close every connection and give up every request at once; how many connections these were."""
+        count = len(self._members)
+        for task in list(self._tasks):
+            task.cancel()
+        for member in list(self._members):
+            member.abort()
+        return count
+
+    # ------------------------------------------------------------------------------------------------ connections
+
+    def admit(self, connection: Member, host: str) -> str | None:
+        """Take a new connection in; why not, otherwise."""
+        refusal = "the server is closing" if self._closing else self._counts.refusal(host)
+        if refusal is not None:
+            self.stats.connections_refused += 1
+            return refusal
+        self._counts.add(host)
+        self._members.add(connection)
+        self.stats.connections_accepted += 1
+        self.stats.connections_now = len(self._members)
+        if self.limits.connections_max_idle_ms > 0:
+            self._idle.put(connection, self._idle_ticks(self.limits.connections_max_idle_ms / 1000))
+        return None
+
+    def creation_delay(self) -> float:
+        """Seconds before a new connection is read."""
+        delay = self._rate.delay(self.loop.time())
+        if delay > 0:
+            self.stats.connections_delayed += 1
+        return delay
+
+    def forget(self, connection: Member, host: str) -> None:
+        """A connection is gone."""
+        self._counts.remove(host)
+        self._members.discard(connection)
+        self._idle.discard(connection)
+        self._starving.pop(connection, None)
+        if connection in self._waiting:
+            self._waiting.remove(connection)
+            self.stats.requests_waiting_now = len(self._waiting)
+        self.stats.connections_now = len(self._members)
+        if not self._members:
+            self._empty.set()
+
+    # ------------------------------------------------------------------------------------------------ shared budgets
+
+    def may_work(self, connection: Member) -> bool:
+        """Whether another request may be in work (queued.max.requests); if not, `connection` is called in its turn."""
+        if self.stats.requests_in_work_now < self.limits.queued_max_requests:
+            return True
+        self._waiting.append(connection)
+        self.stats.requests_waiting_now = len(self._waiting)
+        return False
+
+    def work(self, waits: Coroutine[Any, Any, None]) -> None:
+        """Have a request finished in a task. It is finished even if its client goes away meanwhile."""
+        self.stats.requests_in_work_now += 1
+        task = self.loop.create_task(waits)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def worked(self) -> None:
+        """A request is through."""
+        self.stats.requests_in_work_now -= 1
+        self.wake()
+
+    def wake(self) -> None:
+        """Call the next connection that waits to work, if there is a place; it calls here again when it has worked."""
+        if self._waiting and self.stats.requests_in_work_now < self.limits.queued_max_requests:
+            self.loop.call_soon(self._waiting.popleft().work)
+            self.stats.requests_waiting_now = len(self._waiting)
+
+    def charge(self, difference: int) -> bool:
+        """A connection holds so many bytes more; whether all of them hold too much."""
+        self.stats.request_bytes_now += difference
+        limit = self.limits.queued_max_request_bytes
+        over = 0 <= limit < self.stats.request_bytes_now
+        if self._starving and not over and difference < 0:
+            self.loop.call_soon(self._feed)
+        return over
+
+    def starving(self, connection: Member) -> None:
+        """A connection has stopped reading for want of room."""
+        self._starving[connection] = None
+
+    def _feed(self) -> None:
+        """Let those that wait for room read on, in order, as long as there is any."""
+        limit = self.limits.queued_max_request_bytes
+        while self._starving and not 0 <= limit < self.stats.request_bytes_now:
+            connection = next(iter(self._starving))
+            del self._starving[connection]
+            connection.fed()
+
+    # ------------------------------------------------------------------------------------------------ time
+
+    def _idle_slots(self) -> int:
+        ticks = int(max(1.0, self.limits.connections_max_idle_ms / 1000 / TICK_SECONDS)) + 1
+        return min(MAX_IDLE_SLOTS, ticks)
+
+    @staticmethod
+    def _idle_ticks(seconds: float) -> int:
+        return int(seconds / TICK_SECONDS) + 1
+
+    def _tick(self) -> None:
+        self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
+        now = self.loop.time()
+        self._close_idle(now)
+        self._close_slow(now)
+
+    def _close_idle(self, now: float) -> None:
+        allowed = self.limits.connections_max_idle_ms / 1000
+        for connection in self._idle.tick():
+            left = connection.last_active + allowed - now
+            if left > 0 or not connection.idle:
+                self._idle.put(connection, self._idle_ticks(max(left, 0.0)))
+            else:
+                self.stats.connections_idle_closed += 1
+                connection.abort()
+
+    def _close_slow(self, now: float) -> None:
+        """While too much is held: drop the slowest senders, or they could keep everybody else out for ever."""
+        limit = self.limits.queued_max_request_bytes
+        if not 0 <= limit < self.stats.request_bytes_now:
+            return
+        latest = now - self.limits.slow_frame_ms / 1000
+        slow = sorted((c.frame_since, id(c), c) for c in self._members if 0 < c.frame_since < latest)
+        for _, _, connection in slow[: max(1, len(slow) // 2)] if slow else ():
+            self.stats.connections_slow_closed += 1
+            connection.abort()

@@ -1,0 +1,91 @@
+"""A few pages over HTTP, for those who watch a server: small answers from memory, to anybody who may connect.
+
+Hostile input gets little: only GET and HEAD of the pages there are, no bodies, heads of a bounded size, a bounded
+number of connections, none of which lives for long.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+
+from aiohttp import web
+
+from kafka_reassign_rpc.server.http_page import HttpPage
+from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+
+log = logging.getLogger(__name__)
+
+MAX_CONNECTIONS = 50
+LIVES_S = 60.0
+"""A connection is closed after this, whatever it does: scrapers come back."""
+MAX_LINE = 4096
+"""Bytes of the request line, and of each header."""
+
+
+class HttpServer:
+    """Serves `pages`, by path. `start` binds (OSError where that fails); `address` is where."""
+
+    def __init__(self, host: str, port: int, pages: Mapping[str, Callable[[], HttpPage]]) -> None:
+        self.address = (host, port)
+        self._pages = pages
+        self._web: web.Server
+        self._listening: asyncio.Server | None = None
+        self._ends: set[asyncio.TimerHandle] = set()
+
+    async def start(self) -> None:
+        silent = logging.getLogger(f"{__name__}.aiohttp")
+        silent.setLevel(logging.CRITICAL)  # what strangers send is no error of ours
+        self._web = web.Server(
+            self._answer,
+            access_log=None,
+            logger=silent,
+            max_line_size=MAX_LINE,
+            max_field_size=MAX_LINE,
+            lingering_time=0.0,
+        )
+        host, port = self.address
+        self._listening = await asyncio.get_running_loop().create_server(self._accept, host or None, port)
+        self.address = self._listening.sockets[0].getsockname()[:2]
+
+    async def close(self) -> None:
+        if self._listening is None:
+            return
+        await stop_listening([self._listening])
+        for end in self._ends:
+            end.cancel()
+        await self._web.shutdown(1.0)
+        await self._listening.wait_closed()
+        self._listening = None
+
+    def _accept(self) -> asyncio.Protocol:
+        if len(self._web.connections) >= MAX_CONNECTIONS:
+            return _Refused()
+        connection = self._web()
+
+        def end() -> None:
+            self._ends.discard(timer)
+            if connection.transport is not None:
+                connection.transport.abort()
+
+        timer = asyncio.get_running_loop().call_later(LIVES_S, end)
+        self._ends.add(timer)
+        return connection
+
+    async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        page = self._pages.get(request.path)
+        if page is None:
+            return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n")
+        if request.method not in ("GET", "HEAD"):
+            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
+        try:
+            body, content_type, status = page()
+        except Exception:
+            log.exception("%s cannot be shown", request.path)
+            return web.Response(status=500)
+        return web.Response(status=status, body=body, headers={"Content-Type": content_type})
+
+
+class _Refused(asyncio.Protocol):
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        transport.abort()

@@ -1,0 +1,28 @@
+"""What a server needs of whoever answers the requests."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple, Protocol
+
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
+
+
+class Peer(NamedTuple):
+    """The other end of a connection."""
+
+    host: str
+    listener: str
+    principal: str = "User:ANONYMOUS"
+
+
+class Service(Protocol):
+    """Answers requests."""
+
+    @property
+    def served(self) -> Mapping[int, tuple[int, int]]:
+        """The versions that are served, by API key. Anything else closes the connection."""
+
+    def handle(self, request: DecodedRequest, peer: Peer) -> Any:
+        """The body of the answer: a message, its bytes where they are encoded already, or an awaitable of either.
+
+        Never raises for what a request asks for: errors have a place in every answer.
+        """

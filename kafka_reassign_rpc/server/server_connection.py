@@ -1,0 +1,316 @@
+"""One connection of a client, with I/O: what is read goes into a protocol `Connection`, what it gives back is written.
+
+What frames mean, their order, and when all is over is the protocol's matter; what is here is when to read, when to
+work and when to write. Kafka mutes a channel while a request of it is in work; so do we.
+
+    state       meaning                                         leaves it when
+    ----------  ----------------------------------------------  ------------------------------------------------
+    waiting     accepted, its turn has not come (creation rate) the delay is over
+    reading     nothing in work                                 frames arrive
+    working     a request is in work, or frames are waiting     the last waiting frame is answered
+    clogged     the peer does not read its answers              the transport has written enough
+    ending      the stream has ended: malformed input, drain,   what has arrived is answered, then the socket closes
+                or the peer has sent all it wants to
+
+In every state but `reading` no more is read than what has arrived already: the pause is lifted when the last frame is
+answered. (It is put on only when something does arrive, for most clients wait for their answer.) Sync handlers run
+straight through: the answers to all frames of one `data_received` go out in one write. So that one busy client does
+not keep the loop, the run is cut after `turn_ms` and goes on in the next turn of the loop. A large frame is decoded,
+and its answer encoded, in a thread.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from inspect import isawaitable
+from typing import Any, cast
+
+from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
+from kafka_reassign_rpc.server.connection_pool import ConnectionPool
+from kafka_reassign_rpc.server.request_service import Peer
+
+log = logging.getLogger(__name__)
+
+CLOCK_EVERY = 16
+"""Requests between two looks at the clock in one run."""
+
+
+class ServerConnection(asyncio.Protocol):
+    """The asyncio side of a `Connection`. Everything shared with other connections is the pool's."""
+
+    def __init__(self, pool: ConnectionPool, listener: str) -> None:
+        self._pool = pool
+        self._listener = listener
+        self._loop = pool.loop
+        self._limits = pool.limits
+        self._stream = Connection(pool.served, max_frame_bytes=pool.limits.socket_request_max_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._peer = Peer("", listener)
+        self._charged = 0
+        """Bytes that this connection holds of the pool's budget."""
+        self._busy = False
+        """A run is under way: on the stack, in a task, or due in the next turn of the loop."""
+        self._clogged = False
+        self._paused = False
+        self._starved = False
+        """Paused until the server has room for more request bytes."""
+        self._counted = False
+        self.last_active = 0.0
+        self.frame_since = 0.0
+        """When the unfinished frame began; 0 where there is none."""
+
+    # ------------------------------------------------------------------------------------------------ transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast(asyncio.Transport, transport)
+        address = transport.get_extra_info("peername")
+        self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
+        refusal = self._pool.admit(self, self._peer.host)
+        if refusal is not None:
+            log.warning("connection from %s refused: %s", self._peer.host, refusal)
+            self._transport.abort()
+            return
+        self._counted = True
+        self._transport.set_write_buffer_limits(high=self._limits.write_high_water_bytes)
+        self.last_active = self._loop.time()
+        delay = self._pool.creation_delay()
+        if delay > 0:
+            self._busy = True
+            self._loop.call_later(delay, self._begin)
+
+    def _begin(self) -> None:
+        """The turn of this connection has come."""
+        if self._transport is not None:
+            self._run()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._stream.abandon()
+        self._charge(0)
+        if self._counted:
+            self._counted = False
+            self._pool.forget(self, self._peer.host)
+
+    def eof_received(self) -> bool:
+        """The peer has sent all it wants to: it still gets its answers."""
+        self._end()
+        return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
+
+    def _end(self) -> None:
+        self._stream.end()
+        self.frame_since = 0.0
+        if self._stream.over:
+            self._close_now()
+
+    def pause_writing(self) -> None:
+        self._clogged = True
+
+    def resume_writing(self) -> None:
+        self._clogged = False
+        self.last_active = self._loop.time()
+        if not self._busy:
+            self._run()
+
+    # ------------------------------------------------------------------------------------------------ in
+
+    def data_received(self, data: bytes) -> None:
+        self._pool.stats.bytes_received += len(data)
+        self.last_active = now = self._loop.time()
+        stream = self._stream
+        if stream.ended:
+            return
+        frames = stream.receive(data)
+        if stream.partial_bytes:
+            if frames or not self.frame_since:
+                self.frame_since = now
+        else:
+            self.frame_since = 0.0
+        if stream.fault is not None:
+            self._malformed(stream.fault)
+        if self._busy or self._clogged:
+            self._settle()
+        else:
+            self._run()
+
+    def _malformed(self, error: Exception) -> None:
+        """What came before it is still answered; then the connection closes, without a word, as Kafka does."""
+        log.info("connection from %s closed: %s", self._peer.host, error)
+        self._pool.stats.connections_malformed += 1
+
+    def _settle(self) -> None:
+        """After anything has changed: what is held, and whether to read on."""
+        held = self._stream.held_bytes
+        if held != self._charged and self._charge(held) and held and not self._busy:
+            self._starved = True
+            self._pool.starving(self)
+        if self._clogged or self._starved or self._stream.queued:
+            self._pause()
+        else:
+            self._resume()
+
+    def _charge(self, held: int) -> bool:
+        """Tell the pool what this connection holds; whether all of them together are over the limit."""
+        difference, self._charged = held - self._charged, held
+        return self._pool.charge(difference)
+
+    def fed(self) -> None:
+        """The pool has room again."""
+        self._starved = False
+        if not self._busy and not self._clogged:
+            self._run()
+
+    def _pause(self) -> None:
+        if not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+
+    def _resume(self) -> None:
+        if self._paused and self._transport is not None and not self._transport.is_closing():
+            self._paused = False
+            self._transport.resume_reading()
+
+    # ------------------------------------------------------------------------------------------------ work
+
+    def _run(self) -> None:
+        """Answer what is waiting, until something has to wait, or the turn is over."""
+        self._busy = True
+        stream = self._stream
+        out: list[bytes] = []
+        until = 0.0
+        count = 0
+        size = 0
+        while stream.queued and not self._clogged:
+            if not self._pool.may_work(self):
+                break  # `work` is called when it is our turn
+            waits = self._answer(stream.next_frame(), out)
+            if waits is not None:
+                self._pool.work(self._finish(waits))
+                break
+            count += 1
+            if out:
+                size += len(out[-1])
+                if size > self._limits.write_high_water_bytes:
+                    self._write(out)  # may clog
+                    out.clear()
+                    size = 0
+            if count % CLOCK_EVERY == 0 and stream.queued:
+                now = self._loop.time()
+                if not until:
+                    until = now + self._limits.turn_ms / 1000
+                elif now > until:
+                    self._loop.call_soon(self.work)
+                    break
+        else:
+            self._busy = False
+        self._write(out)
+        if stream.over:
+            self._close_now()
+        else:
+            self._settle()
+
+    def work(self) -> None:
+        """Go on: the next turn of the loop, or a place among queued.max.requests, has come."""
+        if self._transport is not None:
+            self._run()
+        self._pool.wake()
+
+    def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
+        """Put the answer to `frame` into `out`, or give back what has to be waited for."""
+        if len(frame) > self._limits.off_loop_bytes:
+            return self._large(frame)
+        stream = self._stream
+        request = stream.parse(frame)
+        if isinstance(request, Refusal):
+            self._refuse(request, out)
+            return None
+        try:
+            result = self._pool.service.handle(request, self._peer)
+            if not isinstance(result, bytes) and isawaitable(result):
+                return self._later(request, result)
+            out.append(stream.answer(request, result))
+        except Exception:
+            self._unanswerable(request)
+            return None
+        self._pool.stats.requests[request.header.api_key] += 1
+        return None
+
+    def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
+        first = self._stream.fault is None
+        answer = self._stream.refuse(refusal)
+        if answer:
+            out.append(answer)
+        elif first:
+            self._malformed(refusal.error)
+
+    def _unanswerable(self, request: DecodedRequest) -> None:
+        """A service answers its own errors, so this is a defect: an answer that cannot be encoded."""
+        log.exception("no answer to API %s version %s", request.header.api_key, request.header.api_version)
+        self._pool.stats.handler_failures += 1
+        self._stream.abandon()
+        self.abort()
+
+    async def _large(self, frame: bytes) -> None:
+        request = await asyncio.to_thread(self._stream.parse, frame)
+        if isinstance(request, Refusal):
+            out: list[bytes] = []
+            self._refuse(request, out)
+            self._write(out)
+        else:
+            await self._later(request, None, large=True)
+
+    async def _later(self, request: DecodedRequest, result: Any, *, large: bool = False) -> None:
+        """Wait for the answer and send it."""
+        try:
+            if large:
+                result = self._pool.service.handle(request, self._peer)
+            body = await result if isawaitable(result) else result
+            if large and not isinstance(body, bytes):
+                body = await asyncio.to_thread(encode_body, body, version=request.header.api_version)
+            answer = self._stream.answer(request, body)
+        except Exception:
+            self._unanswerable(request)
+            return
+        self._pool.stats.requests[request.header.api_key] += 1
+        self._write([answer])
+
+    async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
+        """See a request that has to wait through, then go on with the next one, if any."""
+        try:
+            await waits
+        except asyncio.CancelledError:
+            self._stream.abandon()  # it gets no answer, so nothing behind it may have one
+            raise
+        finally:
+            self.last_active = self._loop.time()
+            self._pool.worked()
+            if self._transport is not None:
+                self._run()
+
+    # ------------------------------------------------------------------------------------------------ out
+
+    def _write(self, out: list[bytes]) -> None:
+        if out and self._transport is not None:
+            data = out[0] if len(out) == 1 else b"".join(out)
+            self._pool.stats.bytes_sent += len(data)
+            self._transport.write(data)
+
+    def _close_now(self) -> None:
+        if self._transport is not None:
+            self._transport.close()
+
+    # ------------------------------------------------------------------------------------------------ from the pool
+
+    @property
+    def idle(self) -> bool:
+        """Nothing in work (half a frame does not count, nor does what waits for the peer to read its answers)."""
+        return not self._busy
+
+    def drain(self) -> None:
+        """Close as soon as what has arrived is answered."""
+        self._end()
+
+    def abort(self) -> None:
+        """Close at once, whatever is under way."""
+        if self._transport is not None:
+            self._transport.abort()

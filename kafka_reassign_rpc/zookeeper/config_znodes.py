@@ -1,0 +1,146 @@
+"""Dynamic configs in ZooKeeper, as Kafka keeps and announces them (AdminZkClient, ZkConfigRepository).
+
+    /config/topics/$topic           /config/brokers/$id            /config/users/$user
+    /config/clients/$client         /config/brokers/<default>      /config/users/$user/clients/$client
+
+each {"version":1,"config":{…}}; every change is announced by a sequential znode under /config/changes. Names of users
+and clients are quoted for URLs, `<default>` is not. A write and its announcement are one transaction here, so no
+change stays unannounced; Kafka makes them one after the other.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+from urllib.parse import quote, unquote
+
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.transactions import split_ops
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
+
+DEFAULT = "<default>"
+QUOTED_TYPES = ("users", "clients")
+CHANGE_EXPIRATION_MS = 15 * 60 * 1000
+"""How long an announcement stays (ZkNodeChangeNotificationListener)."""
+RACES = 20
+"""So often a change is made anew because somebody else was faster, before that is reported as BadVersion."""
+
+Change = Callable[[Mapping[str, str]], Mapping[str, str]]
+"""(configs that stand) -> (configs that should stand). Pure: it is called again after a lost race."""
+
+
+class Changes(NamedTuple):
+    """What was announced: entity paths (`topics/x`), each once, in order; `last` is where to go on from."""
+
+    last: int
+    entities: list[str]
+    bad: list[BadZnode]
+
+
+def quote_name(name: str) -> str:
+    """A user or client name as a znode's name (Kafka's Sanitizer: URL quoting, and `%20`, `%2A`, `%7E`)."""
+    return name if name == DEFAULT else quote(name, safe="").replace("~", "%7E")
+
+
+def unquote_name(name: str) -> str:
+    return name if name == DEFAULT else unquote(name)
+
+
+def entity_path(kind: str, name: str, client: str | None = None) -> str:
+    """`topics/x`, `users/alice%40x`, `users/alice%40x/clients/c`: what stands in an announcement."""
+    path = f"{kind}/{quote_name(name) if kind in QUOTED_TYPES else name}"
+    return path if client is None else f"{path}/clients/{quote_name(client)}"
+
+
+class ConfigStore:
+    """Reads and changes dynamic configs. All methods raise BadZnode where what stands there is garbage."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+
+    async def get(self, entity_type: str, name: str, client: str | None = None) -> Mapping[str, str]:
+        """What is set; empty where nothing is."""
+        return (await self._read(znode_paths.config(entity_path(entity_type, name, client))))[0]
+
+    async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:
+        """Of every entity of a type, by its (unquoted) name; the unreadable ones apart."""
+        try:
+            names = await self._zk.children(znode_paths.config_type(entity_type))
+        except NoNode:
+            return {}, []
+        where = [f"{znode_paths.config_type(entity_type)}/{name}" for name in names]
+        found, bad = znode_contents.decode_many(
+            znode_contents.decode_config, zip(where, await self._zk.multi_get(where), strict=True)
+        )
+        shown = unquote_name if entity_type in QUOTED_TYPES else str
+        return {shown(path.rpartition("/")[2]): config for path, config in found.items()}, bad
+
+    async def alter(self, entity_type: str, name: str, change: Change, client: str | None = None) -> None:
+        """Read, change, write (compare-and-set) and announce. What `change` raises comes through.
+
+        Raises Unknown, NotSent as every write. It is announced also where nothing changes, as Kafka does
+        (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and this reaches them.
+        """
+        entity = entity_path(entity_type, name, client)
+        path = znode_paths.config(entity)
+        for attempt in range(RACES):
+            standing, stat = await self._read(path)
+            wanted = dict(change(standing))
+            data = znode_contents.encode_config(wanted)
+            write: Op = Create(path, data) if stat is None else SetData(path, data, stat.version)
+            try:
+                await self._zk.multi([write, announcement(entity)])
+            except TransactionFailed as failure:
+                if isinstance(failure.error, NoNode) and stat is None:
+                    await self._zk.ensure_path(path.rpartition("/")[0])
+                    await self._zk.ensure_path(znode_paths.CONFIG_CHANGES)
+                elif not isinstance(failure.error, BadVersion | NodeExists | NoNode) or attempt + 1 == RACES:
+                    raise failure.error from failure
+            else:
+                return
+        raise BadVersion(path)
+
+    async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
+        """What was announced after number `last` (-1: all that is still there)."""
+        try:
+            names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch)
+        except NoNode:
+            return Changes(last, [], [])
+        numbered = {number: name for name in names if (number := znode_paths.sequence_number(name)) is not None}
+        new = [f"{znode_paths.CONFIG_CHANGES}/{numbered[number]}" for number in sorted(numbered) if number > last]
+        found, bad = znode_contents.decode_many(
+            znode_contents.decode_config_change, zip(new, await self._zk.multi_get(new), strict=True)
+        )
+        return Changes(max(numbered, default=last), list(dict.fromkeys(found.values())), bad)
+
+    async def purge_changes(self, now_ms: int) -> None:
+        """Remove announcements older than 15 minutes, as brokers do; several may do so at once."""
+        try:
+            names = await self._zk.children(znode_paths.CONFIG_CHANGES)
+        except NoNode:
+            return
+        where = [f"{znode_paths.CONFIG_CHANGES}/{name}" for name in names]
+        old = [
+            Delete(path)
+            for path, read in zip(where, await self._zk.multi_get(where), strict=True)
+            if read is not None and read[1].ctime + CHANGE_EXPIRATION_MS < now_ms
+        ]
+        for batch in split_ops(old):
+            try:
+                await self._zk.multi(batch)
+            except TransactionFailed as failure:
+                if not isinstance(failure.error, NoNode):  # somebody else is at it: what remains goes next time
+                    raise failure.error from failure
+
+    async def _read(self, path: str) -> tuple[dict[str, str], Stat | None]:
+        try:
+            data, stat = await self._zk.get(path)
+        except NoNode:
+            return {}, None
+        return znode_contents.decode_config(data, path), stat
+
+
+def announcement(entity: str) -> Create:
+    """The operation that tells every broker to read an entity's configs anew."""
+    return Create(znode_paths.CONFIG_CHANGE_PREFIX, znode_contents.encode_config_change(entity), sequence=True)

@@ -1,0 +1,174 @@
+"""`/admin/reassign_partitions`: Kafka's JSON (kafka.zk.ReassignPartitionsZNode), with KIP-236's original replicas.
+
+    {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
+
+The queue beside it has the same; what the controller itself has put there says by which `route` a move came, where
+that is another one than the queue, for what `reason`, and with which `throttle`.
+
+It is made by hand as often as by a tool. What is wrong with one entry is said of that entry; BadZnode is raised
+only where nothing of it can be understood.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, Name
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+
+VERSION = 1
+
+_Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
+"""Also what is no broker's id: the decision about the target says what is wrong with it."""
+
+
+EMPTY = b'{"version":1,"partitions":[]}'
+"""Of a queue whose moves lie in its parts."""
+
+_ROUTES = frozenset((RPC, BATCH, QUEUE, REQUEST, HEAL))
+
+
+class Reassignments(NamedTuple):
+    """The entries in their order, and what is wrong with those that are left out (or what of them is)."""
+
+    entries: dict[Name, BatchEntry]
+    problems: list[str]
+
+
+class _Wanted(msgspec.Struct):
+    topic: str
+    partition: Id
+    replicas: tuple[_Broker, ...]
+
+
+class _Entry(_Wanted):
+    original_replicas: tuple[_Broker, ...] | None = None
+    cancel_skipped: str | None = None
+    route: str = QUEUE
+    reason: str = ""
+    throttle: int = -1
+
+
+class _Written(msgspec.Struct, omit_defaults=True, gc=False):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    original_replicas: tuple[int, ...] | None = None
+    cancel_skipped: str | None = None
+
+
+class _WrittenMove(msgspec.Struct, omit_defaults=True, gc=False):
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    route: str = QUEUE
+    reason: str = ""
+    throttle: int = -1
+
+
+class _Typed(msgspec.Struct):
+    partitions: list[_Entry]
+    version: int = VERSION
+
+
+class _Raw(msgspec.Struct):
+    partitions: list[msgspec.Raw]
+    version: int = VERSION
+
+
+_typed = msgspec.json.Decoder(_Typed)
+_raw = msgspec.json.Decoder(_Raw)
+_entry = msgspec.json.Decoder(_Entry)
+_wanted = msgspec.json.Decoder(_Wanted)
+_json = msgspec.json.Encoder()
+
+
+def decode_reassignments(data: bytes, path: str) -> Reassignments:
+    """Entries by partition; of two for the same partition the later one counts, as in Kafka."""
+    problems: list[str] = []
+    entries: dict[Name, BatchEntry] = {}
+    for found in _entries(data, path, problems):
+        name = (found.topic, found.partition)
+        if name in entries:
+            del entries[name]
+            problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
+        entries[name] = BatchEntry(found.replicas, found.original_replicas, found.cancel_skipped)
+    return Reassignments(entries, problems)
+
+
+def _entries(data: bytes, path: str, problems: list[str]) -> Iterator[_Entry]:
+    try:
+        typed = _typed.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        yield from _one_by_one(data, path, problems)
+    else:
+        _check(typed.version, path)
+        yield from typed.partitions
+
+
+def _one_by_one(data: bytes, path: str, problems: list[str]) -> Iterator[_Entry]:
+    try:
+        raw = _raw.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    _check(raw.version, path)
+    for position, one in enumerate(raw.partitions):
+        try:
+            yield _entry.decode(one)
+            continue
+        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+            problems.append(f"entry {position}: {error} in {bytes(one)[:120]!r}")
+        try:
+            wanted = _wanted.decode(one)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            continue
+        yield _Entry(wanted.topic, wanted.partition, wanted.replicas)
+
+
+def _check(version: int, path: str) -> None:
+    if version != VERSION:
+        raise BadZnode(path, f"unknown version {version}")
+
+
+def encode_reassignments(entries: Mapping[Name, BatchEntry]) -> bytes:
+    """`cancel_skipped`: why a cancel has left an entry alone; whoever asked for it finds the reason there."""
+    partitions = [
+        _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
+    ]
+    return _json.encode({"version": VERSION, "partitions": partitions})
+
+
+# --------------------------------------------------------------------------------------------------------- the queue
+
+
+class QueueEntries(NamedTuple):
+    """The moves of one part in their order, and what is wrong with those that are left out."""
+
+    entries: dict[Name, Waiting]
+    problems: list[str]
+
+
+def decode_queue(data: bytes, path: str) -> QueueEntries:
+    """A part of the queue. Raises BadZnode where nothing of it can be understood."""
+    problems: list[str] = []
+    entries: dict[Name, Waiting] = {}
+    for found in _entries(data, path, problems):
+        name = (found.topic, found.partition)
+        if entries.pop(name, None) is not None:
+            problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
+        route = found.route if found.route in _ROUTES else QUEUE
+        entries[name] = Waiting(found.replicas, route, found.reason, max(found.throttle, -1))
+    return QueueEntries(entries, problems)
+
+
+def encode_waiting(name: Name, move: Waiting) -> bytes:
+    """One move of a part."""
+    return _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle))
+
+
+def encode_queue(entries: Iterable[bytes]) -> bytes:
+    """A part, of what `encode_waiting` gives."""
+    return b'{"version":%d,"partitions":[%b]}' % (VERSION, b",".join(entries))

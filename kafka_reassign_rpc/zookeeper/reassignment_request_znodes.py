@@ -1,0 +1,123 @@
+"""`/admin/reassignment_requests/request_NNN` (KIP-236), a persistent sequential znode:
+
+    {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
+
+It is made by hand as often as by a tool. What is wrong with one target is said of that target; BadZnode is raised
+only where nothing of it can be understood.
+"""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+
+VERSION = 1
+
+_Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
+"""Also what is no broker's id: the decision about the target says what is wrong with it."""
+
+
+class ReadRequest(NamedTuple):
+    """A request, and what is wrong with those of its targets that are left out."""
+
+    request: ReassignmentRequest
+    problems: list[str]
+
+
+class _Typed(msgspec.Struct):
+    assignments: dict[str, dict[Id, tuple[_Broker, ...]]]
+    version: int = VERSION
+    legacy: bool = False
+
+
+_typed = msgspec.json.Decoder(_Typed)
+_replicas = msgspec.json.Decoder(tuple[_Broker, ...])
+
+
+def decode_request(data: bytes, path: str) -> ReadRequest:
+    """Targets in their order; of two for the same partition the later one counts."""
+    try:
+        typed = _typed.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return _one_by_one(data, path)
+    targets = {
+        (topic, index): replicas
+        for topic, partitions in typed.assignments.items()
+        for index, replicas in partitions.items()
+    }
+    if data.count(b"[") != len(targets):  # a name stands there twice: the decoder keeps only what comes last
+        return _one_by_one(data, path)
+    _check(typed.version, path)
+    return ReadRequest(ReassignmentRequest(targets, typed.legacy), [])
+
+
+def encode_request(targets: Mapping[Name, tuple[int, ...]], *, legacy: bool = False) -> bytes:
+    assignments: dict[str, dict[str, tuple[int, ...]]] = {}
+    for (topic, index), replicas in targets.items():
+        assignments.setdefault(topic, {})[str(index)] = replicas
+    return msgspec.json.encode({"version": VERSION, "assignments": assignments, "legacy": legacy})
+
+
+class _Object(NamedTuple):
+    """A JSON object with all that stands there, also under the same name."""
+
+    fields: list[tuple[str, object]]
+
+
+def _one_by_one(data: bytes, path: str) -> ReadRequest:
+    try:
+        found = json.loads(data, object_pairs_hook=_Object)
+    except (ValueError, RecursionError) as error:
+        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    if not isinstance(found, _Object):
+        raise BadZnode(path, f"not a JSON object: {data[:80]!r}")
+    fields = dict(found.fields)
+    _check(fields.get("version", VERSION), path)
+    legacy = fields.get("legacy", False)
+    if not isinstance(legacy, bool):
+        raise BadZnode(path, f"legacy is neither true nor false: {_shown(legacy)}")
+    if not isinstance(fields.get("assignments"), _Object):
+        raise BadZnode(path, f"assignments is no object of topics: {data[:80]!r}")
+    problems: list[str] = []
+    targets: dict[Name, tuple[int, ...]] = {}
+    for name, replicas in _targets(found.fields, problems):
+        if name in targets:
+            del targets[name]
+            problems.append(f"{name[0]}-{name[1]} stands there twice: the later target counts")
+        targets[name] = replicas
+    return ReadRequest(ReassignmentRequest(targets, legacy), problems)
+
+
+def _targets(fields: Iterable[tuple[str, object]], problems: list[str]) -> Iterator[tuple[Name, tuple[int, ...]]]:
+    for field, assignments in fields:
+        if field != "assignments" or not isinstance(assignments, _Object):
+            continue
+        for topic, partitions in assignments.fields:
+            if not isinstance(partitions, _Object):
+                problems.append(f"{_shown(topic)}: no object of partitions: {_shown(partitions)}")
+                continue
+            for number, replicas in partitions.fields:
+                index = znode_paths.parse_index(number)
+                if index is None or index > MAX_INT32:
+                    problems.append(f"{_shown(topic)}: {_shown(number)} is no partition's number")
+                    continue
+                try:
+                    yield (topic, index), _replicas.decode(json.dumps(replicas))
+                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+                    problems.append(f"{_shown(topic)}-{index}: {error} in {_shown(replicas)}")
+
+
+def _check(version: object, path: str) -> None:
+    if version != VERSION or isinstance(version, bool):
+        raise BadZnode(path, f"unknown version {_shown(version)}")
+
+
+def _shown(value: object) -> str:
+    """Enough of it to be found again."""
+    return repr(value)[:120]

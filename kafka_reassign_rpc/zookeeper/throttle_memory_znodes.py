@@ -1,0 +1,42 @@
+"""`/admin/reassignment_throttles/{topics,brokers}/$name`: what stood in a config before the leases of moves changed it.
+
+    topics/t     {"version":1,"leader":{"ours":"0:1,0:2"},"follower":{"ours":"0:3","before":"7:3"}}
+    brokers/3    {"version":1,"leader":{"set":"1000000","lease":1000000,"before":"5000000"},"follower":{…}}
+
+One znode for each config that leases have changed, written together with it; see `core.throttling.leased_configs`.
+"""
+
+from typing import TypeVar
+
+import msgspec
+
+from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+
+VERSION = 1
+
+Memory = TypeVar("Memory", TopicMemory, BrokerMemory)
+
+
+class _Version(msgspec.Struct):
+    version: int
+
+
+_version = msgspec.json.Decoder(_Version)
+_json = msgspec.json.Encoder()
+
+
+def encode_memory(memory: TopicMemory | BrokerMemory) -> bytes:
+    return _json.encode({"version": VERSION, **msgspec.to_builtins(memory)})
+
+
+def decode_memory(data: bytes, path: str, kind: type[Memory]) -> Memory:
+    """Raises BadZnode."""
+    try:
+        version = _version.decode(data).version
+        memory = msgspec.json.decode(data, type=kind)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    if version != VERSION:
+        raise BadZnode(path, f"unknown version {version}")
+    return memory

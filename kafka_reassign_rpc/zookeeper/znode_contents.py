@@ -1,0 +1,488 @@
+"""What is in the znodes: one pair of functions per kind, bytes to values and back.
+
+Whatever a `decode_*` finds that Kafka would not have written (no JSON, wrong types, unknown versions, impossible
+numbers) raises BadZnode with the path, never anything else: the caller reports it and goes on without that znode.
+Formats: kafka.zk.ZkData (Kafka 3.9); the record of a move: KIP-236.
+"""
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
+from uuid import UUID
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import RPC, Broker, Endpoint, MoveRecord
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Stat
+
+T = TypeVar("T")
+Raw = dict[str, msgspec.Raw]
+
+TOPIC_VERSIONS = (1, 2, 3)
+BROKER_VERSIONS = (1, 2, 3, 4, 5)
+CONTROLLER_VERSIONS = (1, 2)
+NO_REPLICAS: Final[tuple[int, ...]] = ()
+
+MAX_INT32 = 2**31 - 1
+MAX_INT64 = 2**63 - 1
+
+Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
+"""A broker id, a partition's number, an epoch: checked while it is parsed."""
+
+_json = msgspec.json.Encoder()
+
+
+class BadZnode(ValueError):
+    """A znode whose content cannot be understood: `path` and `reason`, both for the log and for the operator."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"{path}: {reason}")
+        self.path = path
+        self.reason = reason
+
+
+def _decode(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
+    try:
+        return decoder.decode(data)
+    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
+        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+
+
+# ------------------------------------------------------------------------------------------------------ topics
+
+
+class Assignment(NamedTuple):
+    """A partition's assignment as the topic znode says it: `adding` and `removing` are empty unless it moves."""
+
+    replicas: tuple[int, ...]
+    adding: tuple[int, ...] = NO_REPLICAS
+    removing: tuple[int, ...] = NO_REPLICAS
+
+
+class TopicZnode(NamedTuple):
+    """`/brokers/topics/$topic`. `extra`: fields that we do not know, to be given back on every rewrite."""
+
+    id: UUID | None
+    partitions: dict[int, Assignment]
+    extra: dict[str, msgspec.Raw]
+
+
+_topic_fields = msgspec.json.Decoder(Raw)
+_replica_sets = msgspec.json.Decoder(dict[Id, tuple[Id, ...]])
+_int = msgspec.json.Decoder(int)
+_text_or_null = msgspec.json.Decoder(str | None)
+
+
+def decode_topic(data: bytes, path: str) -> TopicZnode:
+    """Versions 1 to 3, with Kafka's names of the moving replicas or KIP-455's."""
+    fields = _decode(_topic_fields, data, path)
+    _version(fields.pop("version", None), TOPIC_VERSIONS, path)
+    raw = fields.pop("partitions", None)
+    if raw is None:
+        raise BadZnode(path, "no partitions")
+    adding = _moving(fields, ("adding_replicas", "addingReplicas"), path)
+    removing = _moving(fields, ("removing_replicas", "removingReplicas"), path)
+    topic_id = fields.pop("topic_id", None)
+    none = NO_REPLICAS
+    partitions = {
+        index: Assignment(replicas, adding.get(index, none), removing.get(index, none))
+        for index, replicas in _replicas(raw, path).items()
+    }
+    return TopicZnode(
+        None if topic_id is None else _decode_topic_id(topic_id, path),
+        partitions,
+        # A Raw is a window into the packet it came in: what is kept for long is copied out.
+        {name: value.copy() for name, value in fields.items()},
+    )
+
+
+def _moving(fields: Raw, names: Sequence[str], path: str) -> dict[int, tuple[int, ...]]:
+    found: dict[int, tuple[int, ...]] = {}
+    for name in names:
+        raw = fields.pop(name, None)
+        if raw is not None and bytes(raw) != b"null":
+            found |= _replicas(raw, path)
+    return found
+
+
+def _replicas(raw: msgspec.Raw, path: str) -> dict[int, tuple[int, ...]]:
+    sets = _decode(_replica_sets, bytes(raw), path)
+    for index, replicas in sets.items():
+        if len(set(replicas)) != len(replicas):
+            raise BadZnode(path, f"partition {index} has a replica twice: {list(replicas)}")
+    return sets
+
+
+def encode_topic(
+    topic_id: UUID | None,
+    partitions: Mapping[int, Sequence[tuple[int, ...]]],
+    extra: Mapping[str, msgspec.Raw] | None = None,
+) -> bytes:
+    """As Kafka 3.9 writes it: version 3, the moving replicas only of partitions that have some."""
+    fields: dict[str, Any] = dict(extra or {})
+    fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
+    if topic_id is not None:
+        fields["topic_id"] = encode_topic_id(topic_id)
+    fields["adding_replicas"] = {index: adding for index, (_, adding, _) in partitions.items() if adding}
+    fields["removing_replicas"] = {index: removing for index, (_, _, removing) in partitions.items() if removing}
+    fields["version"] = 3
+    return _json.encode(fields)
+
+
+def encode_topic_id(topic_id: UUID) -> str:
+    """Kafka's text of a topic id: base64 for URLs, without padding."""
+    return urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+
+
+def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
+    text = _decode(_text_or_null, bytes(raw), path)
+    if text is None:
+        return None
+    try:
+        return UUID(bytes=urlsafe_b64decode(text + "=="))
+    except (ValueError, UnicodeEncodeError) as error:
+        raise BadZnode(path, f"{text!r} is not a topic id") from error
+
+
+def _version(raw: msgspec.Raw | None, known: Sequence[int], path: str) -> int:
+    if raw is None:
+        raise BadZnode(path, "no version")
+    version = _decode(_int, bytes(raw), path)
+    if version not in known:
+        raise BadZnode(path, f"unknown version {version}")
+    return version
+
+
+# -------------------------------------------------------------------------------------------------- partitions
+
+
+class PartitionState(msgspec.Struct, frozen=True, gc=False):
+    """`/brokers/topics/$topic/partitions/$index/state`; the partition epoch is the znode's version."""
+
+    leader: Annotated[int, msgspec.Meta(ge=-2, le=MAX_INT32)]
+    leader_epoch: Id
+    isr: tuple[Id, ...]
+    controller_epoch: Id
+    leader_recovery_state: Annotated[int, msgspec.Meta(ge=0, le=1)] = 0
+    version: int = 1
+
+
+_state = msgspec.json.Decoder(PartitionState)
+
+
+def decode_state(data: bytes, path: str) -> PartitionState:
+    state = _decode(_state, data, path)
+    if state.version != 1:
+        raise BadZnode(path, f"unknown version {state.version}")
+    if len(set(state.isr)) != len(state.isr):
+        raise BadZnode(path, f"the ISR has a replica twice: {list(state.isr)}")
+    return state
+
+
+class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
+    controller_epoch: int
+    leader: int
+    version: int
+    leader_epoch: int
+    isr: Sequence[int]
+    leader_recovery_state: int = 0
+
+
+def encode_state(
+    leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
+) -> bytes:
+    """Kafka's text; `leader_recovery_state` (1 after an unclean election) only where it is not 0."""
+    return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
+
+
+# ------------------------------------------------------------------------------------------------------- moves
+
+
+class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
+    version: int
+    target: tuple[Id, ...]
+    original_replicas: tuple[Id, ...]
+    route: str = RPC
+    reason: str = ""
+    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
+    kept: tuple[Id, ...] = ()
+
+
+_move = msgspec.json.Decoder(_MoveRecord)
+
+
+def decode_move(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
+    """`/admin/reassignments/$topic/$partition`; its id and start come from `stat`."""
+    record = _decode(_move, data, path)
+    if record.version != 1:
+        raise BadZnode(path, f"unknown version {record.version}")
+    for replicas in (record.target, record.original_replicas):
+        if len(set(replicas)) != len(replicas):
+            raise BadZnode(path, f"not a replica set: {list(replicas)}")
+    id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
+    return MoveRecord(
+        record.target,
+        record.original_replicas,
+        id_,
+        started,
+        record.route,
+        record.reason,
+        record.throttle,
+        record.kept,
+    )
+
+
+def encode_move(move: MoveRecord) -> bytes:
+    """Fields beyond target and original replicas only where they are not what is meant without them."""
+    return _json.encode(
+        _MoveRecord(1, move.target, move.original, move.route, move.reason, move.throttle, move.retained)
+    )
+
+
+# ----------------------------------------------------------------------------------------------------- brokers
+
+
+LAST_MS = 10**14
+"""The year 5138: no time that is meant lies after it."""
+
+
+class _Failure(msgspec.Struct):
+    timestamp: Annotated[int, msgspec.Meta(ge=0, le=LAST_MS)]
+
+
+_failure = msgspec.json.Decoder(_Failure, strict=False)
+
+
+def encode_failure(since_ms: int) -> bytes:
+    """`/admin/failed_brokers/$id`: when the broker was first missed, ms since the epoch (KIP-46)."""
+    return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
+
+
+def decode_failure(data: bytes, path: str) -> int:
+    """Raises BadZnode."""
+    return _decode(_failure, data, path).timestamp
+
+
+Text = Annotated[str, msgspec.Meta(max_length=8191)]
+"""What fits into a string of Kafka's protocol, whatever its characters."""
+
+SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+class _Registration(msgspec.Struct):
+    version: int
+    host: Text | None = None
+    port: int = -1
+    endpoints: list[Text] | None = None
+    listener_security_protocol_map: dict[str, str] | None = None
+    rack: Text | None = None
+
+
+_registration = msgspec.json.Decoder(_Registration)
+
+
+def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
+    """`/brokers/ids/$id`, versions 1 to 5; `epoch` is the znode's czxid."""
+    broker_id = znode_paths.parse_index(path.rpartition("/")[2])
+    if broker_id is None or broker_id > MAX_INT32:
+        raise BadZnode(path, "not a broker id")
+    found = _decode(_registration, data, path)
+    if found.version not in BROKER_VERSIONS:
+        raise BadZnode(path, f"unknown version {found.version}")
+    if found.version == 1:
+        if not found.host or not 0 < found.port < 65536:
+            raise BadZnode(path, "no host and port")
+        endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", found.host, found.port)]
+    else:
+        protocols = found.listener_security_protocol_map or {}
+        endpoints = [_endpoint(text, protocols, path) for text in found.endpoints or ()]
+    if not endpoints:
+        raise BadZnode(path, "no endpoints")
+    return Broker(broker_id, epoch, tuple(endpoints), found.rack)
+
+
+def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
+    listener, separator, address = text.partition("://")
+    host, colon, port = address.rpartition(":")
+    if not separator or not colon or not listener or not (port.isascii() and port.isdigit() and int(port) < 65536):
+        raise BadZnode(path, f"{text!r} is not an endpoint")
+    protocol = protocols.get(listener, listener)
+    if protocol not in SECURITY_PROTOCOLS:
+        raise BadZnode(path, f"{text!r}: unknown security protocol {protocol!r}")
+    return Endpoint(listener, protocol, host.removeprefix("[").removesuffix("]"), int(port))
+
+
+def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None = None) -> bytes:
+    """A registration of version 5, as a Kafka 3.9 broker writes its own."""
+    plain = next((one for one in endpoints if one.security_protocol == "PLAINTEXT"), None)
+    fields: dict[str, Any] = {
+        "version": 5,
+        "host": plain.host if plain else None,
+        "port": plain.port if plain else -1,
+        "endpoints": [
+            f"{one.listener}://[{one.host}]:{one.port}"
+            if ":" in one.host
+            else f"{one.listener}://{one.host}:{one.port}"
+            for one in endpoints
+        ],
+        "jmx_port": -1,
+        "timestamp": str(now_ms),
+        "listener_security_protocol_map": {one.listener: one.security_protocol for one in endpoints},
+        "features": {},
+    }
+    if rack is not None:
+        fields["rack"] = rack
+    return _json.encode(fields)
+
+
+# -------------------------------------------------------------------------------------------------- controller
+
+
+class Controller(msgspec.Struct, frozen=True):
+    """`/controller`. `listeners`: where clients reach it, if it is a server of ours (Kafka ignores that field)."""
+
+    version: int
+    brokerid: Id
+    timestamp: str = ""
+    listeners: tuple[str, ...] = ()
+
+
+_controller = msgspec.json.Decoder(Controller)
+
+
+def decode_controller(data: bytes, path: str = znode_paths.CONTROLLER) -> Controller:
+    found = _decode(_controller, data, path)
+    if found.version not in CONTROLLER_VERSIONS:
+        raise BadZnode(path, f"unknown version {found.version}")
+    return found
+
+
+def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()) -> bytes:
+    fields: dict[str, Any] = {
+        "version": 2,
+        "brokerid": broker_id,
+        "timestamp": str(now_ms),
+        "kraftControllerEpoch": -1,
+    }
+    if listeners:
+        fields["listeners"] = list(listeners)
+    return _json.encode(fields)
+
+
+def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
+    """The epoch of the controller elected last."""
+    text = data.decode(errors="replace")
+    if not (text.isascii() and text.isdigit() and int(text) <= MAX_INT32):
+        raise BadZnode(path, f"{text[:80]!r} is not a controller epoch")
+    return int(text)
+
+
+def encode_controller_epoch(epoch: int) -> bytes:
+    return b"%d" % epoch
+
+
+# ----------------------------------------------------------------------------------------------------- configs
+
+
+class _Config(msgspec.Struct):
+    version: int
+    config: dict[str, str]
+
+
+class _ConfigChange(msgspec.Struct):
+    version: int
+    entity_path: str | None = None
+    entity_type: str | None = None
+    entity_name: str | None = None
+
+
+_config = msgspec.json.Decoder(_Config)
+_config_change = msgspec.json.Decoder(_ConfigChange)
+
+
+def decode_config(data: bytes, path: str) -> dict[str, str]:
+    """`/config/$type/$name`; empty where the znode is."""
+    if not data:
+        return {}
+    found = _decode(_config, data, path)
+    if found.version != 1:
+        raise BadZnode(path, f"unknown version {found.version}")
+    return found.config
+
+
+def encode_config(config: Mapping[str, str]) -> bytes:
+    return _json.encode({"version": 1, "config": config})
+
+
+def decode_config_change(data: bytes, path: str) -> str:
+    """The entity path (`topics/x`) of `/config/changes/config_change_…`, versions 1 and 2."""
+    found = _decode(_config_change, data, path)
+    if found.version == 1 and found.entity_type in ("topics", "clients") and found.entity_name:
+        return f"{found.entity_type}/{found.entity_name}"
+    if found.version != 2 or not found.entity_path or "/" not in found.entity_path:
+        raise BadZnode(path, f"not a config change: {data[:80]!r}")
+    return found.entity_path
+
+
+def encode_config_change(entity_path: str) -> bytes:
+    return _json.encode({"version": 2, "entity_path": entity_path})
+
+
+# ---------------------------------------------------------------------------------------------------- the rest
+
+
+class _Block(msgspec.Struct):
+    version: int
+    broker: int
+    block_start: str
+    block_end: str
+
+
+class _ClusterId(msgspec.Struct):
+    version: str
+    id: str
+
+
+_block = msgspec.json.Decoder(_Block)
+_cluster_id = msgspec.json.Decoder(_ClusterId)
+
+
+def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
+    """The last producer id given out, None before the first."""
+    if not data:
+        return None
+    found = _decode(_block, data, path)
+    end = found.block_end
+    if found.version != 1 or not (end.isascii() and end.isdigit() and int(end) <= MAX_INT64):
+        raise BadZnode(path, f"not a block of producer ids: {data[:80]!r}")
+    return int(end)
+
+
+def encode_producer_id_block(broker_id: int, first: int, last: int) -> bytes:
+    return _json.encode({"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)})
+
+
+def decode_cluster_id(data: bytes, path: str = znode_paths.CLUSTER_ID) -> str:
+    return _decode(_cluster_id, data, path).id
+
+
+def encode_cluster_id(cluster_id: str) -> bytes:
+    return _json.encode({"version": "1", "id": cluster_id})
+
+
+def decode_many(
+    decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
+) -> tuple[dict[str, T], list[BadZnode]]:
+    """`decode(data, path)` of all that were found, by path; the unreadable ones apart."""
+    good: dict[str, T] = {}
+    bad: list[BadZnode] = []
+    for path, read in found:
+        if read is None:
+            continue
+        try:
+            good[path] = decode(read[0], path)
+        except BadZnode as error:
+            bad.append(error)
+    return good, bad

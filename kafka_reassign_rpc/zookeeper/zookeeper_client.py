@@ -1,0 +1,406 @@
+"""The ZooKeeper client of the product: one session, exactly one try per call, typed outcomes, nothing hidden.
+
+Paths are without the chroot throughout. Calls leave in the order in which they are made and are carried out in that
+order; a call returns the answer or raises a ZkError at the latest when the watchdog gives the connection up.
+Watches are one-shot and are *not* restored after a reconnect: `on_connected` is called, and whoever needs them reads
+anew and places them again.
+"""
+
+import asyncio
+import logging
+import ssl
+import struct
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Self, TypeVar, cast
+
+from kafka_reassign_rpc.zookeeper import jute
+from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
+from kafka_reassign_rpc.zookeeper.operations import (
+    ANY_VERSION,
+    Check,
+    Create,
+    Delete,
+    Op,
+    Result,
+    SetData,
+    Stat,
+    WatchKind,
+)
+from kafka_reassign_rpc.zookeeper.session import Sasl, ZkSession
+from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
+from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, NotSent, TransactionFailed
+
+__all__ = [
+    "MAX_FRAME",
+    "MAX_MULTI_BYTES",
+    "Check",
+    "Create",
+    "Delete",
+    "Op",
+    "Result",
+    "SetData",
+    "Stat",
+    "WatchKind",
+    "ZooKeeper",
+]
+
+READS_PER_PACKET = 500
+READ_BYTES_PER_PACKET = 256 << 10
+READS_IN_FLIGHT = 4
+WATCH_BYTES_PER_PACKET = 128 << 10
+DELETE_TREE_PASSES = 5
+
+_GET_DATA, _EXISTS, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 8, 9, 5, 2, 15
+_INT = struct.Struct(">i")
+
+T = TypeVar("T")
+log = logging.getLogger(__name__)
+
+
+class ZooKeeper:
+    """A session with the ensemble of a `zookeeper.connect` string.
+
+    session_timeout_ms  asked for; the server may give another (`session_timeout` says which)
+    tls                 a context for a `secureClientPort`; client certificates are in it
+    auth                (scheme, credentials) sent on every connection before anything else
+    sasl                authenticates every connection before anything else
+    acl                 (permission bits, scheme, id) of every znode that is created; open by default
+    """
+
+    def __init__(
+        self,
+        connect: str,
+        *,
+        session_timeout_ms: int = 18_000,
+        tls: ssl.SSLContext | None = None,
+        auth: Sequence[tuple[str, bytes]] = (),
+        sasl: Sasl | None = None,
+        acl: Sequence[tuple[int, str, str]] | None = None,
+    ) -> None:
+        self.connect = connect
+        hosts, self.chroot = parse_connect_string(connect)
+        self._acl = jute.OPEN_ACL if acl is None else jute.encode_acl(acl)
+        self._watchers: list[Callable[[WatchKind, str], None]] = []
+        self._link = ZkSession(hosts, session_timeout_ms / 1000, tls=tls, auth=auth, sasl=sasl, watch=self._watch_fired)
+
+    # The session
+
+    async def start(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (part of the interface)
+        """Connect. Raises NotSent where no server could be reached within `timeout` seconds, and is closed then."""
+        try:
+            async with asyncio.timeout(timeout):
+                await self._link.start()
+        except TimeoutError:
+            await self.close()
+            raise NotSent(
+                f"no ZooKeeper session at {self.connect} within {timeout:g} s; last: {self._link.last_error}"
+            ) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """End the session: its ephemeral znodes go at once. No hook is called; calls in flight end in Unknown."""
+        await self._link.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def session_id(self) -> int | None:
+        """The current session, None before the first and from the moment one is over until there is a new one."""
+        return self._link.session_id
+
+    @property
+    def session_timeout(self) -> float:
+        """Seconds, as negotiated."""
+        return self._link.timeout
+
+    @property
+    def connected(self) -> bool:
+        return self._link.connected
+
+    @property
+    def last_zxid(self) -> int:
+        """The newest transaction that this session has seen."""
+        return self._link.last_zxid
+
+    @property
+    def round_trip(self) -> float:
+        """Seconds from a request to its answer, of the last one."""
+        return self._link.round_trip
+
+    def lease_left(self) -> float:
+        """Seconds for which the session cannot have been expired; 0 or less: somebody else may act already."""
+        return self._link.lease_left()
+
+    def on_session_over(self, hook: Callable[[int], None]) -> None:
+        """`hook(old_session_id)` is called before a new session is asked for, and when the lease runs out."""
+        self._link.over_hooks.append(hook)
+
+    def on_connected(self, hook: Callable[[], None]) -> None:
+        """Called on every connection, with a new session or the same: compare `session_id`."""
+        self._link.connected_hooks.append(hook)
+
+    def on_disconnected(self, hook: Callable[[], None]) -> None:
+        self._link.disconnected_hooks.append(hook)
+
+    def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
+        """Called for every watch that fires, before any answer that shows the change is given out."""
+        self._watchers.append(hook)
+
+    def _watch_fired(self, kind: int, path: str) -> None:
+        if kind not in WatchKind.__members__.values():
+            return  # a session event, or of a kind of watch that is never placed here
+        local = path[len(self.chroot) :] or "/"
+        for hook in list(self._watchers):
+            try:
+                hook(WatchKind(kind), local)
+            except Exception:
+                log.exception("a watch hook failed on %s of %s", WatchKind(kind).name, local)
+
+    # One znode
+
+    async def get(self, path: str, watch: bool = False) -> tuple[bytes, Stat]:
+        """Data and Stat. Raises NoNode; a watch is only placed where the znode exists."""
+
+        def parse(answer: bytes) -> tuple[bytes, Stat]:
+            data, end = jute.decode_buffer(answer, jute.HEADER)
+            return data, jute.decode_stat(answer, end)
+
+        return await self._call(_GET_DATA, path, _flag(watch), parse)
+
+    async def exists(self, path: str, watch: bool = False) -> Stat | None:
+        """Its Stat, or None; the watch is placed either way (CREATED, or CHANGED and DELETED)."""
+        try:
+            return await self._call(_EXISTS, path, _flag(watch), _stat)
+        except NoNode:
+            return None
+
+    async def children(self, path: str, watch: bool = False) -> list[str]:
+        """Names of the children, in no order. Raises NoNode."""
+        return await self._call(
+            _CHILDREN, path, _flag(watch), lambda answer: jute.decode_strings(answer, jute.HEADER)[0]
+        )
+
+    async def create(
+        self,
+        path: str,
+        data: bytes = b"",
+        *,
+        ephemeral: bool = False,
+        sequence: bool = False,
+        session: int | None = None,
+    ) -> tuple[str, Stat]:
+        """The path made (with its digits where `sequence`) and its Stat. Raises NodeExists, NoNode (of the parent)."""
+
+        def parse(answer: bytes) -> tuple[str, Stat]:
+            made, end = jute.decode_buffer(answer, jute.HEADER)
+            return made.decode()[len(self.chroot) :], jute.decode_stat(answer, end)
+
+        flags = (1 if ephemeral else 0) | (2 if sequence else 0)
+        body = _INT.pack(len(data)) + data + self._acl + _INT.pack(flags)
+        return await self._call(_CREATE2, path, body, parse, session)
+
+    async def set(self, path: str, data: bytes, version: int = ANY_VERSION, *, session: int | None = None) -> Stat:
+        """Raises NoNode, BadVersion."""
+        return await self._call(_SET_DATA, path, _INT.pack(len(data)) + data + _INT.pack(version), _stat, session)
+
+    async def delete(self, path: str, version: int = ANY_VERSION, *, session: int | None = None) -> None:
+        """Raises NoNode, BadVersion, NotEmpty."""
+        await self._call(_DELETE, path, _INT.pack(version), _nothing, session)
+
+    async def sync(self, path: str = "/") -> None:
+        """Wait until the server we are connected to has all that the leader had: reads after it are up to date."""
+        await self._call(_SYNC, path, b"", _nothing)
+
+    async def _call(
+        self, opcode: int, path: str, body: bytes, parse: Callable[[bytes], T], session: int | None = None
+    ) -> T:
+        connection = self._link.connection(session)
+        xid = self._link.next_xid()
+        head = struct.pack(">ii", xid, opcode) + jute.ustring(jute.real_path(self.chroot, path))
+        return cast(T, await connection.submit(xid, head + body, parse, path))
+
+    # Transactions
+
+    async def multi(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
+        """All of the operations or none, in order. Results: Stat (SetData), (path, Stat) (Create), None (others).
+
+        `session` binds it to that session.
+        Raises TransactionFailed(index, error), SessionOver, TooBig, NotSent, Unknown.
+        """
+        return await self.submit_multi(ops, session)
+
+    def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
+        """As `multi`, sent before it returns: calls of this leave in the order in which they are made."""
+        connection = self._link.connection(session)
+        xid = self._link.next_xid()
+        packet = jute.encode_multi(xid, ops, self.chroot, self._acl)
+        return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
+
+    async def multi_many(
+        self,
+        batches: Iterable[Sequence[Op]],
+        session: int | None = None,
+        in_flight: int = 4,
+        fence: Check | None = None,
+    ) -> list[list[Result]]:
+        """Transactions one after the other, several in flight; the results of each.
+
+        Stops sending at the first failure and raises BatchesFailed, which says what became of each batch. Those that
+        were in flight behind a refused one may have been applied: a batch that must not be needs a check of its own.
+        `fence` is put before every batch (and is not among its results); where it fails, the error is Fenced.
+        """
+        return await pipeline(self.submit_multi, batches, session, in_flight, fence)
+
+    # Many znodes
+
+    async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
+        """Data and Stat of each, None where there is none. Fast (ZooKeeper 3.6 and later), but not a snapshot."""
+        return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
+
+    async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
+        """Names of the children of each, None where there is no such znode. As `multi_get`."""
+        return await self._multi_read(jute.GET_CHILDREN, paths, jute.decode_children_reads)
+
+    async def _multi_read(
+        self, opcode: int, paths: Sequence[str], decode: Callable[[bytes, Sequence[str]], list[T]]
+    ) -> list[T]:
+        found: list[T] = []
+        async for part in self._reads(opcode, paths, decode):
+            found += part
+        return found
+
+    async def _reads(
+        self, opcode: int, paths: Sequence[str], decode: Callable[[bytes, Sequence[str]], list[T]]
+    ) -> AsyncIterator[list[T]]:
+        flying: deque[asyncio.Future[list[T]]] = deque()
+        try:
+            for part in _slices(paths, READS_PER_PACKET):
+                connection = self._link.connection()
+                xid = self._link.next_xid()
+                packet = jute.encode_multi_read(xid, opcode, part, self.chroot)
+                flying.append(connection.submit(xid, packet, _decoder(decode, part)))
+                if len(flying) == READS_IN_FLIGHT:
+                    yield await flying.popleft()
+            while flying:
+                yield await flying.popleft()
+        finally:
+            for future in flying:
+                future.cancel()
+
+    async def place_watches(
+        self,
+        data: Sequence[str] = (),
+        exists: Sequence[str] = (),
+        children: Sequence[str] = (),
+        *,
+        since_zxid: int,
+    ) -> None:
+        """Place one-shot watches on many znodes; what has changed after transaction `since_zxid` fires at once.
+
+        With `since_zxid` = `last_zxid` from before everything was read, nothing is lost between reading and watching.
+        """
+        flying: list[asyncio.Future[None]] = []
+        try:
+            for kind, paths in enumerate((data, exists, children)):
+                for part in jute.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
+                    wanted: list[Sequence[str]] = [(), (), ()]
+                    wanted[kind] = part
+                    xid = self._link.next_xid()
+                    packet = jute.encode_set_watches(xid, since_zxid, wanted, self.chroot)
+                    flying.append(self._link.connection().submit(xid, packet, _nothing))
+                    await asyncio.sleep(0)
+            for future in flying:
+                await future
+        finally:
+            for future in flying:
+                future.cancel()
+
+    async def ensure_path(self, path: str) -> None:
+        """Make the znode and its missing parents, the chroot's included. What exists is left as it is."""
+        names = [name for name in (self.chroot + path).split("/") if name]
+        missing = ["/" + "/".join(names[:depth]) for depth in range(len(names), 0, -1)]
+        made_from = len(missing)
+        for index, real in enumerate(missing):  # from the deepest upwards: mostly the first is there
+            try:
+                await self._create_real(real)
+            except NoNode:
+                continue
+            except NodeExists:
+                pass
+            made_from = index
+            break
+        for real in reversed(missing[:made_from]):
+            try:
+                await self._create_real(real)
+            except NodeExists:
+                continue
+
+    async def _create_real(self, real: str) -> None:
+        xid = self._link.next_xid()
+        packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + _INT.pack(0) + self._acl + _INT.pack(0)
+        await self._link.connection().submit(xid, packet, _nothing, real)
+
+    async def tree(self, path: str) -> list[str]:
+        """The znode and all below it, children before their parents; empty where it does not exist."""
+        levels: list[list[str]] = []
+        level = [path]
+        while level:
+            found = await self.multi_children(level)
+            levels.append([parent for parent, names in zip(level, found, strict=True) if names is not None])
+            level = [
+                f"{parent.rstrip('/')}/{name}"
+                for parent, names in zip(level, found, strict=True)
+                for name in names or ()
+            ]
+        return [one for level in reversed(levels) for one in level]
+
+    async def delete_tree(self, path: str) -> None:
+        """Remove the znode and all below it, not as one transaction; what appears meanwhile is removed too.
+
+        Raises NotEmpty where somebody keeps adding to it.
+        """
+        for _ in range(DELETE_TREE_PASSES):
+            doomed = [Delete(one) for one in await self.tree(path)]
+            if not doomed:
+                return
+            try:
+                for batch in split_ops(doomed):
+                    await self.multi(batch)
+            except TransactionFailed as failure:
+                if not isinstance(failure.error, NoNode | NotEmpty):
+                    raise failure.error from failure
+        if await self.exists(path) is not None:
+            raise NotEmpty(path)
+
+
+def _flag(watch: bool) -> bytes:
+    return b"\1" if watch else b"\0"
+
+
+def _stat(answer: bytes) -> Stat:
+    return jute.decode_stat(answer, jute.HEADER)
+
+
+def _nothing(_: bytes) -> None:
+    return None
+
+
+def _decoder(decode: Callable[[bytes, Sequence[str]], list[T]], paths: Sequence[str]) -> Parse:
+    return lambda answer: decode(answer, paths)
+
+
+def _slices(paths: Sequence[str], count: int) -> Iterable[Sequence[str]]:
+    for start in range(0, len(paths), count):
+        yield from jute.split_paths(paths[start : start + count], READ_BYTES_PER_PACKET, jute.OP_OVERHEAD + 1)

@@ -1,0 +1,169 @@
+"""What a call to ZooKeeper can end in, so that the caller knows what has happened there.
+
+NotSent             nothing has left this process: the same call may be made again
+SessionOver         the session that the call was bound to is not the current one: nothing was sent
+TooBig              larger than ZooKeeper takes in one packet: nothing was sent
+Answered            ZooKeeper refused; nothing was changed. One class per code that a caller may want to tell apart
+TransactionFailed   a multi was refused as a whole; `index` and `error` name the operation that was at fault
+Fenced              a transaction was refused because the controller epoch has moved on
+BatchesFailed       a sequence of transactions did not go through; says which did, which did not and which may have
+Unknown             sent, and the connection was lost before the answer: it may have been done. Read before going on
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from kafka_reassign_rpc.zookeeper.operations import Result
+
+
+class ZkError(Exception):
+    """Base of all that a call to ZooKeeper raises."""
+
+
+class NotSent(ZkError):
+    """Not connected: nothing was sent, the same call may be made again."""
+
+
+class Unknown(ZkError):
+    """The connection was lost before the answer came: the request may or may not have been carried out."""
+
+
+class SessionOver(ZkError):
+    """The session that the call was bound to is over; its ephemeral znodes are gone or about to go."""
+
+
+class TooBig(ZkError):
+    """The request does not fit into one packet (`size` bytes of `limit`); nothing was sent."""
+
+    def __init__(self, size: int, limit: int) -> None:
+        super().__init__(f"the request has {size} bytes, ZooKeeper takes {limit}")
+        self.size = size
+        self.limit = limit
+
+
+class Answered(ZkError):
+    """ZooKeeper answered with an error: nothing was changed. `code` is ZooKeeper's (KeeperException.Code)."""
+
+    code: int = -1
+    meaning: ClassVar[str] = "error"
+
+    def __init__(self, path: str = "", code: int | None = None) -> None:
+        if code is not None:
+            self.code = code
+        super().__init__(f"{path or 'ZooKeeper'}: {self.meaning} ({self.code})")
+        self.path = path
+
+
+class NoNode(Answered):
+    code = -101
+    meaning = "no such znode"
+
+
+class NoAuth(Answered):
+    code = -102
+    meaning = "not permitted by the znode's ACL"
+
+
+class BadVersion(Answered):
+    code = -103
+    meaning = "the znode has another version than expected"
+
+
+class NoChildrenForEphemerals(Answered):
+    code = -108
+    meaning = "an ephemeral znode cannot have children"
+
+
+class NodeExists(Answered):
+    code = -110
+    meaning = "the znode exists already"
+
+
+class NotEmpty(Answered):
+    code = -111
+    meaning = "the znode has children"
+
+
+class InvalidAcl(Answered):
+    code = -114
+    meaning = "the ACL is not valid (or nobody is authenticated)"
+
+
+class AuthFailed(Answered):
+    code = -115
+    meaning = "authentication failed"
+
+
+class BadArguments(Answered):
+    code = -8
+    meaning = "the path or another argument is not valid"
+
+
+BY_CODE: Mapping[int, type[Answered]] = {
+    kind.code: kind
+    for kind in (
+        NoNode,
+        NoAuth,
+        BadVersion,
+        NoChildrenForEphemerals,
+        NodeExists,
+        NotEmpty,
+        InvalidAcl,
+        AuthFailed,
+        BadArguments,
+    )
+}
+
+SESSION_EXPIRED = -112
+SESSION_MOVED = -118
+
+
+def from_code(code: int, path: str = "") -> ZkError:
+    """The error for a code in an answer. All of them mean that nothing was changed."""
+    if code == SESSION_EXPIRED:
+        return SessionOver("ZooKeeper has ended the session")
+    if code == SESSION_MOVED:
+        return NotSent("the session has moved to another server")
+    kind = BY_CODE.get(code)
+    return Answered(path, code) if kind is None else kind(path)
+
+
+class TransactionFailed(ZkError):
+    """A multi was refused as a whole: operation `index` met `error`. Nothing of it was done."""
+
+    def __init__(self, index: int, error: ZkError) -> None:
+        super().__init__(f"operation {index}: {error}")
+        self.index = index
+        self.error = error
+
+
+class Fenced(ZkError):
+    """The controller epoch is not ours any more: another controller has taken over. Nothing was done."""
+
+
+class BatchesFailed(ZkError):
+    """A pipelined sequence of transactions was not done as a whole. Batches are named by their place in it.
+
+    done        results of those that were applied
+    refused     those that ZooKeeper refused (TransactionFailed, Fenced), or that were too big
+    unknown     those sent without an answer: a prefix of them may have been applied
+    unsent      those that never left
+    """
+
+    def __init__(
+        self,
+        done: Mapping[int, list[Result]],
+        refused: Mapping[int, ZkError],
+        unknown: Sequence[int],
+        unsent: Sequence[int],
+        first: ZkError,
+    ) -> None:
+        super().__init__(
+            f"{first} ({len(done)} batches applied, {len(refused)} refused,"
+            f" {len(unknown)} unknown, {len(unsent)} not sent)"
+        )
+        self.done = dict(done)
+        self.refused = dict(refused)
+        self.unknown = list(unknown)
+        self.unsent = list(unsent)
+        self.first = first

@@ -1,0 +1,159 @@
+"""240-6: bytes, rates and the time left, from what brokers say of their log dirs."""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.client import (
+    LogDirProgressTracker,
+    LogDirs,
+    PartitionReassignment,
+    Progress,
+    Reassignment,
+    ReassignmentDescription,
+    ReplicaLogDir,
+    TopicPartition,
+    UnsupportedHere,
+)
+from kafka_reassign_rpc.client.log_dir_progress import concerned, look
+
+A = TopicPartition("t", 0)
+B = TopicPartition("t", 1)
+MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
+
+
+def dirs(**sizes: int) -> list[LogDirs]:
+    """b1=10: broker 1 has 10 bytes of A."""
+    return [LogDirs(int(broker[1:]), {A: ReplicaLogDir("/d", size=size)}) for broker, size in sizes.items()]
+
+
+def test_240_6_each_new_replica_has_to_copy_what_the_largest_old_one_has() -> None:
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b2=90, b3=40, b4=0)).moves.values()
+    assert (found.done, found.total, found.share, found.copied) == (40, 200, 0.2, {3: 40, 4: 0})
+    assert (found.rate, found.remaining_s) == (None, None)
+
+
+def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
+    tracker = LogDirProgressTracker()
+    for second in range(60):
+        copied = second if second < 30 else 30 + 3 * (second - 30)
+        snapshot = tracker.update(second, {A: MOVE}, dirs(b1=1000, b3=copied))
+    [found] = snapshot.moves.values()
+    assert found.rate == 3
+    assert found.remaining_s == (2000 - 117) / 3
+
+
+def test_240_6_a_move_that_has_left_the_list_is_done() -> None:
+    tracker = LogDirProgressTracker()
+    tracker.update(0, {A: MOVE, B: MOVE}, dirs(b1=100, b3=50))
+    snapshot = tracker.update(1, {B: MOVE}, [])
+    assert (snapshot.finished, snapshot.total.done) == (1, 200)
+    assert list(snapshot.moves) == [B]
+    assert tracker.update(2, {}, []).finished == 2
+
+
+def test_240_6_a_partition_that_moves_again_is_not_done() -> None:
+    tracker = LogDirProgressTracker()
+    tracker.update(0, {A: MOVE}, dirs(b1=100, b3=50))
+    tracker.update(1, {}, [])
+    snapshot = tracker.update(2, {A: MOVE}, dirs(b1=100, b3=10))
+    assert (snapshot.finished, snapshot.total.done) == (0, 10)
+
+
+def test_240_6_nothing_is_said_of_the_total_where_no_old_replica_can_be_seen() -> None:
+    snapshot = LogDirProgressTracker().update(
+        0, {A: MOVE}, [*dirs(b3=40), LogDirs(1, error="gone"), LogDirs(2, error="gone")]
+    )
+    [found] = snapshot.moves.values()
+    assert (found.done, found.total, found.share, found.remaining_s) == (40, None, None, None)
+    assert snapshot.unknown_brokers == {1: "gone", 2: "gone"}
+
+
+def test_240_6_a_new_replica_that_seems_ahead_counts_as_full_and_an_empty_partition_is_done() -> None:
+    [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
+    assert (found.done, found.share, found.remaining_s) == (200, 1.0, 0.0)
+    [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0)).moves.values()
+    assert (empty.share, empty.remaining_s) == (1.0, 0.0)
+
+
+def test_240_6_every_broker_that_holds_or_gets_a_replica_is_asked() -> None:
+    assert concerned({A: MOVE, B: PartitionReassignment((1, 5), (5,), ())}) == {
+        3: [A],
+        4: [A],
+        1: [A, B],
+        2: [A],
+        5: [B],
+    }
+
+
+def test_240_5_a_moving_partition_has_its_target_and_its_sources() -> None:
+    assert MOVE.target == (3, 4)
+    assert MOVE.sources == {1, 2}
+
+
+def said(partition: TopicPartition, **more: object) -> ReassignmentDescription:
+    return ReassignmentDescription(Reassignment(partition, 7), 0, 1, 0, {3: 0, 4: 0}, **more)  # type: ignore[arg-type]
+
+
+class Cluster:
+    """Two moves, of which a server of ours describes what it is given; stock Kafka where that is None."""
+
+    def __init__(self, described: list[ReassignmentDescription] | None) -> None:
+        self.described = described
+        self.asked: list[Mapping[int, Iterable[tuple[str, int]]]] = []
+
+    def list_partition_reassignments(
+        self, partitions: Iterable[tuple[str, int]] | None = None
+    ) -> dict[TopicPartition, PartitionReassignment]:
+        wanted = {A, B} if partitions is None else set(partitions)
+        waiting = {TopicPartition("t", 2): PartitionReassignment((1,), (2,), state="waiting")}
+        return {
+            name: PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2), id=7) for name in (A, B) if name in wanted
+        } | (waiting if partitions is None else {})
+
+    def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> dict[Reassignment, ReassignmentDescription | None]:
+        if self.described is None:
+            raise UnsupportedHere("not here")
+        wanted = None if reassignments is None else set(reassignments)
+        return {one.reassignment: one for one in self.described if wanted is None or one.reassignment in wanted}
+
+    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
+        self.asked.append(partitions_by_broker)
+        return dirs(b1=100, b3=50)
+
+
+def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
+    figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 600}, "bytes_per_second": 9, "remaining_ms": 4000}
+    cluster = Cluster([said(B, **figures), said(A, stall_reason="there is no leader to copy from")])
+    listed, snapshot = look(cluster, LogDirProgressTracker(), 0.0)
+    assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})
+    assert snapshot.moves[A] == Progress(50, 200, None, None, {3: 50, 4: 0}, "there is no leader to copy from")
+    assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
+    assert (len(listed), snapshot.waiting, snapshot.stalled) == (3, 1, 1)
+    assert (snapshot.total.done, snapshot.total.total) == (650, 1200)
+
+
+def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everything() -> None:
+    cluster = Cluster(None)
+    _, snapshot = look(cluster, LogDirProgressTracker(), 0.0, [A])
+    assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
+    assert snapshot.moves == {A: Progress(50, 200, None, None, {3: 50, 4: 0})}
+
+
+def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
+    _, snapshot = look(Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B])
+    assert list(snapshot.moves) == [B]
+
+
+def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_server_samples() -> None:
+    """Sampled every five seconds: what is copied stands still, and then leaps."""
+    tracker = LogDirProgressTracker()
+    in_flight = {A: MOVE, B: MOVE}
+    for second in range(12):
+        figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
+        snapshot = tracker.update(second, in_flight, [], {A: said(A, **figures), B: said(B, **figures)})
+        assert snapshot.total.rate == 20
+    assert (snapshot.total.done, snapshot.total.remaining_s) == (200, 3800 / 20)
+    still = {"total_bytes": 1000, "copied_bytes": {3: 100, 4: 0}}
+    unknown = tracker.update(12, in_flight, [], {A: said(A, **still, bytes_per_second=10), B: said(B, **still)})
+    assert unknown.total.rate == 200 / 12, "one has only just begun: by what was copied since the first look"

@@ -1,0 +1,377 @@
+"""Garbage in every znode that a controller reads: it is reported with its path and left out, and the rest works."""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import partial
+from uuid import UUID
+
+import pytest
+
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.fleet.fleet import Fleet
+from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import put_topic, records, state_json, topic_json
+from tests.faults.cluster import Address, address_of, alter, ask, listed, metadata
+from tests.waiting import eventually
+
+GARBAGE = {
+    "nothing": b"",
+    "no JSON": b"{garbage",
+    "binary": bytes(range(256)),
+    "a number": b"7",
+    "null": b"null",
+    "wrong types": b'{"version":"3","partitions":[1],"leader":"x","isr":{},"target":1,"config":[],"endpoints":{}}',
+    "an unknown version": b'{"version":99,"partitions":{},"config":{},"endpoints":["PLAINTEXT://h:1"]}',
+    "deep": b"[" * 100_000,
+    "huge": b'{"version":1,"x":"' + b"x" * 900_000 + b'"}',
+}
+UNKNOWN_SERVER_ERROR = -1
+LEADER_NOT_AVAILABLE = 5
+
+
+@asynccontextmanager
+async def serving(connect: str, *, session_timeout_ms: int = 4_000) -> AsyncIterator[Address]:
+    """A server that is the controller."""
+    config = ServerConfig(
+        zookeeper_connect=connect,
+        listeners=[Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)],
+        session_timeout_ms=session_timeout_ms,
+    )
+    async with ControllerProcess(config) as server:
+        await asyncio.wait_for(server.ready(), 20)
+        yield address_of(server.bootstrap)
+
+
+@asynccontextmanager
+async def brokers(connect: str, *ids: int, topics: tuple[SeedTopic, ...] = ()) -> AsyncIterator[Fleet]:
+    config = FleetConfig(
+        zookeeper_connect=connect, broker_ids=ids, topics=topics, session_timeout_ms=4_000, bandwidth=50_000_000
+    )
+    async with Fleet(config) as fleet:
+        await asyncio.wait_for(fleet.ready(), 20)
+        yield fleet
+
+
+async def a_move_works(zk: ZooKeeper, address: Address, topic: str = "good") -> None:
+    """Partition 0 of the topic goes to brokers 2 and 3, or back to 1 and 2."""
+    standing = (await topic_json(zk, topic))["partitions"]["0"]
+    target = [2, 3] if standing != [2, 3] else [1, 2]
+    assert await alter(address, {(topic, 0): target}) == {(topic, 0): 0}
+
+    async def done() -> bool:
+        written = await topic_json(zk, topic)
+        return written["partitions"]["0"] == target and (topic, 0) not in await records(zk)
+
+    await eventually(done)
+
+
+def reported(caplog: pytest.LogCaptureFixture, path: str) -> bool:
+    return any(path in record.getMessage() and record.levelno >= logging.ERROR for record in caplog.records)
+
+
+def no_defect(caplog: pytest.LogCaptureFixture) -> None:
+    assert not [record.getMessage() for record in caplog.records if record.exc_info], "something crashed"
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+async def test_sv_3_garbage_that_is_there_when_a_controller_takes_over_is_left_out_and_the_rest_works(
+    zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put_topic(zk, "good", {0: (1, 2)}, topic_id=UUID(int=5))
+    await put_topic(zk, "half", {0: (1, 2), 1: (1, 2)}, topic_id=UUID(int=6))
+    await put_topic(zk, "moving", {0: (1, 2)}, topic_id=UUID(int=7))
+    moving = znode_contents.encode_topic(UUID(int=7), {0: ((3, 1, 2), (3,), (2,))})
+    await zk.set(znode_paths.topic("moving"), moving)
+    await zk.ensure_path(znode_paths.BROKER_IDS)
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    await zk.ensure_path(znode_paths.config_type("brokers"))
+    await zk.create(znode_paths.topic("bad"), garbage)
+    await zk.set(znode_paths.partition_state("half", 1), garbage)
+    await zk.ensure_path(znode_paths.reassignment_topic("moving"))
+    await zk.create(znode_paths.reassignment("moving", 0), garbage)
+    await zk.create(znode_paths.reassignment("moving", 77), garbage)
+    await zk.create(znode_paths.reassignment_topic("moving") + "/x", garbage)
+    await zk.create(znode_paths.broker(9), garbage)
+    await zk.create(znode_paths.BROKER_IDS + "/nine", garbage)
+    await zk.create(znode_paths.config_topic("good"), garbage or b"x")
+    await zk.create(znode_paths.config_broker("1"), garbage or b"x")
+    await zk.create(znode_paths.config_broker("<default>"), garbage or b"x")
+    await zk.create(znode_paths.CONFIG_CHANGES + "/config_change_0000000000", garbage)
+    await zk.create(znode_paths.delete_topic("never-was"), garbage)
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3):
+        for path in (
+            znode_paths.topic("bad"),
+            znode_paths.partition_state("half", 1),
+            znode_paths.reassignment("moving", 0),
+            znode_paths.broker(9),
+            znode_paths.BROKER_IDS + "/nine",
+            znode_paths.config_topic("good"),
+            znode_paths.config_broker("1"),
+            znode_paths.CONFIG_CHANGES,
+        ):
+            assert reported(caplog, path), path
+        await a_move_works(zk, address)
+        assert set((await alter(address, {("half", 0): [2, 3], ("half", 1): [2, 3]})).values()) == {0, 3}
+        await eventually(lambda: rests(zk, ("half", 0), [2, 3]))
+        assert (await zk.get(znode_paths.partition_state("half", 1)))[0] == garbage, (
+            "what cannot be read is not overwritten"
+        )
+        assert (await topic_json(zk, "half"))["partitions"]["1"] == [1, 2]
+        await eventually(lambda: rests(zk, ("moving", 0), [3, 1]))
+        assert await records(zk) == set(), "not even of a partition that does not exist"
+        seen = await metadata(address, "half", "bad")
+        shown = {topic.name: topic for topic in seen.topics}
+        codes = {p.partition_index: p.error_code for p in shown["half"].partitions}
+        assert codes == {0: 0, 1: LEADER_NOT_AVAILABLE}
+        assert {broker.node_id for broker in seen.brokers} == {1, 2, 3, 1000}
+        no_defect(caplog)
+
+
+async def rests(zk: ZooKeeper, name: tuple[str, int], target: list[int]) -> bool:
+    written = await topic_json(zk, name[0])
+    index = str(name[1])
+    assert written["partitions"][index] == target, written
+    assert index not in written["removing_replicas"], written
+    return (await state_json(zk, name))["isr"] is not None
+
+
+@pytest.mark.parametrize("kind", ["nothing", "binary", "wrong types", "huge"])
+async def test_sv_3_garbage_that_appears_under_a_controller_is_left_out_and_the_rest_works(
+    zk: ZooKeeper, zk_connect: str, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    garbage = GARBAGE[kind]
+    await put_topic(zk, "good", {0: (1, 2)})
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3):
+        await zk.create(znode_paths.topic("bad"), garbage)
+        await zk.create(znode_paths.broker(9), garbage)
+        await zk.create(znode_paths.BROKER_IDS + "/nine", garbage)
+        await zk.create(znode_paths.CONFIG_CHANGES + "/config_change_0000000900", garbage)
+        await zk.create(znode_paths.config_topic("other"), garbage or b"x")
+        change = znode_contents.encode_config_change("topics/other")
+        await zk.create(znode_paths.CONFIG_CHANGES + "/config_change_0000000901", change)
+        await zk.create(znode_paths.CONFIG_CHANGES + "/strange", garbage)
+        for path in (
+            znode_paths.topic("bad"),
+            znode_paths.broker(9),
+            znode_paths.BROKER_IDS + "/nine",
+            znode_paths.CONFIG_CHANGES,
+            znode_paths.config_topic("other"),
+        ):
+            await eventually(partial(reported, caplog, path))
+        await a_move_works(zk, address)
+
+        good = (await zk.get(znode_paths.topic("good")))[0]
+        await zk.set(znode_paths.topic("good"), garbage)
+        await eventually(lambda: reported(caplog, znode_paths.topic("good")))
+        answers = await alter(address, {("good", 0): [1, 3]})
+        assert answers == {("good", 0): UNKNOWN_SERVER_ERROR}
+        await zk.set(znode_paths.topic("good"), good)
+
+        async def works_again() -> bool:
+            return await alter(address, {("good", 0): [3, 2]}) == {("good", 0): 0}
+
+        await eventually(works_again)
+        await eventually(lambda: rests(zk, ("good", 0), [3, 2]))
+        no_defect(caplog)
+
+
+async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_nobody_else_is_hurt(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await zk.ensure_path(znode_paths.TOPICS)
+    await zk.create(znode_paths.topic("taken"), b"garbage")
+    await zk.ensure_path(znode_paths.config_type("topics"))
+    await zk.create(znode_paths.config_topic("half-taken"), b'{"version":1,"config":{}}')
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3):
+        wanted = [
+            CreateTopicsRequest.CreatableTopic(
+                name=name, num_partitions=1, replication_factor=2, assignments=[], configs=[]
+            )
+            for name in ("taken", "fine", "half-taken")
+        ]
+        request = CreateTopicsRequest(topics=wanted, timeout_ms=5_000, validate_only=False)
+        answer = await ask(address, request, 4)
+
+        errors = {topic.name: (topic.error_code, topic.error_message) for topic in answer.topics}
+        assert errors["taken"][0] == UNKNOWN_SERVER_ERROR
+        assert "/brokers/topics/taken" in errors["taken"][1]
+        assert errors["fine"][0] == 0
+        assert errors["half-taken"][0] == 0
+        assert (await zk.get(znode_paths.topic("taken")))[0] == b"garbage"
+
+
+@pytest.mark.parametrize(
+    "registration",
+    [
+        {"endpoints": ["CUSTOM://h:1"], "listener_security_protocol_map": {"CUSTOM": "QUANTUM"}},
+        {"endpoints": ["PLAINTEXT://h:1"], "rack": "r" * 40_000},
+        {"endpoints": ["PLAINTEXT://" + "h" * 40_000 + ":1"]},
+        {"endpoints": ["PLAINTEXT://h:99999"]},
+        {"endpoints": []},
+    ],
+)
+async def test_sv_4_a_registration_that_no_broker_could_be_told_of_harms_nobody(
+    zk: ZooKeeper, zk_connect: str, registration: dict[str, object], caplog: pytest.LogCaptureFixture
+) -> None:
+    await put_topic(zk, "good", {0: (1, 2)})
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3):
+        fields = {"version": 5, "host": None, "port": -1, "timestamp": "0", **registration}
+        await zk.create(znode_paths.broker(9), json.dumps(fields).encode(), ephemeral=True)
+        await eventually(lambda: reported(caplog, znode_paths.broker(9)))
+
+        await a_move_works(zk, address)
+        no_defect(caplog)
+
+
+async def test_sv_4_a_broker_that_is_registered_but_does_not_listen_harms_nobody(
+    zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put_topic(zk, "good", {0: (1, 2)})
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3):
+        endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)
+        await zk.create(znode_paths.broker(9), znode_contents.encode_broker([endpoint], 0), ephemeral=True)
+
+        async def shown() -> bool:
+            return 9 in {broker.node_id for broker in (await metadata(address)).brokers}
+
+        await eventually(shown)
+        await a_move_works(zk, address)
+        no_defect(caplog)
+
+
+@pytest.mark.parametrize("garbage", [b"", b"x", b"-1", b"99999999999999", bytes(range(256))])
+async def test_sv_3_a_controller_epoch_that_is_garbage_is_reported_and_waited_for(
+    zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await zk.create(znode_paths.CONTROLLER_EPOCH, garbage)
+    config = ServerConfig(zookeeper_connect=zk_connect, listeners=[Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)])
+    async with ControllerProcess(config) as server:
+        await eventually(lambda: reported(caplog, znode_paths.CONTROLLER_EPOCH))
+        assert (await listed(address_of(server.bootstrap))).error_code == 41
+        await zk.set(znode_paths.CONTROLLER_EPOCH, b"5")
+
+        await asyncio.wait_for(server.ready(), 20)
+        assert (await listed(address_of(server.bootstrap))).error_code == 0
+        assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == b"6"
+        no_defect(caplog)
+
+
+@pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
+async def test_sv_3_a_controller_znode_that_is_garbage_is_somebody_whom_nobody_knows(
+    zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    await zk.create(znode_paths.CONTROLLER, garbage)
+    async with serving(zk_connect) as address:
+        assert reported(caplog, znode_paths.CONTROLLER)
+        assert (await metadata(address)).controller_id == -1
+        await zk.delete(znode_paths.CONTROLLER)
+
+        async def controls() -> bool:
+            return bool((await listed(address)).error_code == 0)
+
+        await eventually(controls)
+        no_defect(caplog)
+
+
+async def test_455_9_a_topic_deleted_by_hand_is_forgotten_by_everybody(zk: ZooKeeper, zk_connect: str) -> None:
+    await put_topic(zk, "good", {0: (1, 2)}, topic_id=UUID(int=5))
+    await put_topic(zk, "gone", {0: (1, 2)}, topic_id=UUID(int=6))
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3) as fleet:
+        at_broker = fleet.addresses[3]
+        await eventually(lambda: knows(at_broker, "gone"))
+        await alter(address, {("gone", 0): [2, 3]})
+
+        await zk.delete_tree(znode_paths.topic("gone"))
+
+        await eventually(lambda: does_not_know(address, "gone"))
+        await eventually(lambda: does_not_know(at_broker, "gone"))
+        await a_move_works(zk, address)
+        assert (await listed(address)).topics == []
+
+
+async def knows(address: Address, topic: str) -> bool:
+    (shown,) = (await metadata(address, topic)).topics
+    return bool(shown.error_code == 0 and all(p.error_code == 0 for p in shown.partitions))
+
+
+async def does_not_know(address: Address, topic: str) -> bool:
+    (shown,) = (await metadata(address, topic)).topics
+    return bool(shown.error_code == 3)
+
+
+async def test_455_9_a_topic_deleted_and_made_again_by_hand_is_another_topic(zk: ZooKeeper, zk_connect: str) -> None:
+    await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2, 3) as fleet:
+        await a_move_works(zk, address, "t")
+        await zk.delete_tree(znode_paths.topic("t"))
+        await put_topic(zk, "t", {0: (3, 1)}, topic_id=UUID(int=9))
+
+        async def stands() -> bool:
+            (shown,) = (await metadata(address, "t")).topics
+            return [p.replica_nodes for p in shown.partitions] == [[3, 1]]
+
+        await eventually(stands)
+        await eventually(lambda: knows(fleet.addresses[2], "t"))
+        await a_move_works(zk, address, "t")
+
+
+async def test_455_9_an_assignment_changed_by_hand_in_the_middle_of_a_move_is_what_stands(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2):
+        await zk.create(znode_paths.broker(3), await unreachable(), ephemeral=True)
+
+        async def accepted() -> bool:
+            return await alter(address, {("t", 0): [1, 3]}) == {("t", 0): 0}
+
+        await eventually(accepted)
+        assert await records(zk) == {("t", 0)}
+
+        await zk.set(znode_paths.topic("t"), znode_contents.encode_topic(UUID(int=5), {0: ((1, 2), (), ())}))
+
+        async def cancelled() -> bool:
+            return await records(zk) == set() and (await listed(address)).topics == []
+
+        await eventually(cancelled)
+        assert await alter(address, {("t", 0): [2, 1]}) == {("t", 0): 0}
+        assert (await topic_json(zk, "t"))["partitions"]["0"] == [2, 1]
+
+
+async def unreachable() -> bytes:
+    return znode_contents.encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)], 0)
+
+
+async def test_236_8_a_record_deleted_by_hand_does_not_hold_up_the_end_of_its_move(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
+
+    async with serving(zk_connect) as address, brokers(zk_connect, 1, 2):
+        await zk.create(znode_paths.broker(3), await unreachable(), ephemeral=True)
+
+        async def accepted() -> bool:
+            return await alter(address, {("t", 0): [1, 3]}) == {("t", 0): 0}
+
+        await eventually(accepted)
+        await zk.delete(znode_paths.reassignment("t", 0))
+        await zk.delete(znode_paths.broker(3))
+
+        async with brokers(zk_connect, 3):
+            await eventually(lambda: rests(zk, ("t", 0), [1, 3]))
+            assert await records(zk) == set()

@@ -1,0 +1,260 @@
+"""What a round writes: which znodes, in which order, in how many transactions."""
+
+import json
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commit import durable_store
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import office, put_topic, records, register, state_json, topic_json
+
+
+def place(op: Op) -> tuple[type, str]:
+    return type(op), op.path
+
+
+@pytest.fixture
+async def brokers(zk: ZooKeeper) -> None:
+    await register(zk, 1, 2, 3, 4, 5, 6)
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_455_2_a_start_is_one_transaction_record_then_topic_then_state(zk: ZooKeeper, zk_connect: str) -> None:
+    await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)}, future={"kept": [1, None]})
+
+    async with office(zk_connect) as controller:
+        assert await controller.alter({("t", 0): (3, 4), ("t", 1): (4, 5)}) == {("t", 0): None, ("t", 1): None}
+
+        (transaction,) = controller.zk.transactions
+        assert list(map(place, transaction)) == [
+            (Create, "/admin/reassignments/t"),
+            (Create, "/admin/reassignments/t/0"),
+            (Create, "/admin/reassignments/t/1"),
+            (SetData, "/brokers/topics/t"),
+            (SetData, "/brokers/topics/t/partitions/0/state"),
+            (SetData, "/brokers/topics/t/partitions/1/state"),
+        ]
+        written = await topic_json(zk, "t")
+        assert written == {
+            "version": 3,
+            "topic_id": "ERERESIiMzNERFVVVVVVVQ",
+            "partitions": {"0": [3, 4, 1, 2], "1": [4, 5, 2, 3]},
+            "adding_replicas": {"0": [3, 4], "1": [4, 5]},
+            "removing_replicas": {"0": [1, 2], "1": [2, 3]},
+            "future": {"kept": [1, None]},
+        }
+        assert (await state_json(zk, ("t", 0)))["leader_epoch"] == 4
+        assert (await state_json(zk, ("t", 0)))["controller_epoch"] == controller.epoch
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_1_the_record_tells_target_and_original_order_and_gives_the_move_its_identity(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (2, 1)})
+
+    async with office(zk_connect) as controller:
+        await controller.alter({("t", 0): (3, 4)})
+
+        data, stat = await zk.get(znode_paths.reassignment("t", 0))
+        assert json.loads(data) == {"version": 1, "target": [3, 4], "original_replicas": [2, 1]}
+        move = controller.partition("t").move
+        assert move is not None
+        assert (move.id, move.started) == (stat.czxid, stat.ctime)
+
+        await controller.alter({("t", 0): (4, 5)})
+        data, again = await zk.get(znode_paths.reassignment("t", 0))
+        assert json.loads(data) == {"version": 1, "target": [4, 5], "original_replicas": [2, 1]}
+        move = controller.partition("t").move
+        assert move is not None
+        assert (move.id, again.czxid) == (stat.czxid, stat.czxid), "a new target is the same move"
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_8_the_record_exists_exactly_while_the_partition_moves(zk: ZooKeeper, zk_connect: str) -> None:
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2), 2: (1, 2)})
+
+    async with office(zk_connect) as controller:
+        assert await records(zk) == set()
+        await controller.alter({("t", 0): (1, 3), ("t", 1): (1, 3), ("t", 2): (2, 1)})
+        assert await records(zk) == {("t", 0), ("t", 1)}, "an order that changes is no move"
+        await controller.alter({("t", 0): None})
+        assert await records(zk) == {("t", 1)}
+        await controller.caught_up(("t", 1))
+        assert await records(zk) == set()
+
+        await controller.settle()
+        written = await topic_json(zk, "t")
+        assert written["partitions"] == {"0": [1, 2], "1": [1, 3], "2": [2, 1]}
+        assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {})
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_455_6_a_cancel_writes_the_original_order_and_ends_the_record_in_one_transaction(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (2, 1)})
+
+    async with office(zk_connect) as controller:
+        await controller.alter({("t", 0): (1, 3, 2)})
+        controller.zk.transactions.clear()
+        assert await controller.alter({("t", 0): None}) == {("t", 0): None}
+
+        (transaction,) = controller.zk.transactions
+        assert list(map(place, transaction)) == [
+            (SetData, "/brokers/topics/t"),
+            (SetData, "/brokers/topics/t/partitions/0/state"),
+            (Delete, "/admin/reassignments/t/0"),
+        ]
+        await controller.settle()
+        assert (await topic_json(zk, "t"))["partitions"] == {"0": [2, 1]}
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_455_1_all_partitions_of_a_topic_in_one_write_of_its_znode_and_one_transaction_for_all_that_is_queued(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "a", dict.fromkeys(range(100), (1, 2)))
+    await put_topic(zk, "b", dict.fromkeys(range(100), (1, 2)))
+
+    async with office(zk_connect) as controller:
+        await controller.alter({(topic, index): (3, 4) for topic in "ab" for index in range(100)})
+
+        (transaction,) = controller.zk.transactions
+        topics = [op.path for op in transaction if op.path.count("/") == 3 and op.path.startswith(znode_paths.TOPICS)]
+        assert topics == ["/brokers/topics/a", "/brokers/topics/b"]
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_14_a_large_round_is_split_and_each_phase_waits_for_the_one_before(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put_topic(zk, "a", dict.fromkeys(range(8), (1, 2)))
+    await put_topic(zk, "b", dict.fromkeys(range(8), (1, 2)))
+
+    async with office(zk_connect) as controller:
+        monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 5)
+        await controller.alter({(topic, index): (3, 4) for topic in "ab" for index in range(8)})
+
+        sizes = [len(transaction) for transaction in controller.zk.transactions]
+        assert sizes == [5, 5, 5, 3, 2, 5, 5, 5, 1]
+        kinds = [
+            "record"
+            if op.path.startswith(znode_paths.REASSIGNMENTS)
+            else "state"
+            if op.path.endswith("state")
+            else "topic"
+            for transaction in controller.zk.transactions
+            for op in transaction
+        ]
+        assert kinds == ["record"] * 18 + ["topic"] * 2 + ["state"] * 16
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_14_bytes_are_counted_too(zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    await put_topic(zk, "a", dict.fromkeys(range(20), (1, 2)))
+
+    async with office(zk_connect) as controller:
+        monkeypatch.setattr(durable_store, "MAX_MULTI_BYTES", 2000)
+        await controller.alter({("a", index): (3, 4) for index in range(20)})
+
+        assert len(controller.zk.transactions) > 3
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_14_a_topic_that_would_not_fit_is_refused_partition_by_partition_and_the_rest_goes_on(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await put_topic(zk, "large", dict.fromkeys(range(40), (1, 2)))
+    await put_topic(zk, "small", {0: (1, 2)})
+
+    async with office(zk_connect) as controller:
+        monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 1500)
+        before = await topic_json(zk, "large")
+        answers = await controller.alter(
+            {("large", index): (3, 4) for index in range(40)} | {("small", 0): (3, 4), ("nowhere", 0): (1,)}
+        )
+
+        for index in range(40):
+            error = answers["large", index]
+            assert isinstance(error, PolicyViolation)
+            assert "'large'" in str(error)
+        assert answers["small", 0] is None
+        assert answers["nowhere", 0] is not None
+        assert await topic_json(zk, "large") == before
+        assert await records(zk) == {("small", 0)}
+
+        assert await controller.alter({("large", 0): (3, 4)}) == {("large", 0): None}, "fewer at a time do fit"
+        await controller.check()
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_14_a_real_topic_at_the_packet_limit_of_zookeeper(zk: ZooKeeper, zk_connect: str) -> None:
+    partitions = dict.fromkeys(range(25_000), (1, 2, 3))
+    await put_topic(zk, "huge", {0: (1, 2, 3)})
+    await zk.set(znode_paths.topic("huge"), json.dumps({"version": 3, "partitions": partitions}).encode())
+
+    async with office(zk_connect) as controller:
+        answers = await controller.alter({("huge", index): (4, 5, 6) for index in range(25_000)})
+
+        assert {type(error) for error in answers.values()} == {PolicyViolation}
+        assert await controller.alter({("huge", 0): (4, 5, 6)}) == {("huge", 0): None}
+
+
+async def test_455_2_a_topic_of_version_1_is_understood_and_written_as_version_3(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "old", {0: (1, 2)})
+    await zk.set(znode_paths.topic("old"), b'{"version":1,"partitions":{"0":[1,2]}}')
+
+    async with office(zk_connect) as controller:
+        await controller.alter({("old", 0): (1, 3)})
+
+        written = await topic_json(zk, "old")
+        assert written["version"] == 3
+        assert "topic_id" not in written
+        assert written["adding_replicas"] == {"0": [3]}
+
+
+async def test_455_2_the_spelling_of_the_proposal_is_read(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.set(
+        znode_paths.topic("t"),
+        b'{"version":2,"partitions":{"0":[3,1,2]},"addingReplicas":{"0":[3]},"removingReplicas":{"0":[2]}}',
+    )
+
+    async with office(zk_connect) as controller:
+        value = controller.partition("t")
+        assert (value.adding, value.removing, value.target) == ((3,), (2,), (3, 1))
+        assert await records(zk) == {("t", 0)}, "a controller that takes over records the origin"
+        await controller.settle()
+        assert (await topic_json(zk, "t"))["partitions"] == {"0": [3, 1]}
+
+
+@pytest.mark.usefixtures("brokers")
+async def test_236_13_sizes_write_nothing_and_stay_when_the_cluster_is_read_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "t", {0: (1, 2)})
+
+    async with office(zk_connect) as controller:
+        seen = {TopicPartition("t", 0): 10, TopicPartition("gone", 0): 7}
+        await controller.loop.submit(partition_commands.SizesSeen(seen))
+        assert controller.cluster.sizes == {("t", 0): 10}
+        assert controller.zk.transactions == []
+
+        await zk.set(znode_paths.topic("t"), (await zk.get(znode_paths.topic("t")))[0])
+        assert await controller.alter({("t", 0): (3, 4)}) == {("t", 0): None}
+        assert controller.cluster.sizes == {("t", 0): 10}

@@ -1,0 +1,194 @@
+"""The controller dies between any two transactions of anything it does; the next one makes it whole.
+
+What was answered has its effect; what was not may have had it or not, but nothing in between stays.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commit import durable_store
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.crash_points import (
+    NAMES,
+    ORIGIN,
+    Ends,
+    Step,
+    cancel,
+    check_end,
+    complete,
+    every_death,
+    put_cluster,
+)
+from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, state_json
+
+FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
+SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
+
+
+async def start(controller: Rig) -> object:
+    return await controller.alter(FIRST)
+
+
+async def retarget(controller: Rig) -> object:
+    return await controller.alter(SECOND)
+
+
+async def half_way(controller: Rig) -> object:
+    """Some of what is added has caught up, and leads: the hardest to take back."""
+    await controller.isr(("a", 0), (2, 1, 3))
+    await controller.isr(("b", 0), (1,))
+    return None
+
+
+async def original_is_sick(controller: Rig) -> object:
+    """A change of target cannot let go of what has taken its place in the ISR (KIP-236)."""
+    await controller.isr(("a", 0), (2, 3))
+    return None
+
+
+async def newcomer_leads(controller: Rig) -> object:
+    """Preferred elections go by the target, also while it is not reached."""
+    await half_way(controller)
+    await controller.loop.submit(partition_commands.ElectLeadersCommand([("a", 0)], unclean=False))
+    assert controller.partition("a", 0).leader == 3
+    return None
+
+
+async def delete_logs(controller: Rig) -> object:
+    for name in NAMES:
+        await controller.stopped(name)
+    return None
+
+
+class Story(NamedTuple):
+    """What has happened before, what the controller dies in, and where partitions may end."""
+
+    before: tuple[Step, ...]
+    dies_in: Step
+    ends: Ends
+
+
+STORIES = {
+    "start": Story((), start, (FIRST, ORIGIN)),
+    "retarget": Story((start,), retarget, (SECOND, FIRST)),
+    "retarget-half-way": Story((start, half_way), retarget, (SECOND, FIRST)),
+    "retarget-with-a-sick-original": Story((start, original_is_sick), retarget, (SECOND, FIRST)),
+    "retarget-with-another-leader": Story((start, newcomer_leads), retarget, (SECOND, FIRST)),
+    "and-back": Story((start, original_is_sick, retarget), start, (FIRST, SECOND)),
+    "and-cancelled": Story((start, original_is_sick, retarget), cancel, (ORIGIN, SECOND)),
+    "and-completed": Story((start, original_is_sick, retarget), complete, (SECOND,)),
+    "cancel": Story((start,), cancel, (ORIGIN, FIRST)),
+    "cancel-half-way": Story((start, half_way), cancel, (ORIGIN, FIRST)),
+    "cancel-of-a-retarget": Story((start, retarget), cancel, (ORIGIN, SECOND)),
+    "completion": Story((start,), complete, (FIRST,)),
+    "completion-of-a-retarget": Story((start, half_way, retarget), complete, (SECOND,)),
+    "deletion-of-logs": Story((start, complete), delete_logs, (FIRST,)),
+    "restart-after-cancel": Story((start, cancel), start, (FIRST, ORIGIN)),
+}
+
+
+async def epochs(zk: ZooKeeper) -> dict[Name, tuple[int, int, int]]:
+    """Leader, partition and controller epoch of each partition, as ZooKeeper has them."""
+    found = {}
+    for name in NAMES:
+        state = await state_json(zk, name)
+        _, stat = await zk.get(znode_paths.partition_state(*name))
+        found[name] = (state["leader_epoch"], stat.version, state["controller_epoch"])
+    return found
+
+
+async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
+    """The whole story with a death after `lives` transactions; whether it was over before that."""
+    answered = False
+    async with office(connect) as controller:
+        for step in story.before:
+            await step(controller)
+        standing = await epochs(zk)
+        controller.zk.lives = lives
+        try:
+            await story.dies_in(controller)
+            answered = True
+        except NotController:
+            pass
+    async with office(connect) as successor:
+        assert successor.epoch == controller.epoch + 1
+        await successor.check()
+        for name, values in (await epochs(zk)).items():
+            assert all(new >= old for new, old in zip(values, standing[name], strict=True)), "epochs never go down"
+        await check_end(zk, successor, story.ends, answered=answered, died_after=lives)
+    return answered
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
+async def test_sv_3_and_455_9_a_controller_that_dies_between_any_two_writes_is_made_good(
+    zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
+        return await live_through(zk, connect, story, lives)
+
+    await every_death(zk_connect, monkeypatch, live)
+
+
+@pytest.mark.parametrize("lives", range(6))
+async def test_sv_3_a_successor_that_dies_while_it_takes_over_has_a_successor_too(
+    zk: ZooKeeper, zk_connect: str, lives: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    await put_cluster(zk)
+    async with office(zk_connect) as controller:
+        await start(controller)
+        await half_way(controller)
+        controller.zk.lives = 4
+        with pytest.raises(NotController):
+            await retarget(controller)
+    for path in await records(zk):
+        await zk.delete(znode_paths.reassignment(*path))  # as a stock controller in between would leave it
+
+    with pytest.raises(NotController):
+        async with office(zk_connect, lives=lives):
+            pytest.fail("taken over in fewer transactions")
+
+    async with office(zk_connect) as successor:
+        await successor.check()
+        await successor.settle()
+        for name in NAMES:
+            assert successor.partition(*name).replicas in (FIRST[name], SECOND[name])
+        assert await records(zk) == set()
+
+
+async def test_sv_3_a_controller_that_was_replaced_unnoticed_can_write_nothing(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+
+    async with office(zk_connect) as old, office(zk_connect) as new:
+        assert new.epoch == old.epoch + 1
+        before = await zk.get(znode_paths.topic("t"))
+
+        with pytest.raises(NotController):
+            await old.alter({("t", 0): (2, 3)})
+
+        assert await zk.get(znode_paths.topic("t")) == before
+        assert await records(zk) == set()
+        assert await new.alter({("t", 0): (3, 1)}) == {("t", 0): None}
+        with pytest.raises(NotController):
+            await old.alter({("t", 0): None})
+        assert await records(zk) == {("t", 0)}
+
+
+async def test_sv_3_whoever_has_lost_the_session_can_write_nothing_even_under_the_same_epoch(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+
+    async with office(zk_connect) as controller:
+        await controller.zk.close()
+        with pytest.raises(NotController):
+            await controller.alter({("t", 0): (2, 3)})
+
+    assert await records(zk) == set()

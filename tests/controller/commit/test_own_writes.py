@@ -1,0 +1,79 @@
+"""The controller's own writes fire its watches: they are not read back, what others have written is."""
+
+import asyncio
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import SERVER, office, put_topic, register
+
+
+class Office:
+    """What follows from events is not looked at here."""
+
+    own_id = SERVER
+
+    def controller_moved(self) -> None: ...
+    def brokers_changed(self) -> None: ...
+    def configs_changed(self) -> None: ...
+    def topics_appeared(self, names: Sequence[str]) -> None: ...
+    def deletions_begun(self, names: Sequence[str]) -> None: ...
+    def topics_vanished(self, topics: Sequence[Topic]) -> None: ...
+
+
+async def test_455_2_a_watch_of_our_own_write_reads_nothing_again_and_one_of_a_foreign_write_does(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    read: list[Collection[str] | None] = []
+    fired = asyncio.Event()
+    really_read = load_cluster.read_topics
+
+    async def noted(client: ZooKeeper, names: Collection[str] | None, *rest: Any) -> Any:
+        read.append(names)
+        return await really_read(client, names, *rest)
+
+    async with office(zk_connect) as controller:
+        events = ZooKeeperWatches(
+            controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
+        )
+        handled = asyncio.Event()
+        changed = events.changed_topics
+
+        async def changed_and_told(names: Collection[str]) -> None:
+            await changed(names)
+            handled.set()
+
+        def seen(kind: WatchKind, path: str) -> None:
+            events.seen(kind, path)
+            if path == znode_paths.topic("t"):
+                fired.set()
+
+        monkeypatch.setattr(events, "changed_topics", changed_and_told)
+        monkeypatch.setattr(load_cluster, "read_topics", noted)
+        controller.zk.on_watch(seen)
+        await events.place()
+        handled.clear()
+        read.clear()
+        running = asyncio.create_task(events.run())
+        async with asyncio.timeout(20):
+            assert await controller.alter({("t", 0): (3, 4)}) == {("t", 0): None}
+            await fired.wait()
+            await handled.wait()
+            assert read == []
+
+            handled.clear()
+            data, _ = await zk.get(znode_paths.topic("t"))
+            await zk.set(znode_paths.topic("t"), data)
+            await handled.wait()
+            assert [list(names or ()) for names in read] == [["t"]]
+        running.cancel()

@@ -1,0 +1,91 @@
+"""A controller that dies between any two transactions of what it does: the cluster, the deaths, and how it has to end.
+
+Every write is made a transaction of its own, so that a death is possible between any two.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import pytest
+
+from kafka_reassign_rpc.controller.commit import durable_store
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, topic_json
+
+NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
+ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
+
+Step = Callable[[Rig], Awaitable[object]]
+Ends = Sequence[Mapping[Name, Replicas]]
+"""Where partitions may end; the first: where they do if what the controller died in was answered."""
+
+
+async def put_cluster(zk: ZooKeeper) -> None:
+    """Brokers 1 to 6, and the partitions at their origin."""
+    await register(zk, 1, 2, 3, 4, 5, 6)
+    for topic in ("a", "b"):
+        partitions = {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}
+        await put_topic(zk, topic, partitions, topic_id=None)
+
+
+async def complete(controller: Rig) -> object:
+    for name in NAMES:
+        if controller.partition(*name).is_moving:
+            await controller.caught_up(name)
+    return None
+
+
+async def cancel(controller: Rig) -> object:
+    """As a client does."""
+    return await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
+
+
+async def is_over_before_death(connect: str, before: Sequence[Step], dies_in: Sequence[Step], lives: int) -> bool:
+    """A controller goes through `before`, and dies after `lives` more transactions; whether `dies_in` was over then."""
+    async with office(connect) as controller:
+        for step in before:
+            await step(controller)
+        controller.zk.lives = lives
+        try:
+            for step in dies_in:
+                await step(controller)
+        except NotController:
+            return False
+    return True
+
+
+async def every_death(
+    connect: str,
+    monkeypatch: pytest.MonkeyPatch,
+    live_through: Callable[[ZooKeeper, str, int], Awaitable[bool]],
+) -> None:
+    """`live_through(zk, connect, lives)` in a cluster of its own for each number of transactions before the death,
+    until it says that all was over before that."""
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    lives = 0
+    while True:
+        chroot = f"{connect}/{lives}"
+        async with ZooKeeper(chroot) as zk:
+            await put_cluster(zk)
+            if await live_through(zk, chroot, lives):
+                break
+        lives += 1
+    assert lives >= 1, "there is something to die in"
+
+
+async def check_end(zk: ZooKeeper, successor: Rig, ends: Ends, *, answered: bool, died_after: int) -> None:
+    """Brokers do what they are told: then all is sound, and nothing is half-done."""
+    await successor.check()
+    await successor.settle()
+    await successor.check()
+    for name in NAMES:
+        value = successor.partition(*name)
+        wanted = [end[name] for end in (ends[:1] if answered else ends)]
+        assert value.replicas in wanted, f"{name} after {died_after} transactions"
+        assert set(value.isr) <= set(value.replicas)
+        assert value.leader in value.isr
+        assert (value.adding, value.removing, value.pending_deletion) == ((), (), ())
+    assert await records(zk) == set()
+    for topic in ("a", "b"):
+        written = await topic_json(zk, topic)
+        assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {})

@@ -1,0 +1,106 @@
+"""240-6: the controller tells how far moves are, how long they will take, and why they do not get on."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
+from tests.controller.cluster import RATE, SIZE, Cluster, cluster
+from tests.controller.rig import Name
+from tests.waiting import eventually
+
+SLOW = SIZE // 40
+SAMPLING = Sampling(interval_s=0.1, stall_s=1.0)
+
+
+@pytest.fixture
+async def here(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect, sampling=SAMPLING) as made:
+        yield made
+
+
+async def described(here: Cluster) -> Mapping[Name, Any]:
+    answer = await here.ask(DescribeReassignmentsRequest(version=0, timeout_ms=10_000, topic_reassignments=None), 0)
+    assert answer.error_code == 0, "the server may not be the controller yet"
+    return {(one.topic, one.partition_id): one for one in answer.descriptions}
+
+
+def copied(description: Any) -> dict[int, int]:
+    return {one.broker_id: one.copied_bytes for one in description.new_assigned}
+
+
+async def test_240_6_bytes_grow_the_time_left_is_right_and_in_the_end_nothing_is_described(zk_connect: str) -> None:
+    async with cluster(zk_connect, brokers=(1, 2, 3), sampling=Sampling(interval_s=0.1)) as here:
+        await follow_to_the_end(here)
+
+
+async def follow_to_the_end(here: Cluster) -> None:
+    await here.create_topic("t", {0: (1, 2)}, held=True)
+    await here.configure("brokers", "<default>", {RATE: str(SLOW)})
+    await here.alter({("t", 0): (2, 3)})
+
+    async def begun() -> Any:
+        found = (await described(here))["t", 0]
+        return found if copied(found)[3] > 0 and found.remaining_ms > 0 else None
+
+    first = await eventually(begun)
+    assert first.total_bytes == SIZE
+    assert copied(first)[2] == -1, "broker 2 has had everything before"
+    assert first.stall_reason is None
+
+    async def further() -> Any:
+        found = (await described(here))["t", 0]
+        return found if copied(found)[3] > copied(first)[3] + SLOW else None
+
+    second = await eventually(further)
+    wanted = (SIZE - copied(second)[3]) / SLOW * 1000
+    assert wanted / 10 < second.remaining_ms < wanted * 10
+    assert SLOW / 10 < second.rate < SLOW * 10
+
+    await here.release("t")
+    await eventually(lambda: here.has(("t", 0, (2, 3))))
+    assert await described(here) == {}
+
+
+async def test_240_6_a_move_to_a_broker_that_has_died_is_stalled_and_gets_on_when_it_is_back(
+    here: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await here.create_topic("t", {0: (1, 2)}, held=True)
+    await here.alter({("t", 0): (1, 4)})
+    await here.kill_broker(4)
+
+    async def reason() -> Any:
+        return (await described(here))["t", 0].stall_reason
+
+    async def is_dead() -> bool:
+        return await reason() == "broker 4 is dead"
+
+    await eventually(is_dead)
+    await eventually(lambda: "move.stalled t-0: broker 4 is dead" in caplog.text)
+    await here.release("t")
+    await here.start_broker(4)
+    await eventually(lambda: here.has(("t", 0, (1, 4))))
+
+
+async def test_240_6_a_move_without_a_leader_is_stalled_and_a_new_controller_finds_that_out_too(here: Cluster) -> None:
+    await here.create_topic("t", {0: (1,)}, held=True)
+    await here.alter({("t", 0): (2,)})
+    await here.kill_broker(1)
+
+    async def leaderless() -> bool:
+        return (await described(here))["t", 0].stall_reason == "there is no leader to copy from"
+
+    await eventually(leaderless)
+    await here.stop_server()
+    await here.start_server()
+    await eventually(leaderless)
+
+
+async def test_240_6_nobody_is_asked_where_that_is_switched_off(zk_connect: str) -> None:
+    async with cluster(zk_connect, brokers=(1, 2), sampling=Sampling(interval_s=0)) as here:
+        await here.create_topic("t", {0: (1,)}, held=True)
+        await here.alter({("t", 0): (2,)})
+        found = (await described(here))["t", 0]
+        assert (found.total_bytes, copied(found), found.remaining_ms) == (-1, {2: -1}, -1)

@@ -1,0 +1,232 @@
+"""KIP-236's queue, made by hand and by request, under the real server."""
+
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists
+from tests.controller.cluster import Cluster, cluster, dumped
+from tests.controller.rig import batch, records
+from tests.waiting import eventually
+
+INVALID_REPLICA_ASSIGNMENT, NO_REASSIGNMENT_IN_PROGRESS = 39, 85
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect) as made:
+        yield made
+
+
+async def test_236_7_a_queue_is_taken_up_while_others_are_in_flight_and_goes(world: Cluster) -> None:
+    await world.create_topic("held", {0: (2, 1), 1: (1, 2), 2: (1, 2)}, held=True)
+    await world.submit({("held", 0): (3, 4)})
+    await eventually(lambda: world.started(("held", 0)))
+
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("held", 1): (3, 4), ("held", 2): (2, 1)}))
+
+    await eventually(world.queue_gone)
+    assert await world.moving() == {("held", 0), ("held", 1)}, "a new order is done at once"
+    assert await world.assignment("held", 2) == [2, 1]
+    assert await records(world.zk) == {("held", 0), ("held", 1)}
+    await world.release("held")
+    await eventually(lambda: world.has(("held", 0, (3, 4)), ("held", 1, (3, 4))))
+
+
+async def test_236_7_an_entry_over_a_move_in_flight_cancels_it_and_is_another_move(world: Cluster) -> None:
+    await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
+    assert await world.alter({("held", 0): (3, 4), ("held", 1): (3, 4)}) == {
+        ("held", 0): (0, None),
+        ("held", 1): (0, None),
+    }
+    before = await world.ids()
+
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("held", 0): (3, 5), ("held", 1): (3, 4)}))
+
+    await eventually(world.queue_gone)
+    after = await world.ids()
+    assert await world.assignment("held", 0) == [3, 5, 2, 1]
+    assert after["held", 0] > before["held", 0], "cancelled, and begun anew"
+    assert after["held", 1] == before["held", 1], "it is in flight already"
+    assert set((await world.alter({("held", 0): None, ("held", 1): None})).values()) == {(0, None)}
+    await eventually(lambda: world.has(("held", 0, (2, 1)), ("held", 1, (1, 2))))
+
+
+async def test_236_7_a_second_writer_is_refused_while_anything_waits(world: Cluster) -> None:
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    await eventually(lambda: world.closed(("free", 0)))
+    assert await world.alter({("free", 0): (3, 4)}, queue=True) == {("free", 0): (0, None)}, "the queue is open"
+
+    with pytest.raises(NodeExists):
+        await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (3, 4)}))
+
+    await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+    await eventually(world.queue_gone)
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (3, 4)}))
+    await eventually(lambda: world.has(("free", 0, (3, 4)), ("free", 1, (3, 4))))
+
+
+async def test_236_7_the_older_name_is_understood(world: Cluster) -> None:
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
+    await world.zk.create(znode_paths.REASSIGN_EXTRA, batch({("free", 0): (3, 4)}))
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
+    await eventually(lambda: world.has(("free", 0, (3, 4)), ("free", 1, (4, 5))))
+    await eventually(world.queue_gone)
+
+
+async def test_236_7_what_is_not_valid_is_reported_once_and_what_is_goes_on(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
+    await world.zk.create(
+        znode_paths.REASSIGN_QUEUE,
+        dumped(
+            {"topic": "nope", "partition": 0, "replicas": [1, 2]},
+            {"topic": "free", "partition": 7, "replicas": [1, 2]},
+            {"topic": "free", "partition": 0, "replicas": [1, 1]},
+            {"topic": "free", "partition": 1, "replicas": []},
+            {"topic": "free", "partition": 0, "replicas": [3, 4]},
+            {"topic": "free", "partition": "0", "replicas": [3, 4]},
+            7,
+        ),
+    )
+
+    await eventually(lambda: world.has(("free", 0, (3, 4)), ("free", 1, (1, 2))))
+    await eventually(world.queue_gone)
+    said = [record.message for record in caplog.records if record.message.startswith("entry.refused")]
+    for text in (
+        "nope-0: The partition does not exist.",
+        "free-7: The partition",
+        "free-1: ",
+        "twice",
+        "entry 5",
+        "entry 6",
+    ):
+        assert sum(text in line for line in said) == 1, (text, said)
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"null", b'{"version":3,"partitions":[]}'])
+async def test_236_7_what_is_no_queue_is_left_alone_until_it_is_put_right(
+    world: Cluster, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, data)
+    await eventually(lambda: any("nothing of it is done" in record.message for record in caplog.records))
+
+    assert await world.alter({("free", 0): (2, 3)}, queue=True) == {("free", 0): (0, None)}, "nobody else is held up"
+    await eventually(lambda: world.has(("free", 0, (2, 3))))
+    assert (await world.zk.get(znode_paths.REASSIGN_QUEUE))[0] == data
+
+    await world.zk.set(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
+    await eventually(lambda: world.has(("free", 1, (4, 5))))
+    await eventually(world.queue_gone)
+    assert sum("nothing of it is done" in record.message for record in caplog.records) == 1
+
+
+async def test_236_7_an_empty_queue_goes(world: Cluster) -> None:
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({}))
+    await eventually(world.queue_gone)
+
+
+async def test_236_13_a_dead_broker_is_waited_for_and_holds_up_nobody_else(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2), 2: (1, 2), 3: (1, 2)})
+    await world.kill_broker(5)
+
+    targets = {("free", 0): (1, 5), ("free", 1): (3, 4), ("free", 2): (2, 5)}
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch(targets))
+    assert await world.alter({("free", 3): (5, 1)}) == {
+        ("free", 3): (
+            INVALID_REPLICA_ASSIGNMENT,
+            "Replica assignment has brokers that are not alive. Replica list: ArrayBuffer(5),"
+            " live broker list: Set(1, 2, 3, 4)",
+        )
+    }
+    assert await world.alter({("free", 3): (5, 1)}, queue=True) == {("free", 3): (0, None)}
+
+    await eventually(lambda: world.has(("free", 1, (3, 4))))
+    await eventually(lambda: world.waits(("free", 0), ("free", 2), ("free", 3)))
+    assert await world.states() == dict.fromkeys((("free", 0), ("free", 2), ("free", 3)), "waiting")
+    assert sum("waits for broker 5" in record.message for record in caplog.records) == 1
+    await world.stop_server()
+    await world.start_server()
+    assert await world.states() == dict.fromkeys((("free", 0), ("free", 2), ("free", 3)), "waiting")
+    await world.start_broker(5)
+    await eventually(lambda: world.has(("free", 0, (1, 5)), ("free", 2, (2, 5)), ("free", 3, (5, 1))))
+    await eventually(world.queue_gone)
+
+
+async def test_236_7_clients_stand_above_what_waits(world: Cluster) -> None:
+    await world.create_topic("free", {0: (1, 2), 1: (1, 2), 2: (1, 2), 3: (1, 2)})
+    await world.kill_broker(5)
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", index): (5, 1) for index in range(4)}))
+    await eventually(lambda: world.waits(*[("free", index) for index in range(4)]))
+
+    assert await world.alter({("free", 0): None}) == {("free", 0): (0, None)}, "what waits can be cancelled"
+    assert (await world.alter({("free", 0): None}))["free", 0][0] == NO_REASSIGNMENT_IN_PROGRESS
+    assert await world.alter({("free", 1): (3, 4), ("free", 2): (1, 2)}) == {
+        ("free", 1): (0, None),
+        ("free", 2): (0, None),
+    }
+    assert await world.queue() == {("free", 3): {"replicas": [5, 1]}}
+    assert await world.alter({("free", 3): None}) == {("free", 3): (0, None)}
+    assert await world.queue_gone()
+    await world.start_broker(5)
+    await eventually(
+        lambda: world.has(("free", 0, (1, 2)), ("free", 1, (3, 4)), ("free", 2, (1, 2)), ("free", 3, (1, 2)))
+    )
+
+
+async def test_236_7_hands_that_change_delete_and_make_the_queue_anew_are_followed(world: Cluster) -> None:
+    await world.create_topic("free", dict.fromkeys(range(4), (1, 2)))
+    await world.kill_broker(5)
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 0): (5, 1), ("free", 1): (5, 1)}))
+    await eventually(lambda: world.waits(("free", 0), ("free", 1)))
+
+    await world.zk.set(
+        znode_paths.REASSIGN_QUEUE, batch({("free", 1): (5, 2), ("free", 2): (5, 1), ("free", 3): (3, 4)})
+    )
+    await eventually(lambda: world.has(("free", 3, (3, 4))))
+    await eventually(lambda: world.waits(("free", 1), ("free", 2)))
+
+    await world.zk.delete(znode_paths.REASSIGN_QUEUE)
+    await eventually(world.nothing_waits)
+    await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 2): (5, 2)}))
+    await eventually(lambda: world.waits(("free", 2)))
+    await world.delete_topic("free")
+    await eventually(world.queue_gone)
+
+
+async def test_236_7_a_queue_with_children_of_others_is_emptied(world: Cluster) -> None:
+    await world.create_topic("free", {0: (1, 2)})
+    await world.zk.ensure_path(f"{znode_paths.REASSIGN_QUEUE}/mine")
+    await world.zk.set(znode_paths.REASSIGN_QUEUE, batch({("free", 0): (3, 4)}))
+    await eventually(lambda: world.has(("free", 0, (3, 4))))
+    await eventually(world.is_empty_queue)
+    await world.zk.delete(f"{znode_paths.REASSIGN_QUEUE}/mine")
+    await world.zk.set(znode_paths.REASSIGN_QUEUE, batch({("free", 0): (1, 2)}))
+    await eventually(lambda: world.has(("free", 0, (1, 2))))
+    await eventually(world.queue_gone)
+
+
+async def test_236_8_the_reason_and_the_route_of_a_move_are_recorded(world: Cluster) -> None:
+    await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
+    assert await world.alter({("held", 0): (3, 4)}, queue=True, reason="make room") == {("held", 0): (0, None)}
+    assert await world.alter({("held", 1): (3, 4)}, reason="heal broker 1") == {("held", 1): (0, None)}
+    await eventually(world.queue_gone)
+    assert await world.record(("held", 0)) == {
+        "version": 1,
+        "target": [3, 4],
+        "original_replicas": [1, 2],
+        "route": "queue",
+        "reason": "make room",
+    }
+    assert (await world.record(("held", 1)))["reason"] == "heal broker 1"

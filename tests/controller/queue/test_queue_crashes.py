@@ -1,0 +1,188 @@
+"""KIP-236's queue and a controller that dies between any two writes of what it does about it.
+
+Every write is a transaction of its own. Whoever comes next finds the znodes as they are and brings all to the end that
+the one before was bringing it to.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands.queue_commands import DropWaiting
+from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
+from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.transactions import size_of
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.crash_points import is_over_before_death
+from tests.controller.rig import (
+    Name,
+    Replicas,
+    Rig,
+    batch,
+    office,
+    put_topic,
+    queue_json,
+    records,
+    register,
+)
+
+ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
+NAMES = tuple(ORIGIN)
+TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
+ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
+
+Step = Callable[[Rig], Awaitable[None]]
+
+
+async def submit(controller: Rig) -> None:
+    await controller.zk.ensure_path("/admin")
+    await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(TARGET))
+
+
+async def submit_by_the_older_name(controller: Rig) -> None:
+    await controller.zk.ensure_path("/admin")
+    await controller.zk.create(znode_paths.REASSIGN_EXTRA, batch(TARGET))
+
+
+async def close_the_guard(controller: Rig) -> None:
+    await controller.zk.ensure_path(znode_paths.REASSIGN_CANCEL)
+    await controller.look()
+
+
+async def open_the_guard(controller: Rig) -> None:
+    await controller.zk.delete(znode_paths.REASSIGN_CANCEL)
+
+
+async def look(controller: Rig) -> None:
+    await controller.look()
+
+
+async def start_others(controller: Rig) -> None:
+    """Moves to elsewhere, which the queue is to cancel."""
+    await controller.alter(ALTERED)
+    await controller.isr(("a", 0), (2, 1, 5))
+
+
+async def queue_by_request(controller: Rig) -> None:
+    await controller.alter(TARGET, queue=True)
+
+
+async def alter(controller: Rig) -> None:
+    await controller.alter(ALTERED)
+
+
+async def alter_by_queue(controller: Rig) -> None:
+    await controller.alter(ALTERED, queue=True)
+
+
+async def cancel(controller: Rig) -> None:
+    answers = await controller.alter(dict.fromkeys(NAMES))
+    assert set(answers.values()) == {None}, "what waits can be cancelled"
+
+
+async def submit_for_a_dead_broker(controller: Rig) -> None:
+    await controller.zk.ensure_path("/admin")
+    await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(dict.fromkeys(NAMES, (9,))))
+
+
+async def give_up(controller: Rig) -> None:
+    await controller.loop.submit(DropWaiting(lambda _, move: move.target == (9,)))
+
+
+class Story(NamedTuple):
+    """What has happened before, what the controller dies in, and where partitions end; the first if it was answered."""
+
+    before: tuple[Step, ...]
+    dies_in: Step
+    ends: tuple[Mapping[Name, Replicas], ...]
+    after: Step | None = None
+
+
+STORIES = {
+    "taken up": Story((submit,), look, (TARGET,)),
+    "taken up by the older name": Story((submit_by_the_older_name,), look, (TARGET,)),
+    "taken up over moves to elsewhere": Story((start_others, submit), look, (TARGET,)),
+    "cut into parts": Story((close_the_guard, submit), look, (TARGET,), open_the_guard),
+    "taken up from parts": Story((close_the_guard, queue_by_request, open_the_guard), look, (TARGET,)),
+    "sent": Story((), queue_by_request, (TARGET, ORIGIN)),
+    "sent again": Story((close_the_guard, submit, look, open_the_guard), alter_by_queue, (ALTERED, TARGET)),
+    "overruled": Story((submit_for_a_dead_broker, look), alter, (ALTERED, ORIGIN), give_up),
+    "given up": Story((submit_for_a_dead_broker, look), give_up, (ORIGIN,), give_up),
+    "cancelled": Story((close_the_guard, submit, look), cancel, (ORIGIN, TARGET), open_the_guard),
+}
+
+
+async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
+    answered = await is_over_before_death(connect, story.before, (story.dies_in, Rig.look_at_queue), lives)
+    async with office(connect) as successor:
+        await successor.check()
+        if story.after is not None:
+            await story.after(successor)
+            await successor.look()
+        await successor.look_at_queue()
+        await successor.settle()
+        await successor.check()
+        for name in NAMES:
+            value = successor.partition(*name)
+            ends = [story.ends[0][name]] if answered else [end[name] for end in story.ends]
+            assert value.replicas in ends, f"{name} after {lives} transactions"
+            assert (value.adding, value.removing, value.pending_deletion) == ((), (), ())
+    assert await records(zk) == set()
+    assert await queue_json(zk) is None
+    assert await zk.exists(znode_paths.REASSIGN_EXTRA) is None
+    return answered
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
+async def test_236_7_a_controller_that_dies_between_any_two_writes_of_the_queue_is_made_good(
+    zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    monkeypatch.setattr(queue_admission, "LARGEST", 100)
+    lives = 0
+    while True:
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as world:
+            await register(world, 1, 2, 3, 4, 5, 6)
+            for topic in ("a", "b"):
+                await put_topic(
+                    world, topic, {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}, topic_id=None
+                )
+            if await live_through(world, connect, story, lives):
+                break
+        lives += 1
+    assert lives >= 2, "so many transactions can be died between"
+
+
+async def test_236_14_a_queue_as_large_as_a_znode_can_be_is_cut_once_and_never_written_as_a_whole_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    names = dict.fromkeys(range(40), (1, 2))
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", names, topic_id=None)
+    many = {("t", index): (1, 3) for index in names} | {(f"unknown-{index:030d}", 0): (1,) for index in range(11_000)}
+    async with office(zk_connect) as controller:
+        controller.cluster.broker_configs["<default>"] = {"partition.reassignments.max.per.broker": "3"}
+        await zk.ensure_path("/admin")
+        data = batch(many)
+        assert 900_000 < len(data) < 1_000_000
+        await zk.create(znode_paths.REASSIGN_QUEUE, data)
+        await controller.look()
+        await controller.check()
+        assert len(controller.cluster.queue) == len(many), "it has been cut, and nothing has left it yet"
+        controller.zk.transactions.clear()
+        while controller.cluster.queue:
+            await controller.look_at_queue()
+            assert len(controller.cluster.moving["t"]) <= 3
+            await controller.settle()
+        written = [
+            op for ops in controller.zk.transactions for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)
+        ]
+        assert max(map(size_of, written)) < 10_000
+        assert sum(map(size_of, written)) < 500_000
+        await controller.check()
+        assert all(controller.partition("t", index).replicas == (1, 3) for index in names)
+    assert await queue_json(zk) is None

@@ -1,0 +1,181 @@
+"""Kafka 2.8's own `kafka-reassign-partitions.sh --zookeeper`, the last one that writes the znode itself; Kafka's
+`zookeeper-shell.sh` in an operator's hands; and what a later tool makes of moves that wait."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules
+from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from tests.controller.cluster import Cluster, cluster
+from tests.controller.rig import Name, Replicas, batch
+from tests.stock.jars import BROKER_VERSION, classpath, require
+from tests.waiting import eventually
+
+VERSION = "2.8.2"
+TOOL = "kafka.admin.ReassignPartitionsCommand"
+LATER_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+SHELL = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
+LOG4J = Path(__file__).parents[1] / "stock" / "log4j-tools.properties"
+
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(120)]
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    require(VERSION)
+    async with cluster(zk_connect) as made:
+        await made.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
+        await made.create_topic("free", {0: (1, 2)})
+        yield made
+
+
+async def tool(world: Cluster, *arguments: str) -> str:
+    """What it prints."""
+    return await _run(VERSION, TOOL, "--zookeeper", world.connect, *arguments)
+
+
+async def later_tool(world: Cluster, *arguments: str) -> str:
+    """What Kafka 3.9's prints."""
+    return await _run(BROKER_VERSION, LATER_TOOL, "--bootstrap-server", world.bootstrap, *arguments)
+
+
+def java(version: str, *arguments: str) -> list[str]:
+    command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{LOG4J}"]
+    return [*command, "-cp", classpath(version), *arguments]
+
+
+async def _run(version: str, *arguments: str) -> str:
+    command = java(version, *arguments)
+    process = await asyncio.create_subprocess_exec(
+        *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
+    )
+    out, _ = await process.communicate()
+    return out.decode()
+
+
+def plan(path: Path, targets: Mapping[Name, Replicas]) -> str:
+    entries = [{"topic": topic, "partition": index, "replicas": to} for (topic, index), to in targets.items()]
+    path.write_text(json.dumps({"version": 1, "partitions": entries}))
+    return str(path)
+
+
+async def test_236_5_kafka_2_8s_tool_executes_and_verifies(world: Cluster, tmp_path: Path) -> None:
+    moves = plan(tmp_path / "moves.json", {("held", 0): (3, 4), ("free", 0): (4, 5)})
+
+    said = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "Successfully started partition reassignments for free-0,held-0" in said, said
+    await eventually(lambda: world.started(("held", 0)))
+    await eventually(lambda: world.has(("free", 0, (4, 5))))
+
+    said = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "existing assignment running" in said or "existing partition assignment" in said, said
+    said = await tool(world, "--reassignment-json-file", moves, "--verify", "--preserve-throttles")
+    assert "Reassignment of partition free-0 is complete" in said, said
+    assert "Reassignment of partition held-0 is complete" not in said, said
+
+    await world.release("held")
+    await eventually(world.batch_gone)
+    said = await tool(world, "--reassignment-json-file", moves, "--verify")
+    for name in ("free-0", "held-0"):
+        assert f"Reassignment of partition {name} is complete" in said, said
+
+
+async def test_236_2_and_236_11_what_kafka_2_8s_tool_began_can_be_cancelled_and_takes_its_throttle_along(
+    world: Cluster, tmp_path: Path
+) -> None:
+    configs = ConfigStore(world.zk)
+    moves = plan(tmp_path / "moves.json", {("held", 0): (3, 4), ("held", 1): (4, 5)})
+    said = await tool(world, "--reassignment-json-file", moves, "--execute", "--throttle", "1")
+    assert "Successfully started" in said, said
+    await eventually(lambda: world.started(("held", 0), ("held", 1)))
+    assert (await configs.get("topics", "held"))[FOLLOWER_REPLICAS] == "0:3,0:4,1:4,1:5"
+    assert (await configs.get("brokers", "3"))[FOLLOWER_RATE] == "1"
+
+    await world.cancel_all()
+
+    assert await world.batch_gone()
+    assert await configs.get("topics", "held") == await configs.get("brokers", "3") == {}
+    await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
+    said = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "Successfully started" in said, "and begun anew"
+
+
+@asynccontextmanager
+async def shell(world: Cluster) -> AsyncIterator[Callable[[str], None]]:
+    """Kafka's zookeeper-shell.sh; it is given commands, line by line. What it prints is shown where it fails."""
+    process = await asyncio.create_subprocess_exec(
+        *java(BROKER_VERSION, SHELL, "-server", world.connect),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdin is not None
+    stdin = process.stdin
+    try:
+        yield lambda line: stdin.write(f"{line}\n".encode())
+    finally:
+        out, _ = await process.communicate(b"quit\n")
+        print(out.decode())
+
+
+async def test_236_5_to_236_8_an_operator_writes_every_znode_by_hand_with_zookeeper_shell(world: Cluster) -> None:
+    require(BROKER_VERSION)
+
+    def moves(targets: Mapping[Name, Replicas]) -> str:
+        return batch(targets).decode().replace(" ", "")  # the shell takes words
+
+    first, second = ("held", 0), ("held", 1)
+    async with shell(world) as type_in:
+        type_in(f"create /admin/reassign_partitions {moves({first: (3, 4)})}")
+        await eventually(lambda: world.started(first))
+        begun = moves({first: (3, 4)}).removesuffix("}]}") + ',"original_replicas":[1,2]}'
+        added = begun + ',{"topic":"held","partition":1,"replicas":[4,5]}]}'
+        type_in(f"set /admin/reassign_partitions {added}")
+        await eventually(lambda: world.started(second))
+        type_in("create /admin/cancel_reassignment_in_progress")
+        await eventually(world.batch_gone)
+        await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
+
+        type_in("create /admin/reassign_cancel")
+        await eventually(lambda: world.closed(first))
+        type_in(f"create /admin/reassign_partitions_queue {moves({first: (3, 4), second: (3, 4)})}")
+        await eventually(lambda: world.waits(first, second))
+        type_in(f"set /admin/reassign_partitions_queue {moves({second: (3, 4)})}")
+        await eventually(lambda: world.waits(second))
+        type_in('create -s /admin/reassignment_requests/request_ {"version":1,"assignments":{"held":{"0":[4,5]}}}')
+        type_in("delete /admin/reassign_cancel")
+        await eventually(world.queue_gone)
+        await eventually(lambda: world.moves_to(first, (4, 5)))
+        assert await world.moves_to(second, (3, 4))
+        assert (await world.record(first))["route"] == "request"
+        type_in("delete /admin/reassignments/held/1")
+        await world.release("held")
+        await eventually(lambda: world.has(("held", 0, (4, 5)), ("held", 1, (3, 4))))
+
+
+async def test_236_13_a_later_tool_sees_what_waits_as_in_progress_lists_it_and_cancels_it(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    require(BROKER_VERSION)
+    async with cluster(zk_connect, rules=Rules(limits=InFlightCaps(per_cluster=0))) as made:
+        await made.create_topic("free", {0: (1, 2)})
+        moves = plan(tmp_path / "moves.json", {("free", 0): (3, 4)})
+        file = ("--reassignment-json-file", moves)
+
+        said = await later_tool(made, *file, "--execute")
+        assert "Successfully started partition reassignment for free-0" in said, said
+        assert await made.states() == {("free", 0): "waiting"}
+        said = await later_tool(made, *file, "--verify", "--preserve-throttles")
+        assert "Reassignment of partition free-0 is still in progress." in said, said
+        said = await later_tool(made, "--list")
+        assert "free-0: replicas: 1,2. adding: 3,4. removing: 1,2." in said, said
+        said = await later_tool(made, *file, "--cancel")
+        assert "Successfully cancelled partition reassignment for: free-0" in said, said
+        assert await made.states() == {}
+        assert await made.queue_gone()

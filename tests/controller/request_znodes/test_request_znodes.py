@@ -1,0 +1,238 @@
+"""Znodes under `/admin/reassignment_requests`, made by hand, under the real server."""
+
+import json
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.cluster import THROTTLED, Cluster, cluster
+from tests.controller.rig import put_request, records
+from tests.waiting import eventually
+
+ENABLED = "partition.reassignments.enabled"
+RATE = "follower.replication.throttled.rate"
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect) as made:
+        await made.create_topic("held", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, held=True)
+        await made.create_topic("free", {0: (1, 2), 1: (1, 2)})
+        yield made
+
+
+async def requests(world: Cluster) -> list[str]:
+    return sorted(await world.zk.children(znode_paths.REASSIGNMENT_REQUESTS))
+
+
+async def taken_up(world: Cluster) -> bool:
+    return not await requests(world)
+
+
+async def assignment_is(world: Cluster, name: tuple[str, int], replicas: list[int]) -> bool:
+    """Also what is left to be deleted stands in it."""
+    return await world.assignment(*name) == replicas
+
+
+async def record_of(world: Cluster, name: tuple[str, int]) -> tuple[dict[str, object], int]:
+    """What the record of a move says, and its czxid."""
+    data, stat = await world.zk.get(znode_paths.reassignment(*name))
+    return json.loads(data), stat.czxid
+
+
+def said(caplog: pytest.LogCaptureFixture, *texts: str) -> int:
+    return sum(all(text in record.getMessage() for text in texts) for record in caplog.records)
+
+
+async def test_236_8_a_request_becomes_moves_is_deleted_and_each_move_has_its_record_while_it_moves(
+    world: Cluster,
+) -> None:
+    await put_request(world.zk, {("held", 0): (3, 4), ("free", 0): (4, 5), ("held", 1): (2, 1)})
+
+    await eventually(lambda: taken_up(world))
+    await eventually(lambda: world.has(("free", 0, (4, 5))))
+    assert await world.moving() == {("held", 0)} == await records(world.zk)
+    assert await world.assignment("held", 1) == [2, 1], "a new order is done at once"
+    record, move = await record_of(world, ("held", 0))
+    assert record == {"version": 1, "target": [3, 4], "original_replicas": [1, 2], "route": "request"}
+
+    await put_request(world.zk, {("held", 0): (4, 5)})
+    await eventually(lambda: assignment_is(world, ("held", 0), [4, 5, 1, 2]))
+    assert await taken_up(world)
+    record, same = await record_of(world, ("held", 0))
+    assert (record["target"], record["original_replicas"], same) == ([4, 5], [1, 2], move), "one move, changed"
+
+    await put_request(world.zk, {("held", 0): (1, 2)})
+    await eventually(lambda: world.has(("held", 0, (1, 2))))
+    assert await records(world.zk) == set()
+    await put_request(world.zk, {("held", 0): (3, 4)})
+    await eventually(lambda: taken_up(world))
+    assert (await record_of(world, ("held", 0)))[1] > move, "another move"
+    await world.release("held")
+    await eventually(lambda: world.has(("held", 0, (3, 4))))
+    assert await records(world.zk) == set()
+
+
+async def test_236_8_many_requests_are_taken_up_in_the_order_of_their_numbers(world: Cluster) -> None:
+    await world.stop_server()
+    for count in range(40):
+        await put_request(world.zk, {("held", 0): (3, 4 + count % 2), ("held", 1): (5, 3 + count % 2)})
+    await put_request(world.zk, {("held", 2): (5, 4)})
+    await world.start_server()
+    await eventually(lambda: taken_up(world))
+    for index, replicas in enumerate(([3, 5, 1, 2], [5, 4, 1, 2], [5, 4, 1, 2])):
+        await eventually(lambda name=("held", index), to=replicas: assignment_is(world, name, to))  # type: ignore[misc]
+
+
+async def test_236_8_what_is_wrong_is_reported_once_and_what_is_right_starts(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    mixed = {
+        "held": {"0": [3, 4], "1": [3, 3], "2": "x", "07": [1], "9": [1, 2]},
+        "nope": {"0": [1, 2]},
+        "no\nsuch\ud800": {"0": [1]},
+        "free": [1],
+    }
+    names = [
+        await put_request(world.zk, data)
+        for data in (b"", b"{", b"[" * 50_000, b'{"version":7,"assignments":{}}', b'{"version":1,"assignments":[1]}')
+    ]
+    bad = await put_request(world.zk, json.dumps({"version": 1, "assignments": mixed}).encode())
+    await put_request(world.zk, b'{"version":1,"assignments":{"free":{"1":[1],"1":[4,5]},"free":{"0":[4,5]}}}')
+
+    await eventually(lambda: taken_up(world))
+    await eventually(lambda: world.has(("free", 0, (4, 5)), ("free", 1, (4, 5))))
+    assert await world.moving() == {("held", 0)}
+    await eventually(lambda: said(caplog, "free-1 stands there twice: the later target counts") == 1)
+    for name in names:
+        assert said(caplog, name) == said(caplog, name, "entry.refused: nothing of it can be done") == 1
+    for text in (
+        "held-1: Duplicate replica ids",
+        "'held'-2: Expected",
+        "'held': '07' is no partition",
+        "held-9: The partition does not exist.",
+        "nope-0: The partition does not exist.",
+        "no\\nsuch\\ud800-0: The partition does not exist.",
+        "'free': no object of partitions",
+    ):
+        assert said(caplog, bad, text) == 1, text
+    assert said(caplog, bad) == 7
+
+
+async def test_236_8_what_has_no_number_is_left_alone_and_so_is_what_cannot_be_deleted(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    handmade = znode_paths.reassignment_request("request_1")
+    await world.zk.create(handmade, b'{"version":1,"assignments":{"held":{"0":[4,5]}}}')
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    name = await put_request(world.zk, {("held", 0): (3, 4)})
+    await world.zk.create(znode_paths.reassignment_request(f"{name}/somebody"), b"else's")
+    await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+
+    await eventually(lambda: said(caplog, name, "it is done, and cannot be deleted"))
+    assert (await world.zk.get(znode_paths.reassignment_request(name)))[0] == b"", "nobody takes it up again"
+    assert await requests(world) == [name, "request_1"]
+    assert await world.moving() == {("held", 0)}
+    assert await world.alter({("held", 0): None}) == {("held", 0): (0, None)}
+
+    await put_request(world.zk, {("held", 1): (3, 4)})
+    await eventually(lambda: said(caplog, "request_1)", "no sequence number in its name"))
+    await eventually(lambda: world.moving_is({("held", 1)}))
+    await world.stop_server()
+    await world.start_server()
+    await world.submit({("held", 2): (4, 5)})
+    await eventually(lambda: world.started(("held", 2)))
+    assert await world.moving() == {("held", 1), ("held", 2)}, "nor does the next controller, nor waits the batch"
+    assert await requests(world) == [name, "request_1"]
+
+
+@pytest.mark.parametrize("guard", ["znode", "config"])
+async def test_236_6_requests_wait_for_the_guard_and_one_that_is_deleted_meanwhile_is_withdrawn(
+    world: Cluster, guard: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    if guard == "znode":
+        await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    else:
+        await world.configure("brokers", "<default>", {RATE: "1", ENABLED: "false"})
+    await eventually(lambda: said(caplog, "reassignments.disabled"))
+    names = [await put_request(world.zk, {("held", index): (3, 4)}) for index in range(3)]
+    await eventually(lambda: said(caplog, "3 of its znodes wait", "No reassignment may be started"))
+    await world.stop_server()
+    await world.start_server()
+    assert await requests(world) == names
+    assert await world.moving() == set()
+
+    await world.zk.delete(znode_paths.reassignment_request(names[1]))
+    if guard == "znode":
+        await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+    else:
+        await world.configure("brokers", "<default>", {RATE: "1"})
+    await eventually(lambda: taken_up(world))
+    assert await world.moving() == {("held", 0), ("held", 2)}
+
+
+async def test_h01_h02_a_request_does_not_wait_for_a_dead_broker_its_move_does(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.kill_broker(5)
+    await put_request(world.zk, {("free", 0): (1, 5), ("free", 1): (3, 4)})
+    await eventually(lambda: taken_up(world))
+    await eventually(lambda: world.moving_is({("free", 0)}))
+    await eventually(lambda: assignment_is(world, ("free", 1), [3, 4]))
+    assert await world.assignment("free", 0) == [1, 5, 2]
+    await eventually(lambda: said(caplog, "free-0: waits for broker(s) [5], which are not alive") == 1)
+    await world.start_broker(5)
+    await eventually(lambda: world.has(("free", 0, (1, 5))))
+
+
+async def test_236_8_the_batch_and_requests_do_not_override_each_other(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await put_request(world.zk, {("held", 0): (3, 4)})
+    await eventually(lambda: taken_up(world))
+    await world.submit({("held", 0): (4, 5), ("held", 1): (3, 4)})
+    await eventually(lambda: said(caplog, "held-0: ignored", "a znode under /admin/reassignment_requests"))
+    await eventually(lambda: world.started(("held", 1)))
+    await put_request(world.zk, {("held", 1): (4, 5), ("held", 2): (4, 5)})
+    await eventually(lambda: said(caplog, "held-1: ignored", "started by /admin/reassign_partitions"))
+    assert await taken_up(world)
+    assert await world.batch() == {("held", 1): {"replicas": [3, 4], "original_replicas": [1, 2]}}
+    targets = [(await record_of(world, ("held", index)))[0]["target"] for index in range(3)]
+    assert targets == [[3, 4], [3, 4], [4, 5]]
+
+    await world.cancel_all()
+    assert await world.moving() == {("held", 0), ("held", 2)}, "what the batch did not start is not its to cancel"
+
+
+async def test_236_10_a_new_controller_takes_up_moves_then_requests_then_the_batch(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    await put_request(world.zk, {("held", 0): (3, 4)})
+    await eventually(lambda: taken_up(world))
+    await world.stop_server()
+    caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
+    await world.submit({("held", 0): (4, 5), ("held", 1): (4, 5), ("free", 0): (4, 5)})
+    await put_request(world.zk, {("held", 1): (3, 4)})
+
+    await world.start_server()
+
+    await eventually(lambda: taken_up(world))
+    await eventually(world.batch_gone)
+    await eventually(lambda: said(caplog, "held-0: ignored") == said(caplog, "held-1: ignored") == 1)
+    await eventually(lambda: world.has(("free", 0, (4, 5))))
+    await world.configure("topics", "held", {THROTTLED: ""})
+    await eventually(lambda: world.has(("held", 0, (3, 4)), ("held", 1, (3, 4))))
+
+
+async def test_236_8_a_parent_that_somebody_has_deleted_may_be_made_again(world: Cluster) -> None:
+    await world.zk.delete(znode_paths.REASSIGNMENT_REQUESTS)
+    await put_request(world.zk, {("free", 0): (4, 5)})
+    await eventually(lambda: world.has(("free", 0, (4, 5))))

@@ -1,0 +1,128 @@
+"""Brokers that are gone while they hold replicas, as `/admin/failed_brokers` remembers them (KIP-46)."""
+
+import asyncio
+import json
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands.repair_commands import Look, Memory
+from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
+from kafka_reassign_rpc.core.healing.lost_brokers import Diagnosis, Healing
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import Rig, office, put_topic, register
+
+ON = Healing(interval_ms=60_000)
+
+
+async def look(controller: Rig, at: int) -> Diagnosis:
+    return (await controller.loop.submit(Look(ON, Memory(), at))).diagnosis
+
+
+async def noted(zk: ZooKeeper) -> dict[str, object]:
+    names = await zk.children(znode_paths.FAILED_BROKERS)
+    return {name: json.loads((await zk.get(f"{znode_paths.FAILED_BROKERS}/{name}"))[0]) for name in names}
+
+
+async def test_46_1_the_time_of_first_notice_is_durable_and_a_new_controller_keeps_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3), 1: (2, 1)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
+        await look(controller, 2000)
+        assert len(controller.zk.transactions) == 1, "what stands is not written again"
+
+    async with office(zk_connect) as successor:
+        await look(successor, 5000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
+        assert successor.cluster.failed == {3: 1000}
+
+
+async def test_46_1_the_return_of_a_broker_and_the_end_of_its_last_replica_are_forgotten(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    await put_topic(zk, "u", {0: (2, 4)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert sorted(await noted(zk)) == ["3", "4"]
+
+    await register(zk, 3)
+    async with office(zk_connect) as successor:
+        assert (await successor.alter({("u", 0): (2, 1)}))["u", 0] is None
+        await look(successor, 2000)
+        assert await noted(zk) == {}
+
+
+async def test_46_1_a_broker_that_never_held_a_replica_has_not_failed(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.delete(znode_paths.broker(3))
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        assert await noted(zk) == {}
+
+
+async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    await zk.create(f"{znode_paths.FAILED_BROKERS}/3", b"not JSON")
+    await zk.create(f"{znode_paths.FAILED_BROKERS}/seven", b"{}")
+    await zk.create(f"{znode_paths.FAILED_BROKERS}/4", b'{"version":1,"timestamp":9223372036854775807}')
+    await zk.create(f"{znode_paths.FAILED_BROKERS}/99", b'{"version":1,"timestamp":"5"}')
+    created = (await zk.get(f"{znode_paths.FAILED_BROKERS}/3"))[1].ctime
+    async with office(zk_connect) as controller:
+        failed = controller.cluster.failed
+        assert (failed[3], failed[99]) == (created, 5), "its creation tells the time as well"
+        assert 0 <= failed[4] - created < 60_000, "nobody means that time"
+        await look(controller, created + 1000)
+        assert sorted(await zk.children(znode_paths.FAILED_BROKERS)) == ["3", "seven"], "4 and 99 hold nothing"
+
+
+@pytest.mark.parametrize("lives", [0, 1])
+async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good(
+    zk: ZooKeeper, zk_connect: str, lives: int
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    async with office(zk_connect) as controller:
+        controller.zk.lives = lives
+        if lives:
+            await look(controller, 1000)
+        else:
+            with pytest.raises(NotController):
+                await look(controller, 1000)
+    async with office(zk_connect) as successor:
+        await look(successor, 2000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000 if lives else 2000}}
+
+
+async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_the_same(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 3)})
+    async with office(zk_connect) as controller:
+        await look(controller, 1000)
+        await zk.create(f"{znode_paths.FAILED_BROKERS}/3/by-hand", b"")
+        await register(zk, 3)
+        await controller.loop.submit(
+            partition_commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None)
+        )
+        async with asyncio.timeout(10):
+            assert (await look(controller, 2000)).heal_at == {}
+        assert controller.cluster.failed == {}
+    async with office(zk_connect) as successor:
+        assert successor.cluster.failed == {}
+        await zk.delete(znode_paths.broker(3))
+        await successor.loop.submit(
+            partition_commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None)
+        )
+        await look(successor, 3000)
+        assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}

@@ -1,0 +1,409 @@
+"""Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
+
+from collections import Counter
+
+import pytest
+
+from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
+from kafka_reassign_rpc.controller.duties.self_healing import LOOK_EVERY_S
+from kafka_reassign_rpc.core.healing.lost_brokers import GRACE_MS, PREPARE_MS, RETRY_MS, Healing, Repairs
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
+from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import office, register
+from tests.controller.self_healing_cluster import MINUTE, WHERE, Carer, failed, failed_since, put, queued, standing
+
+
+async def test_46_3_and_46_4_a_repair_is_queued_moves_as_any_other_and_its_end_is_told(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert [event for event, _ in carer.said()] == ["heal.noticed"]
+        assert await carer.turn(passes=MINUTE // 2) == LOOK_EVERY_S
+        assert [event for event, _ in carer.said()] == ["heal.alert"]
+        assert (await carer.turn(passes=MINUTE // 2 - 1), queued(controller)) == (0.001, {}), "not a moment too early"
+        await carer.turn(passes=1)
+        assert carer.said() == [("heal.scheduled", "3 moves joined the queue")]
+        assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
+        assert await failed(zk) == []
+        await controller.look_at_queue()
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [(move.route, move.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
+        await carer.turn()
+        assert carer.said() == []
+        await controller.settle()
+        carer.healer.nothing_moves()
+        assert await carer.turn() is None, "nothing is left to look at"
+        assert carer.said() == [("heal.done", "heal broker 3: its last move has ended")]
+        await carer.turn()
+        assert carer.said() == []
+
+
+async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_brokers_come(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Two live brokers cannot hold three replicas; and what only the lost one had is lost with it."""
+    where = {("a", 0): (1, 2, 3), ("a", 1): (2, 3), ("b", 0): (3,)}
+    await put(zk, where, brokers=(1, 2))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turns()
+        said = carer.said()
+        assert queued(controller) == {}
+        assert standing(controller)["a", 1] == (2, 1), "what can be healed is"
+        assert [event for event, _ in said] == [
+            "heal.noticed", "heal.alert", "heal.scheduled", "heal.impossible", "heal.impossible",
+        ]  # fmt: skip
+        assert {reason for event, reason in said if event == "heal.impossible"} == {
+            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica",
+            "1 partition stays as it is: no live replica is in sync: there is nothing to copy from",
+        }
+        assert await failed(zk) == ["3"], "it is not over"
+        await controller.settle()
+        for _ in range(5):
+            assert await carer.turn(passes=1000) == LOOK_EVERY_S
+        assert (carer.said(), carer.samples) == ([("heal.done", "heal broker 3: its last move has ended")], 1)
+        await carer.turn(passes=RETRY_MS)
+        assert (carer.said(), carer.samples) == ([], 2)
+        await register(zk, 7)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert queued(controller) == {}, "where one comes, others may be coming"
+        await carer.turn(passes=GRACE_MS)
+        assert carer.samples == 3
+        assert queued(controller) == {("a", 0): (1, 2, 7)}
+
+
+async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_until_it_can_be(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (2, 3)}, brokers=(1, 2))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert carer.healer.last_seen == Repairs(failed=1)
+        await carer.turn(passes=MINUTE // 2)
+        assert carer.healer.last_seen == Repairs(failed=1, alerted=1)
+        await carer.turn(passes=MINUTE // 2)
+        status = await carer.healer.status()
+        assert [(one.id, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
+        assert status.problems == [
+            "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica"
+        ]
+        assert carer.healer.last_seen == Repairs(failed=1, alerted=1, waiting=1, impossible=1)
+        await controller.look_at_queue()
+        await controller.settle()
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert (await carer.healer.status()).problems == []
+        assert carer.healer.last_seen == Repairs()
+
+
+async def test_46_6_what_two_repairs_had_to_leave_is_told_of_together(zk: ZooKeeper, zk_connect: str) -> None:
+    """One broker goes ten seconds after the other: what `a-2` has lost with the first one can be made good."""
+    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(interval_ms=MINUTE, max_percentage=100))
+        await carer.turn()
+        await zk.delete(znode_paths.broker(6))
+        await carer.brokers_seen()
+        await carer.turn(passes=10_000)
+        await carer.turn(passes=MINUTE - 10_000)
+        why = "replication factor 3 is larger than the 2 brokers that can hold a replica"
+        assert (await carer.healer.status()).problems == [f"1 partition stays as it is: {why}"]
+        await carer.turn(passes=10_000)
+        assert (await carer.healer.status()).problems == [f"3 partitions stay as they are: {why}"]
+        assert carer.healer.last_seen.impossible == 3
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert (await carer.healer.status()).problems == [f"2 partitions stay as they are: {why}"]
+
+
+async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_told_of(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Gone for 59 of every 60 seconds of the interval; healed at last when it stays away."""
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        for _ in range(24):
+            await carer.turn()
+            first = await failed_since(zk)
+            assert first == {3: carer.now}
+            await carer.turn(passes=MINUTE // 2)
+            await carer.turn(passes=MINUTE // 2 - 1)
+            assert await failed_since(zk) == first
+            await register(zk, 3)
+            await carer.brokers_seen()
+            await carer.turn()
+            assert await failed_since(zk) == {}
+            assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.over"]
+            await zk.delete(znode_paths.broker(3))
+            await carer.brokers_seen()
+            carer.now += 1
+        assert queued(controller) == {}
+        await carer.turns()
+        assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.scheduled"]
+
+
+async def test_46_racks_on_some_brokers_only_are_told_of_and_made_the_best_of(zk: ZooKeeper, zk_connect: str) -> None:
+    racks = {1: "r1", 2: None, 4: None, 5: "r1", 6: "r3"}
+    await put(zk, {("a", 0): (3, 1), ("a", 1): (3, 2), ("a", 2): (3, 1, 2)}, racks=racks)
+    problem = "brokers 2, 4 have no rack, others do: those without are taken for one rack of their own"
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert ("heal.misconfigured", problem) in carer.said()
+        await carer.turn(passes=MINUTE)
+        assert "heal.misconfigured" not in dict(carer.said()), "once"
+        assert (await carer.healer.status()).problems == [problem]
+        found = queued(controller)
+        assert found["a", 0][0] in (2, 4, 6)
+        assert found["a", 1][0] in (1, 5, 6)
+        assert found["a", 2] == (6, 1, 2)
+
+
+async def test_46_3_a_move_whose_new_replica_is_on_a_broker_that_is_lost_meanwhile_is_made_good(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, brokers=(1, 2, 3, 4, 5))
+    async with office(zk_connect) as controller:
+        assert await controller.alter({("a", 1): (4, 5)}) == {("a", 1): None}
+        await zk.delete(znode_paths.broker(5))
+        carer = Carer(controller)
+        await carer.brokers_seen()
+        await carer.turns()
+        assert controller.partition("a", 1).target in {(4, 1), (4, 2), (4, 3)}
+        move = controller.partition("a", 1).move
+        assert move is not None
+        assert (move.route, move.reason, move.original) == (HEAL, "heal broker 5", (1, 2))
+        assert await failed(zk) == []
+
+
+async def test_46_3_a_repair_is_planned_before_its_time_and_held_to_what_stands_when_it_comes(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        assert await carer.turn(passes=MINUTE - PREPARE_MS - 1) == 0.001
+        assert carer.samples == 0
+        await carer.turn(passes=1)
+        await carer.turn(passes=PREPARE_MS // 2)
+        assert (carer.samples, queued(controller)) == (1, {}), "planned once, and only planned"
+        assert await controller.alter({("a", 0): (4, 1)}) == {("a", 0): None}
+        await carer.turn(passes=PREPARE_MS // 2)
+        assert (carer.samples, queued(controller).keys()) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
+        assert standing(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
+        assert await failed(zk) == []
+
+
+@pytest.mark.parametrize(
+    ("seen", "rate", "link"),
+    [
+        (0, 31_250_000, "no broker's link was seen, 125000000 B/s are assumed"),
+        (8_000_000, 2_000_000, "a broker was seen to receive 8000000 B/s"),
+    ],
+)
+async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_what_a_link_was_seen_to_do(
+    zk: ZooKeeper, zk_connect: str, seen: int, rate: int, link: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(interval_ms=MINUTE, throttle=HealingThrottle(percent=25)))
+        carer.links.fastest = seen
+        await carer.turns()
+        assert carer.said()[-1] == (
+            "heal.scheduled", f"3 moves joined the queue, at {rate} B/s for each broker, 25%: {link}",
+        )  # fmt: skip
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [move.throttle for move in moves if move] == [rate] * 3
+
+
+@pytest.mark.parametrize("how", ["a broker comes", "it is too old"])
+async def test_46_3_what_was_planned_under_other_conditions_is_planned_anew(
+    zk: ZooKeeper, zk_connect: str, how: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE - PREPARE_MS)
+        assert carer.samples == 1
+        if how == "a broker comes":
+            await register(zk, 7)
+            await carer.brokers_seen()
+        await carer.turn(passes=PREPARE_MS if how == "a broker comes" else 3 * PREPARE_MS)
+        assert carer.samples == 2
+        assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
+
+
+async def test_46_3_what_has_lost_its_last_but_one_replica_since_it_was_planned_for_goes_first(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (1, 2, 3)})
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE - PREPARE_MS)
+        assert carer.samples == 1
+        await controller.isr(("b", 0), (1,))
+        await carer.turn(passes=PREPARE_MS)
+        assert carer.samples == 1
+        assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("b", 0), ("a", 0)]
+
+
+async def test_46_7_a_broker_that_comes_back_while_its_repair_is_planned_is_not_healed(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {**WHERE, ("c", 0): (6, 1)})
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+
+        async def come_back() -> None:
+            await register(zk, 3)
+            await carer.brokers_seen()
+
+        carer.meanwhile = come_back
+        with pytest.raises(Exception, match="broker 3 is live"):
+            await carer.turn(passes=MINUTE)
+        assert queued(controller) == {}
+        carer.meanwhile = None
+        await carer.turn()
+        assert queued(controller).keys() == {("c", 0)}, "the other one is healed at the next look"
+        assert await failed(zk) == []
+
+
+async def test_46_7_of_a_repair_for_two_brokers_only_what_the_other_one_needs_goes_on(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (3, 4, 1), ("a", 1): (3, 1), ("a", 2): (4, 1)}, brokers=(1, 2, 5, 6, 7))
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        planned = queued(controller)
+        assert len(planned) == 3
+        await register(zk, 3)
+        await carer.brokers_seen()
+        await carer.turn()
+        assert queued(controller) == {("a", 0): (3, *planned["a", 0][1:]), ("a", 2): planned["a", 2]}
+
+
+async def test_46_a_broker_whose_replicas_are_all_being_deleted_has_not_failed(zk: ZooKeeper, zk_connect: str) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        for topic in controller.cluster.topics.values():
+            topic.deleting = True
+        assert await Carer(controller).turn() is None
+        assert await failed(zk) == []
+
+
+async def test_46_somebodys_queued_move_to_a_broker_that_is_down_is_no_failure_and_no_remedy(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        assert await controller.alter({("a", 1): (1, 9), ("a", 0): (1, 9)}, queue=True) == {
+            ("a", 0): None,
+            ("a", 1): None,
+        }
+        carer = Carer(controller)
+        await carer.turns()
+        assert standing(controller)["a", 0] in {(2, 1), (4, 1), (5, 1)}
+        assert queued(controller) == {("a", 1): (1, 9)}
+
+
+async def test_46_an_order_is_refused_where_it_makes_no_sense_and_a_dry_run_changes_nothing(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller, Healing(paused=True))
+        with pytest.raises(InvalidRequest, match="registered"):
+            await carer.healer.heal(1, "me", dry_run=False)
+        with pytest.raises(InvalidRequest, match="holds no replica"):
+            await carer.healer.heal(77, "me", dry_run=False)
+        with pytest.raises(PolicyViolation, match="paused"):
+            await carer.healer.heal(3, "me", dry_run=False)
+        carer.said()
+        shown = await carer.healer.heal(3, "me", dry_run=True)
+        assert {(one.topic, one.partition) for one in shown.moves} == {("a", 0), ("b", 0), ("b", 1)}
+        assert (queued(controller), carer.said()) == ({}, [])
+
+
+async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_with_one_replica_left(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (3, 1), ("c", 0): (2, 3)})
+    await zk.ensure_path(f"{znode_paths.CONFIG}/topics")
+    await zk.create(f"{znode_paths.CONFIG}/topics/c", b'{"version":1,"config":{"min.insync.replicas":"2"}}')
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("c", 0), ("b", 0), ("a", 0)]
+
+
+async def where_repairs_go(zk: ZooKeeper, zk_connect: str, sample: Sample) -> tuple[Counter[int], Counter[int]]:
+    """Replicas that each broker gets of 3's, and those of them that are to lead: of 120, all beside broker 1."""
+    await put(zk, {("a", index): ((3, 1), (1, 3))[index % 2] for index in range(120)})
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        carer.sample = sample
+        await carer.turn()
+        await carer.turn(passes=MINUTE)
+        found = queued(controller).values()
+    return Counter(replica for target in found for replica in target if replica != 1), Counter(to for to, _ in found)
+
+
+async def test_46_3_replicas_and_leadership_are_spread_evenly_where_no_size_is_known(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    replicas, leaders = await where_repairs_go(zk, zk_connect, Sample({}, {}))
+    assert replicas.total() == 120
+    assert leaders.total() - leaders[1] == 60
+    for broker in (2, 4, 5):
+        assert 34 <= replicas[broker] <= 46, replicas
+        assert 16 <= leaders[broker] <= 24, leaders
+
+
+async def test_46_3_who_has_most_free_bytes_gets_most_however_large_its_disks_are(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """All disks are of one size; what else lies on them nobody can move."""
+    free = {1: 50_000, 2: 90_000, 4: 20_000, 5: 3_000}
+    sizes = {TopicPartition("a", index): 100 for index in range(120)}
+    sample = Sample(sizes, {broker: Disk(100_000, room) for broker, room in free.items()})
+    replicas, _ = await where_repairs_go(zk, zk_connect, sample)
+    assert replicas.total() == 120
+    assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
+
+
+async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_counts(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put(zk)
+    async with office(zk_connect) as controller:
+        carer = Carer(controller)
+        nonsense = {"<default>": {"failure.interval.ms": "soon", "self.healing.throttle": "7"}}
+        await controller.loop.submit(partition_commands.ConfigsSeen("brokers", nonsense))
+        await carer.turns()
+        assert [found for found in carer.said() if found[0] == "heal.misconfigured"] == [
+            (
+                "heal.misconfigured",
+                f"failure.interval.ms='soon' is left out: a whole number from -1 to {10**14} is expected",
+            )
+        ]
+        moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
+        assert [move.throttle for move in moves if move] == [7, 7, 7]

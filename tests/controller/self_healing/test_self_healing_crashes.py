@@ -1,0 +1,100 @@
+"""Repairs of lost brokers (KIP-46) when the controller dies, or the broker returns, after any write."""
+
+import pytest
+
+from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
+from kafka_reassign_rpc.core.healing.lost_brokers import Healing
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.rig import office, queue_json, records, register
+from tests.controller.self_healing_cluster import MINUTE, WHERE, Carer, failed, put, queued, standing
+
+
+async def every_broker_lives(carer: Carer) -> None:
+    """Repairs and what remains of them come to their end."""
+    rig = carer.rig
+    for _ in range(2):
+        await carer.turn(passes=MINUTE)
+        await rig.look_at_queue()
+        await rig.settle()
+    await rig.check()
+    for name, before in WHERE.items():
+        value = rig.partition(*name)
+        assert (value.adding, value.removing) == ((), ())
+        assert len(value.replicas) == len(before)
+        assert all(broker in rig.cluster.brokers for broker in value.replicas), name
+        assert set(before) - {3} <= set(value.replicas), "nothing else has moved"
+    assert queued(rig) == {}
+
+
+@pytest.mark.parametrize("returns", [False, True], ids=["it stays away", "it returns"])
+async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_repair_is_made_good(
+    zk_connect: str, returns: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
+    lives, over = 0, False
+    while not over:
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as zk:
+            await put(zk)
+            now = 0
+            async with office(connect) as controller:
+                controller.zk.lives = lives
+                carer = Carer(controller)
+                try:
+                    await carer.turns()
+                    over = True
+                except NotController:
+                    pass
+                now = carer.now
+            if returns:
+                await register(zk, 3)
+            async with office(connect) as successor:
+                begun = await records(zk)
+                carer = Carer(successor, now=now)
+                await carer.turn()
+                if returns:
+                    assert queued(successor) == {}, "what has not started is dropped"
+                    await successor.settle()
+                    found = standing(successor)
+                    assert {name: found[name] for name in WHERE if name not in begun} == {
+                        name: WHERE[name] for name in WHERE if name not in begun
+                    }
+                await every_broker_lives(carer)
+            assert await failed(zk) == []
+            assert await queue_json(zk) is None
+            assert await records(zk) == set()
+        lives += 1
+    assert lives > 4, "there is something to die in"
+
+
+async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_controller_lives(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rounds of one move each; it comes back after none of them, after one, after two …"""
+    for rounds in range(5):
+        connect = f"{zk_connect}/{rounds}"
+        async with ZooKeeper(connect) as zk:
+            await put(zk)
+            async with office(connect) as controller:
+                controller.loop.rules = controller.loop.rules.__class__(healing=Healing(interval_ms=MINUTE, chunk=1))
+                carer = Carer(controller, Healing(interval_ms=MINUTE, chunk=1))
+                await carer.turn()
+                if rounds:
+                    await carer.turn(passes=MINUTE)
+                done = 0
+                for _ in range(rounds - 1):
+                    await controller.look_at_queue()
+                    moving = [name for name in WHERE if controller.partition(*name).is_moving]
+                    done += len(moving)
+                    assert len(moving) <= 1, "a chunk at a time"
+                    await controller.settle()
+                await register(zk, 3)
+                await carer.brokers_seen()
+                await carer.turn()
+                assert queued(controller) == {}
+                assert sum(found != WHERE[name] for name, found in standing(controller).items()) == done
+                await every_broker_lives(carer)
+            assert await failed(zk) == []
+            assert await queue_json(zk) is None

@@ -1,0 +1,274 @@
+"""The files of the event log, and what writes to them."""
+
+import asyncio
+import itertools
+import json
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST, EventRecorder, line
+from kafka_reassign_rpc.core.events.decided_events import Event
+
+
+def lines(first: int, after: int, size: int = 100) -> bytes:
+    return b"".join(b'{"seq":%d,"pad":"%s"}\n' % (seq, b"x" * size) for seq in range(first, after))
+
+
+def write(log: EventLog, first: int, after: int, size: int = 100) -> None:
+    log.append(lines(first, after, size), first, after)
+
+
+def numbers(log: EventLog, first: int = 0, max_bytes: int = 2**20) -> list[int]:
+    return [json.loads(one)["seq"] for one in log.read(first, max_bytes).events]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Iterator[EventLog]:
+    made = EventLog(tmp_path / "deep" / "events", file_bytes=65_536, files=3)
+    made.open()
+    yield made
+    made.close()
+
+
+def again(log: EventLog) -> EventLog:
+    """As the next process finds it."""
+    log.close()
+    made = EventLog(log.directory, file_bytes=65_536, files=3)
+    made.open()
+    return made
+
+
+def test_sv_7_events_are_read_from_any_number_on_in_answers_of_a_bounded_size(log: EventLog) -> None:
+    for first in range(0, 1000, 10):
+        write(log, first, first + 10)
+    assert numbers(log) == list(range(1000))
+    assert numbers(log, 995) == [995, 996, 997, 998, 999]
+    one = len(lines(500, 501)) - 1
+    page = log.read(500, 3 * one)
+    assert ([json.loads(event)["seq"] for event in page.events], page.next_seq) == ([500, 501, 502], 503)
+    assert numbers(log, 500, 0) == [500], "at least one, or nobody could ever go on"
+    assert log.read(1000, 100) == ([], 1000, 0)
+    assert log.read(10**9, 100) == ([], 1000, 0), "what has not happened yet"
+    assert log.read(-1, 100) == ([], 1000, 0)
+
+
+def test_sv_7_only_so_many_files_of_such_a_size_are_kept(log: EventLog) -> None:
+    for first in range(0, 5000, 10):
+        write(log, first, first + 10)
+    kept = sorted(log.directory.glob("events-*.jsonl"))
+    assert len(kept) == 3
+    assert all(path.stat().st_size <= 65_536 for path in kept)
+    page = log.read(0, 100)
+    oldest = int(kept[0].stem.removeprefix("events-"))
+    assert (json.loads(page.events[0])["seq"], page.oldest_seq) == (oldest, oldest)
+    assert numbers(log) == list(range(oldest, 5000)), "one file after the other"
+
+
+def test_sv_7_a_restart_goes_on_with_the_next_number(log: EventLog) -> None:
+    for first in range(0, 2000, 10):
+        write(log, first, first + 10)
+    after = again(log)
+    assert after.next_seq == 2000
+    write(after, 2000, 2003)
+    assert numbers(after, 1998) == [1998, 1999, 2000, 2001, 2002]
+    assert numbers(after, 3) == numbers(after)[numbers(after).index(3) if 3 in numbers(after) else 0 :]
+    after.close()
+
+
+@pytest.mark.parametrize("torn", [b'{"se', b'{"seq":3,"pad":"xxx', b"\x00" * 5000, b"}"])
+def test_sv_7_a_line_that_was_cut_off_is_cut_away(log: EventLog, torn: bytes) -> None:
+    write(log, 0, 3)
+    path = next(log.directory.glob("*.jsonl"))
+    with path.open("ab") as file:
+        file.write(torn)
+    after = again(log)
+    assert after.next_seq == 3
+    write(after, 3, 5)
+    assert numbers(after) == [0, 1, 2, 3, 4]
+    assert path.read_bytes() == lines(0, 5)
+    after.close()
+
+
+def test_sv_7_garbage_between_the_lines_is_passed_over(log: EventLog) -> None:
+    write(log, 0, 2)
+    path = next(log.directory.glob("*.jsonl"))
+    with path.open("ab") as file:
+        file.write(b'\n{"seq":x,}\n[]\n{"seq":-4,"pad":1}\n\xff\xfe\n{"seq":1}\n')
+    after = again(log)
+    write(after, 2, 4)
+    assert numbers(after) == [0, 1, 2, 3]
+    after.close()
+
+
+def test_sv_7_two_processes_never_write_to_one_directory(log: EventLog) -> None:
+    other = EventLog(log.directory)
+    with pytest.raises(BlockingIOError):
+        other.open()
+    other.close()
+
+
+def test_sv_7_what_could_not_be_written_whole_leaves_nothing_behind(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(log, 0, 2)
+    really = os.write
+    calls = itertools.count()
+
+    def full(descriptor: int, data: bytes) -> int:
+        if next(calls) == 0:
+            return really(descriptor, data[:50])
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(OSError, match="No space"):
+            write(log, 2, 4)
+    write(log, 4, 6)
+    assert numbers(log) == [0, 1, 4, 5], "the gap shows that something is missing"
+    assert next(log.directory.glob("*.jsonl")).read_bytes() == lines(0, 2) + lines(4, 6)
+
+
+def test_sv_7_a_directory_that_was_removed_is_made_anew(log: EventLog) -> None:
+    write(log, 0, 2)
+    shutil.rmtree(log.directory)
+    write(log, 2, 4)
+    assert numbers(log) == [2, 3]
+
+
+# ------------------------------------------------------------------------------------------------------- recorder
+
+
+@asynccontextmanager
+async def recorder(log: EventLog | None = None, now: int = 1000) -> AsyncIterator[EventRecorder]:
+    made = EventRecorder(lambda: now, log, 1000)
+    await made.open()
+    try:
+        yield made
+    finally:
+        await made.close()
+
+
+async def recorded(made: EventRecorder) -> list[dict[str, object]]:
+    read = await made.read(0, 2**20)
+    assert read is not None
+    return [json.loads(one) for one in read.events]
+
+
+async def settled(made: EventRecorder) -> None:
+    while made._task is not None:
+        await asyncio.sleep(0.001)
+
+
+async def test_sv_7_an_event_is_one_line_of_json_with_where_and_when(tmp_path: Path) -> None:
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(7, [Event("move.started", "t", 0, 400, target=(3, 2), who="x"), Event("reassignments.enabled")])
+        made.record(8, (Event(name) for name in ("controller.elected",)))
+        await settled(made)
+        assert await recorded(made) == [
+            {
+                "seq": 0,
+                "at": 1000,
+                "server": 1000,
+                "epoch": 7,
+                "event": "move.started",
+                "topic": "t",
+                "partition": 0,
+                "id": 400,
+                "who": "x",
+                "target": [3, 2],
+            },
+            {"seq": 1, "at": 1000, "server": 1000, "epoch": 7, "event": "reassignments.enabled"},
+            {"seq": 2, "at": 1000, "server": 1000, "epoch": 8, "event": "controller.elected"},
+        ]
+
+
+async def test_sv_7_ten_thousand_events_hold_up_nobody_and_do_not_flood_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, [Event("move.started", f"topic-{n}", n, target=(1, 2, 3)) for n in range(10_000)])
+        turns = 0
+        while made._task is not None:
+            await asyncio.sleep(0)
+            turns += 1
+        assert turns > 5
+        assert len(list(tmp_path.glob("*.jsonl"))) == 1
+        read = await made.read(9_999, 2**20)
+        assert read is not None
+        assert [json.loads(one)["topic"] for one in read.events] == ["topic-9999"]
+    said = [record.getMessage() for record in caplog.records if "move.started" in record.getMessage()]
+    assert len(said) == LINES + 1
+    assert said[-1] == f"move.started: {10_000 - LINES} more"
+
+
+async def test_sv_7_a_disk_that_takes_nothing_stops_nobody_and_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = EventLog(tmp_path)
+    really = log.append
+
+    def full(lines: bytes, first: int, after: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    async with recorder(log) as made:
+        monkeypatch.setattr(log, "append", full)
+        for number in range(3):
+            made.record(1, [Event("move.started", "t", number)] * 10)
+            await settled(made)
+        assert made.lost == 30
+        assert sum("No space left" in record.getMessage() for record in caplog.records) == 1
+        monkeypatch.setattr(log, "append", really)
+        made.record(1, [Event("reassignments.enabled")])
+        await settled(made)
+        assert [(one["seq"], one["event"]) for one in await recorded(made)] == [(30, "reassignments.enabled")]
+        assert sum("takes events again" in record.getMessage() for record in caplog.records) == 1
+
+
+async def test_sv_7_where_no_log_can_be_opened_there_is_none_and_a_warning(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    async with recorder(EventLog(tmp_path / "file")) as made:
+        made.record(1, [Event("reassignments.enabled")])
+        await settled(made)
+        assert await made.read(0, 100) is None
+    assert any("no event log is kept" in record.getMessage() for record in caplog.records)
+    async with recorder(EventLog(tmp_path / "one")), recorder(EventLog(tmp_path / "one")) as second:
+        assert second.event_log is None
+    assert any("another process writes there" in record.getMessage() for record in caplog.records)
+
+
+async def test_sv_7_a_defect_in_one_event_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+    def broken() -> Iterable[Event]:
+        yield Event("move.started", "t", 0)
+        raise ZeroDivisionError
+
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, broken())
+        made.record(1, [Event("reassignments.enabled")])
+        await settled(made)
+        assert [one["event"] for one in await recorded(made)] == ["move.started", "reassignments.enabled"]
+        assert made.lost == 1
+
+
+async def test_sv_7_garbage_of_any_length_stays_a_line_of_a_bounded_length(tmp_path: Path) -> None:
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, [Event("entry.refused", "t" * 10**6, 0, target=tuple(range(10**5)), reason="x" * 10**6)])
+        await settled(made)
+        read = await made.read(0, 100)
+        assert read is not None
+        assert len(read.events[0]) < LONGEST
+        assert json.loads(read.events[0])["topic"] == "t" * 1000
+
+
+def test_sv_7_nobody_can_forge_a_line_of_the_log() -> None:
+    text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)))
+    assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: no to [1] (znode)"

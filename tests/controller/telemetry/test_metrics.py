@@ -1,0 +1,257 @@
+"""What a real server shows of itself over HTTP, and how it is counted."""
+
+import json
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+from prometheus_client.parser import text_string_to_metric_families
+
+from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, readiness
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing.lost_brokers import Repairs
+from kafka_reassign_rpc.core.reassignment.progress import Totals
+from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
+from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster
+from tests.http import get
+from tests.waiting import eventually
+from tests.zookeeper.proxy import Proxy
+
+STANDING = ServerStatus(
+    "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1),
+    Repairs(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
+)  # fmt: skip
+
+Found = dict[tuple[str, tuple[str, ...]], float]
+
+
+def parsed(text: str) -> Found:
+    """Values by the name of the sample, without our prefix, and its labels."""
+    return {
+        (sample.name.removeprefix("kafka_reassign_"), tuple(sample.labels.values())): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def shown(metrics: Metrics) -> Found:
+    return parsed(metrics.page().body.decode())
+
+
+def test_sv_7_events_are_counted_when_they_happen_also_those_that_many_partitions_share() -> None:
+    metrics = Metrics()
+    before = shown(metrics)
+    assert before["moves_total", ("started",)] == 0, "a rate needs the first zero"
+    metrics.event(Event("move.started", "t", 0, 5, started=1000), 1000)
+    metrics.event(Event("move.completed", "t", 0, 5, started=1000), 4000)
+    metrics.event(Event("move.completed", "t", 1), 4000)
+    metrics.event(Event("move.refused", "t", count=9900), 4000)
+    metrics.event(Event("reassignments.disabled"), 4000)
+    found = shown(metrics)
+    assert found["moves_total", ("started",)] == 1
+    assert found["moves_total", ("completed",)] == 2
+    assert found["moves_total", ("refused",)] == 9900
+    assert found["events_total", ("move.refused",)] == found["events_total", ("reassignments.disabled",)] == 1
+    assert (found["move_duration_seconds_count", ()], found["move_duration_seconds_sum", ()]) == (1, 3)
+    assert found["move_duration_seconds_bucket", ("5.0",)] == 1
+
+
+def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
+    metrics = Metrics()
+    asked = []
+
+    def standing() -> ServerStatus:
+        asked.append(1)
+        return STANDING
+
+    stats = ServerStats(connections_now=3, bytes_sent=17)
+    stats.requests[45] = 6
+    stats.requests[999] = 1
+    metrics.show(standing, lambda: stats, {45: "AlterPartitionReassignments"})
+    assert not asked
+    found = shown(metrics)
+    for name, value in (
+        ("controller_active", 1),
+        ("controller_epoch", 7),
+        ("moves_in_flight", 3),
+        ("moves_bytes_left", 900),
+        ("moves_stalled", 1),
+        ("brokers_failed", 3),
+        ("brokers_alerted", 2),
+        ("repairs_impossible", 8),
+        ("repairs_waiting", 7),
+        ("repairs_in_flight", 6),
+        ("healing_held_back", 1),
+        ("brokers_live", 5),
+        ("zookeeper_connected", 1),
+        ("zookeeper_round_trip_seconds", 0.002),
+        ("event_log_lost_total", 4),
+        ("connections", 3),
+        ("bytes_sent_total", 17),
+    ):
+        assert found[name, ()] == value, name
+    assert found["moves_waiting", ("queue",)] == 2
+    assert found["moves_waiting", ("rpc",)] == found["moves_waiting", ("batch",)] == 0
+    assert found["requests_total", ("AlterPartitionReassignments",)] == 6
+    assert found["requests_total", ("999",)] == 1
+    assert len(asked) == 1
+
+
+def test_sv_7_two_servers_in_one_process_count_for_themselves() -> None:
+    one, other = Metrics(), Metrics()
+    one.event(Event("reassignments.disabled"), 0)
+    assert ("events_total", ("reassignments.disabled",)) not in shown(other)
+
+
+def test_sv_7_ready_means_controller_or_standing_by_for_it_and_says_why_not() -> None:
+    assert readiness(STANDING).status == 200
+    assert json.loads(readiness(STANDING).body) == {"ready": True, "role": "controller", "controller": 1000}
+    away = readiness(STANDING._replace(role="", reason="ZooKeeper is not connected"))
+    assert (away.status, json.loads(away.body)) == (503, {"ready": False, "reason": "ZooKeeper is not connected"})
+
+
+# ------------------------------------------------------------------------------------------------ the real server
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect, metrics=True, sampling=Sampling(interval_s=0.2)) as made:
+        yield made
+
+
+async def scraped(address: str) -> Found:
+    answer = await get(address, "/metrics")
+    assert answer.status == 200
+    assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
+    return parsed(answer.body.decode())
+
+
+async def counted(address: str, name: str, *labels: str) -> float:
+    return (await scraped(address)).get((name, labels), 0.0)
+
+
+async def bytes_are_left(address: str) -> bool:
+    """240-6: of the two moves that are held, once the brokers have been asked."""
+    return await counted(address, "moves_bytes_left") > SIZE
+
+
+async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> None:
+    address = world.metrics_address
+    await eventually(lambda: shows(address, brokers_live=len(BROKERS)))
+    await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
+    await world.create_topic("free", {0: (1, 2)})
+    await world.alter({("held", 0): (3, 4), ("held", 1): (3, 4), ("free", 0): (3, 4), ("free", 9): (1,)})
+    await eventually(lambda: shows(address, moves_in_flight=2))
+    await eventually(lambda: bytes_are_left(address))
+
+    async def complete() -> bool:
+        return await counted(address, "moves_total", "completed") == 1
+
+    await eventually(complete)
+    found = await scraped(address)
+    assert found["moves_total", ("started",)] == 3
+    assert found["moves_total", ("refused",)] == 1
+    assert found["move_duration_seconds_count", ()] == 1
+    assert found["controller_active", ()] == found["zookeeper_connected", ()] == found["ready", ()] == 1
+    assert found["controller_epoch", ()] > 0
+    assert found["controller_id", ()] == 1000
+    assert 0 < found["zookeeper_round_trip_seconds", ()] < 60
+    assert found["requests_total", ("AlterPartitionReassignments",)] == 1
+    assert found["round_duration_seconds_count", ()] >= found["commit_duration_seconds_count", ()] > 3
+    assert found["event_log_lost_total", ()] == 0
+    assert found["connections", ()] > 0
+    assert found["process_resident_memory_bytes", ()] > 0
+
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    await world.submit({("free", 0): (1, 2)})
+    await eventually(lambda: waits(address, "batch", 1))
+    await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+    await eventually(lambda: waits(address, "batch", 0))
+    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.alter({("free", 0): (3, 4)})
+    await eventually(lambda: waits(address, "rpc", 1))
+    await world.alter({("held", 0): None, ("held", 1): None, ("free", 0): None})
+    await eventually(lambda: shows(address, moves_in_flight=0))
+    assert await waits(address, "rpc", 0)
+
+    await configure_healing(world, INTERVAL="3600000")
+    await world.kill_broker(2)
+    await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=0, healing_held_back=0))
+    await configure_healing(world, ALERT_INTERVAL="0", INTERVAL="3600000")
+    await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=1, healing_held_back=0))
+    await configure_healing(world, INTERVAL="0", PAUSED="true")
+    await eventually(lambda: shows(address, brokers_failed=1, healing_held_back=1))
+    await configure_healing(world, INTERVAL="0", CHUNK="1")
+    await eventually(lambda: shows(address, brokers_failed=0, repairs_in_flight=1, repairs_waiting=1))
+    await world.start_broker(2)
+    await eventually(lambda: shows(address, repairs_in_flight=1, repairs_waiting=0, healing_held_back=0))
+    await world.release("held")
+    await eventually(lambda: shows(address, repairs_in_flight=0))
+    found = await scraped(address)
+    for step in ("noticed", "alert", "paused", "held-back", "resumed", "scheduled", "dropped", "done"):
+        assert found["events_total", (f"heal.{step}",)] == 1, step
+
+    async def paused() -> bool:
+        return await counted(address, "loop_pause_seconds_count") > 0
+
+    await eventually(paused)
+
+
+async def configure_healing(world: Cluster, **values: str) -> None:
+    """By the names that they have in core.healing.lost_brokers; what is held stays held."""
+    configs = {str(getattr(lost_brokers, name)): value for name, value in values.items()}
+    await world.configure("brokers", "<default>", {RATE: "1", **configs})
+
+
+async def waits(address: str, route: str, moves: int) -> bool:
+    return await counted(address, "moves_waiting", route) == moves
+
+
+async def shows(address: str, **values: float) -> bool:
+    found = await scraped(address)
+    return all(found[name, ()] == value for name, value in values.items())
+
+
+async def status(address: str, path: str) -> int:
+    return (await get(address, path)).status
+
+
+async def test_sv_7_readiness_follows_the_election_and_the_connection_and_the_process_lives_on(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    hosts, slash, chroot = zk_connect.partition("/")
+    async with Proxy(hosts) as proxy:
+        away = ServerConfig(
+            f"{proxy.address}{slash}{chroot}", LISTENERS, server_id=1001, metrics_listener=("127.0.0.1", 0)
+        )
+        async with ControllerProcess(away) as first:
+            await first.ready()
+            assert first.metrics_address is not None
+            at = first.metrics_address
+            answer = await get(at, "/ready")
+            assert (answer.status, json.loads(answer.body)["role"]) == (200, "controller")
+
+            standby = ServerConfig(zk_connect, LISTENERS, server_id=1002, metrics_listener=("127.0.0.1", 0))
+            async with ControllerProcess(standby) as second:
+                await second.ready()
+                assert second.metrics_address is not None
+                answer = await get(second.metrics_address, "/ready")
+                assert json.loads(answer.body) == {"ready": True, "role": "standby", "controller": 1001}
+                assert await counted(second.metrics_address, "controller_active") == 0
+                assert await zk.exists(znode_paths.CONTROLLER) is not None
+
+                proxy.refusing = "close"
+                proxy.rst()
+
+                async def unready() -> bool:
+                    return await status(at, "/ready") == 503
+
+                await eventually(unready)
+                assert "ZooKeeper is not connected" in (await get(at, "/ready")).body.decode()
+                assert await status(at, "/health") == 200
+                assert await counted(at, "zookeeper_connected") == 0

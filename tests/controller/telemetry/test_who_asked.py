@@ -1,0 +1,206 @@
+"""The event log of a real server: every decision stands in it once, in order, with who has asked for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest_asyncio
+
+from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Op, Result
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import Unknown
+from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
+from tests.controller.rig import MortalZooKeeper, office, put_topic, register
+from tests.waiting import eventually
+
+CLIENT = "User:ANONYMOUS as test from 127.0.0.1"
+BATCH = "znode /admin/reassign_partitions"
+CANCEL = "znode /admin/cancel_reassignment_in_progress"
+
+Seen = tuple[str, str, str | None]
+
+
+@pytest_asyncio.fixture
+async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect, event_log=tmp_path) as made:
+        await eventually(lambda: has(made, "broker.returned", times=len(BROKERS)))
+        yield made
+
+
+async def seen(world: Cluster, after: int = 0) -> list[Seen]:
+    """Events, what they are about, who has asked."""
+    found = []
+    for event in (await world.events())[after:]:
+        about = f"{event['topic']}-{event.get('partition', '')}" if "topic" in event else str(event.get("broker", ""))
+        found.append((event["event"], about, event.get("who")))
+    return found
+
+
+async def has(world: Cluster, name: str, *, times: int = 1) -> bool:
+    return sum(one[0] == name for one in await seen(world)) == times
+
+
+async def shows(world: Cluster, after: int, expected: list[Seen]) -> bool:
+    found = await seen(world, after)
+    assert found == expected
+    return True
+
+
+async def test_sv_7_every_decision_is_recorded_once_and_in_order_with_who_has_asked_for_it(world: Cluster) -> None:
+    begin = len(await world.events())
+    expected: list[Seen] = []
+
+    async def then(*more: Seen) -> None:
+        expected.extend(more)
+        await eventually(lambda: shows(world, begin, expected))
+
+    await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
+    await then(("topic.created", "held-", CLIENT))
+    await world.create_topic("free", {0: (1, 2)})
+    await then(("topic.created", "free-", CLIENT))
+
+    await world.alter({("held", 0): (3, 4)})
+    await then(("move.started", "held-0", CLIENT))
+    await world.alter({("held", 0): (4, 5)})
+    await then(("move.retargeted", "held-0", CLIENT))
+    await world.alter({("held", 1): (99,), ("held", 7): (1, 2)})
+    await then(("move.refused", "held-1", CLIENT), ("move.refused", "held-7", CLIENT))
+    await world.alter({("held", 0): None})
+    await then(("move.cancelled", "held-0", CLIENT))
+    await world.alter({("held", 0): None})
+    await then(("move.refused", "held-0", CLIENT))
+    await world.alter({("free", 0): (3, 4)})
+    await then(("move.started", "free-0", CLIENT), ("move.completed", "free-0", "controller"))
+
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+    await then(("reassignments.disabled", "", None))
+    await world.alter({("held", 0): (3, 4)})
+    await then(("move.refused", "held-0", CLIENT))
+    await world.zk.delete(znode_paths.REASSIGN_CANCEL)
+    await then(("reassignments.enabled", "", None))
+
+    await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
+    await world.alter({("held", 1): (3, 4)})
+    await then(("move.waiting", "held-1", CLIENT))
+    await world.alter({("held", 1): None})
+    await then(("move.withdrawn", "held-1", CLIENT))
+    await world.configure("brokers", "<default>", {RATE: "1"})
+
+    await world.submit({("nope", 0): (1, 2), ("held", 1): (3, 4)})
+    await then(("entry.refused", "nope-0", BATCH), ("move.started", "held-1", BATCH))
+    await world.cancel_all()
+    await then(("move.cancelled", "held-1", CANCEL), ("batch.cancelled", "", CANCEL))
+
+    await world.kill_broker(5)
+    await then(("broker.lost", "5", None))
+    await world.delete_topic("free")
+    await then(("topic.deleted", "free-", CLIENT))
+
+    events = (await world.events())[begin:]
+    assert [event["seq"] for event in events] == list(range(begin, begin + len(events)))
+    assert {event["server"] for event in events} == {1000}
+    assert len({event["epoch"] for event in events}) == 1
+    assert [event["at"] for event in events] == sorted(event["at"] for event in events)
+    started, retargeted, cancelled = [
+        next(event for event in events if event["event"] == f"move.{what}")
+        for what in ("started", "retargeted", "cancelled")
+    ]
+    assert started["id"] == retargeted["id"] == cancelled["id"] > 0
+    assert (started["target"], started["original"]) == ([3, 4], [2, 1])
+    assert (retargeted["target"], cancelled["replicas"]) == ([4, 5], [2, 1])
+    assert [event["route"] for event in events if event["event"] == "move.started"] == ["rpc", "rpc", "batch"]
+    refused = [event["reason"] for event in events if event["event"] == "move.refused"]
+    assert refused[0].startswith("INVALID_REPLICA_ASSIGNMENT: Replica assignment has brokers that are not alive.")
+    assert refused[1].startswith("UNKNOWN_TOPIC_OR_PARTITION: ")
+    assert refused[2].startswith("NO_REASSIGNMENT_IN_PROGRESS: ")
+    assert refused[3].startswith("POLICY_VIOLATION: No reassignment may be started: /admin/reassign_cancel exists.")
+
+
+async def test_sv_7_a_failover_is_recorded_by_both_and_a_move_keeps_its_id(world: Cluster) -> None:
+    await world.create_topic("held", {0: (2, 1)}, held=True)
+    await world.alter({("held", 0): (3, 4)})
+    await eventually(lambda: has(world, "move.started"))
+    before = await world.events()
+
+    await world.stop_server()
+    await world.start_server(1001)
+    await world.alter({("held", 0): None})
+    await eventually(lambda: has(world, "move.cancelled"))
+    after = await world.events()
+
+    assert {event["server"] for event in after} == {1001}
+    assert after[0]["event"] == "controller.elected"
+    assert after[0]["epoch"] == before[0]["epoch"] + 1
+    assert after[-1]["id"] == before[-1]["id"]
+    assert after[-1]["started"] == before[-1]["started"]
+
+    await world.stop_server()
+    await world.start_server(1000)
+    kept = await world.events()
+    assert kept[: len(before)] == before
+    assert [(event["seq"], event["event"]) for event in kept[len(before) : len(before) + 2]] == [
+        (len(before), "controller.resigned"),
+        (len(before) + 1, "controller.elected"),
+    ]
+
+
+async def test_sv_7_what_was_wrong_with_a_batch_before_anybody_was_controller_is_recorded(world: Cluster) -> None:
+    await world.stop_server()
+    await put_topic(world.zk, "made", {0: (1, 2)})
+    await world.zk.create(znode_paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[7]}')
+    await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
+
+    await world.start_server()
+
+    await eventually(lambda: has(world, "reassignments.disabled"))
+    await eventually(lambda: has(world, "entry.refused"))
+    await world.alter({("made", 0): (9,)})
+    await eventually(lambda: has(world, "move.refused"))
+    (problem,) = [event for event in await world.events() if event["event"] == "entry.refused"]
+    assert problem["who"] == BATCH
+    assert "entry 0" in problem["reason"]
+
+
+def lose_the_next_answer(zk: MortalZooKeeper) -> None:
+    """The next transaction is carried out, and nobody is told."""
+    really = zk.submit_multi
+
+    def submit(ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
+        zk.submit_multi = really  # type: ignore[method-assign]
+        told: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+        really(ops, session).add_done_callback(lambda _: told.set_exception(Unknown("the answer was lost")))
+        return told
+
+    zk.submit_multi = submit  # type: ignore[method-assign]
+
+
+async def test_sv_7_what_was_done_by_a_commit_whose_outcome_nobody_knew_is_recorded_once(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
+    async with office(zk_connect) as controller:
+
+        def recorded() -> list[tuple[str, int | None]]:
+            found = [(event.event, event.partition) for event in controller.events if event.topic == "t"]
+            controller.events.clear()
+            return found
+
+        controller.events.clear()
+        lose_the_next_answer(controller.zk)
+        assert await controller.alter({("t", 0): (3, 4), ("t", 1): (3, 4)}) == {("t", 0): None, ("t", 1): None}
+        move = controller.partition("t").move
+        assert move is not None
+        assert [event.id for event in controller.events if event.partition == 0] == [move.id]
+        assert recorded() == [("move.started", 0), ("move.started", 1)]
+
+        lose_the_next_answer(controller.zk)
+        assert await controller.alter({("t", 0): None}) == {("t", 0): None}
+        assert recorded() == [("move.cancelled", 0)]
+
+        lose_the_next_answer(controller.zk)
+        await controller.caught_up(("t", 1))
+        assert recorded() == [("move.completed", 1)]
+        assert not controller.partition("t", 1).is_moving

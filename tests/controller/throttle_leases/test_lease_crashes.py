@@ -1,0 +1,223 @@
+"""Leases and a controller that dies between any two writes (236-11).
+
+Every group of writes is a transaction of its own. Whoever comes next leaves throttles where moves need them and
+nowhere else, and what stood before stands after all of them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+import pytest
+
+from kafka_reassign_rpc.controller.commit import durable_store, throttle_configs
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+from tests.controller.crash_points import is_over_before_death
+from tests.controller.rig import Name, Replicas, Rig, batch, office, put_topic, records, register
+from tests.waiting import eventually
+
+Configs = Mapping[tuple[str, str], Mapping[str, str]]
+
+NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
+ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
+FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
+SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (2, 5, 1), ("b", 0): (5,)}
+BEFORE: Configs = {
+    ("topics", "a"): {"retention.ms": "1", LEADER_REPLICAS: "9:1", FOLLOWER_REPLICAS: ""},
+    ("topics", "b"): {},
+    **{("brokers", str(broker)): {} for broker in range(1, 6)},
+    ("brokers", "1"): {LEADER_RATE: "10", FOLLOWER_RATE: "20000"},
+    ("brokers", "2"): {"log.cleaner.threads": "2"},
+}
+RATE = 1000
+CLEARED: Configs = {
+    **BEFORE,
+    ("topics", "a"): {"retention.ms": "1", LEADER_REPLICAS: "9:1", FOLLOWER_REPLICAS: "1:99"},
+}
+"""After a cancel of what the stock tool has set on top of that: what no cancelled replica stands for stays."""
+
+
+async def standing(zk: ZooKeeper) -> Configs:
+    configs = ConfigStore(zk)
+    return {entity: await configs.get(*entity) for entity in BEFORE}
+
+
+async def remembered(zk: ZooKeeper) -> set[str]:
+    found = set()
+    for kind in ("topics", "brokers"):
+        with suppress(NoNode):
+            found |= {f"{kind}/{name}" for name in await zk.children(znode_paths.throttle_memories(kind))}
+    return found
+
+
+async def throttled(controller: Rig, zk: ZooKeeper) -> bool:
+    """Exactly what moves: nothing moves without its throttle, nothing is throttled that does not move."""
+    configs = await standing(zk)
+    moving = {name: value for name in NAMES if (value := controller.partition(*name)).adding}
+    for topic in ("a", "b"):
+        of_topic = {index: value for (name, index), value in moving.items() if name == topic}
+        leaders = {f"{index}:{broker}" for index, value in of_topic.items() for broker in value.origin}
+        followers = {f"{index}:{broker}" for index, value in of_topic.items() for broker in value.adding}
+        for name, wanted in ((LEADER_REPLICAS, leaders), (FOLLOWER_REPLICAS, followers)):
+            found = configs["topics", topic].get(name, "")
+            assert entries(found) == wanted | entries(BEFORE["topics", topic].get(name, "")), (topic, name)
+    needing = {broker for value in moving.values() for broker in (*value.origin, *value.adding)}
+    for (kind, entity), before in BEFORE.items():
+        for name in (LEADER_RATE, FOLLOWER_RATE) if kind == "brokers" else ():
+            during = str(min(RATE, int(before.get(name, RATE))))
+            expected = during if int(entity) in needing else before.get(name)
+            assert configs[kind, entity].get(name) == expected, (entity, name)
+    return True
+
+
+def entries(text: str) -> set[str]:
+    return set(filter(None, text.split(",")))
+
+
+async def start(controller: Rig) -> None:
+    await controller.alter(FIRST, throttle=RATE)
+
+
+async def retarget(controller: Rig) -> None:
+    await controller.alter(SECOND)
+
+
+async def half_way(controller: Rig) -> None:
+    await controller.isr(("a", 0), (2, 1, 3))
+
+
+async def cancel(controller: Rig) -> None:
+    await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
+    await lifted(controller)
+
+
+async def complete(controller: Rig) -> None:
+    for name in NAMES:
+        if controller.partition(*name).is_moving:
+            await controller.caught_up(name)
+    await lifted(controller)
+
+
+async def lifted(controller: Rig) -> None:
+    """Until the configs have followed, or the controller has died of it."""
+
+    async def done() -> bool:
+        if not await remembered(controller.zk):
+            return True
+        if controller.zk.lives == 0:
+            raise NotController
+        return False
+
+    await eventually(done)
+
+
+async def throttle_as_the_stock_tool(controller: Rig) -> None:
+    """Lists, rates, then the batch, as Kafka 2.x's tool has it; and all of it is to be cancelled."""
+    configs = ConfigStore(controller.zk)
+    lists = {LEADER_REPLICAS: "9:1,0:2,0:1,1:1,1:2,1:3", FOLLOWER_REPLICAS: "0:3,0:4,1:5,1:99"}
+    await configs.alter("topics", "a", lambda old: {**old, **lists})
+    await configs.alter("topics", "b", lambda old: {**old, LEADER_REPLICAS: "0:1", FOLLOWER_REPLICAS: "0:2"})
+    for broker in range(2, 6):
+        await configs.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "7", FOLLOWER_RATE: "7"})
+    await controller.store.reload(controller.cluster)
+    await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(FIRST))
+    await controller.look()
+    await controller.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
+
+
+async def look(controller: Rig) -> None:
+    await controller.look()
+
+
+class Story(NamedTuple):
+    """What has happened before, what the controller dies in, and what stands when nothing moves any more."""
+
+    before: tuple[Callable[[Rig], Awaitable[None]], ...]
+    dies_in: Callable[[Rig], Awaitable[None]]
+    after: Configs = BEFORE
+    too_long: bool = False
+    """A topic's lists, and what is remembered of them, for one transaction."""
+
+
+STORIES = {
+    "start": Story((), start),
+    "retarget": Story((start, half_way), retarget),
+    "cancel": Story((start, half_way), cancel),
+    "completion": Story((start,), complete),
+    "start with long lists": Story((), start, too_long=True),
+    "completion with long lists": Story((start,), complete, too_long=True),
+    "cancel of all that the stock tool throttled": Story((throttle_as_the_stock_tool,), look, CLEARED),
+}
+
+
+async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
+    over = await is_over_before_death(connect, story.before, (story.dies_in,), lives)
+    async with office(connect) as successor:
+        await successor.check()
+        if story.after is BEFORE:
+            await eventually(lambda: throttled(successor, zk))
+        await successor.settle()
+        await eventually(lambda: stands(zk, story.after))
+    assert await records(zk) == set()
+    return over
+
+
+async def stands(zk: ZooKeeper, expected: Configs) -> bool:
+    assert await standing(zk) == expected
+    return await remembered(zk) == set()
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
+async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_throttle_and_takes_none(
+    zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+    if story.too_long:
+        monkeypatch.setattr(throttle_configs, "MAX_MULTI_BYTES", 0)
+    lives = 0
+    while True:
+        connect = f"{zk_connect}/{lives}"
+        async with ZooKeeper(connect) as world:
+            await register(world, 1, 2, 3, 4, 5)
+            for topic in ("a", "b"):
+                await put_topic(
+                    world, topic, {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}, topic_id=None
+                )
+            for entity, configs in BEFORE.items():
+                await ConfigStore(world).alter(*entity, lambda _, configs=configs: configs)
+            if await live_through(world, connect, story, lives):
+                break
+        lives += 1
+    assert lives >= 2, "so many transactions can be died between"
+
+
+async def test_236_11_lists_that_zookeeper_would_not_take_are_refused_and_nothing_is_half_done(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(throttle_configs, "MAX_STEP_BYTES", 600)
+    await register(zk, 1, 2, 3, 4, 5)
+    await put_topic(zk, "long", dict.fromkeys(range(10), (1, 2, 3)), topic_id=None)
+    await put_topic(zk, "b", {0: (1,)}, topic_id=None)
+    async with office(zk_connect) as controller:
+        answers = await controller.alter({**{("long", i): (3, 4, 5) for i in range(10)}, ("b", 0): (2,)}, throttle=RATE)
+        assert answers.pop(("b", 0)) is None
+        assert all("throttled replicas of topic 'long' would take" in str(error) for error in answers.values())
+        assert len(answers) == 10
+        await controller.settle()
+        await eventually(lambda: forgotten(zk))
+        assert await ConfigStore(zk).get("topics", "long") == {}
+        assert await ConfigStore(zk).get("brokers", "4") == {}
+
+
+async def forgotten(zk: ZooKeeper) -> bool:
+    return await remembered(zk) == set()

@@ -1,0 +1,305 @@
+"""One connection to one broker: everything is told until it is confirmed, in order, whatever happens to the broker."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller_channel import ChannelManager
+from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
+from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.request_builders import Sender
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_response
+from kafka_reassign_rpc.protocol.messages import (
+    RESPONSES,
+    ApiVersionsResponse,
+    LeaderAndIsrRequest,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+)
+from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from tests.core.build import cluster, moving, standing
+from tests.waiting import eventually
+
+NEWEST: dict[int, int] = {
+    ApiKey.LEADER_AND_ISR: 7,
+    ApiKey.STOP_REPLICA: 4,
+    ApiKey.UPDATE_METADATA: 8,
+    ApiKey.API_VERSIONS: 4,
+}
+STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
+
+
+class ScriptedBroker:
+    """A broker on a real socket that answers as a test says, and remembers what it was told."""
+
+    def __init__(self, versions: dict[int, int]) -> None:
+        self.versions = versions
+        self.told: list[Any] = []
+        self.connections = 0
+        self.answer: Callable[[Any], Any] = lambda body: RESPONSES[body.API_KEY]
+        self._writers: set[asyncio.StreamWriter] = set()
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        await stop_listening([self._server])
+        for writer in list(self._writers):
+            writer.close()
+
+    def kinds(self) -> list[type]:
+        return [type(body) for body in self.told]
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self.connections += 1
+        self._writers.add(writer)
+        try:
+            while True:
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                request = decode_request(await reader.readexactly(size))
+                version = request.header.api_version
+                if request.header.api_key == ApiKey.API_VERSIONS:
+                    found = [
+                        ApiVersionsResponse.ApiVersion(version=version, api_key=key, min_version=0, max_version=highest)
+                        for key, highest in self.versions.items()
+                    ]
+                    body: Any = ApiVersionsResponse(version=version, error_code=0, api_keys=found)
+                else:
+                    self.told.append(request.body)
+                    body = self.answer(request.body)
+                    if body is None:  # it goes without an answer
+                        return
+                    if isinstance(body, bytes):
+                        writer.write(len(body).to_bytes(4, "big") + body)
+                        continue
+                    if isinstance(body, type):
+                        body = body(version=version, error_code=0)
+                writer.write(encode_response(body, version=version, correlation_id=request.header.correlation_id))
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        finally:
+            self._writers.discard(writer)
+            writer.close()
+
+
+class Told:
+    """What the channel has reported."""
+
+    def __init__(self) -> None:
+        self.stopped: list[tuple[int, dict[TopicPartition, ReplicaStop]]] = []
+        self.controller_moved = 0
+
+    def note_stopped(self, broker: int, stops: dict[TopicPartition, ReplicaStop]) -> None:
+        self.stopped.append((broker, stops))
+
+    def note_deposed(self) -> None:
+        self.controller_moved += 1
+
+
+@asynccontextmanager
+async def connected(
+    versions: dict[int, int] | None = None,
+) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, Told, Cluster]]:
+    scripted = ScriptedBroker(NEWEST if versions is None else versions)
+    await scripted.start()
+    found = cluster(moving((1, 2), (3, 4)), standing(1, 2, 3))
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", scripted.port)
+    broker = Broker(3, 103, (endpoint,))
+    found.brokers[3] = broker
+    told = Told()
+    own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
+    made = BrokerChannel(broker, lambda: found, Sender(1000, 9, (own,)), told.note_stopped, told.note_deposed)
+    try:
+        yield scripted, made, told, found
+    finally:
+        await made.close()
+        await scripted.stop()
+
+
+async def test_455_4_what_is_in_the_outbox_is_told_in_its_order() -> None:
+    async with connected() as (broker, channel, told, _):
+        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.outbox.metadata("t", [0, 1])
+        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.outbox.live_brokers_changed()
+        channel.wake()
+
+        await eventually(lambda: told.stopped)
+        assert broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
+        assert told.stopped == [(3, {TopicPartition("t", 1): ReplicaStop(5, delete=True)})]
+        assert broker.connections == 1
+
+
+async def test_sv_4_what_was_not_confirmed_is_told_again_on_a_new_connection() -> None:
+    async with connected() as (broker, channel, told, _):
+        answers = iter([None, None])
+        broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
+        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.wake()
+
+        await eventually(lambda: told.stopped)
+        assert broker.kinds() == [StopReplicaRequest] * 3
+        assert broker.connections == 3
+        assert len(told.stopped) == 1
+
+
+async def test_sv_4_a_broker_that_is_away_is_told_what_holds_when_it_is_back() -> None:
+    async with connected() as (broker, channel, _, found):
+        await broker.stop()
+        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.wake()
+        found.topics["t"].partitions[0] = standing(3, 4, epoch=9)
+        again = ScriptedBroker(NEWEST)
+        again._server = await asyncio.start_server(again._serve, "127.0.0.1", broker.port)
+        try:
+            await eventually(lambda: again.told)
+            (state,) = again.told[0].topic_states[0].partition_states
+            assert (state.leader_epoch, state.replicas) == (9, [3, 4])
+        finally:
+            await again.stop()
+
+
+async def test_sv_4_the_versions_of_an_old_broker_are_spoken() -> None:
+    old: dict[int, int] = {
+        ApiKey.LEADER_AND_ISR: 4,
+        ApiKey.STOP_REPLICA: 2,
+        ApiKey.UPDATE_METADATA: 6,
+        ApiKey.API_VERSIONS: 3,
+    }
+    async with connected(old) as (broker, channel, told, _):
+        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.outbox.metadata("t", [0])
+        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.outbox.stop("t", 2, ReplicaStop(5, delete=False))
+        channel.wake()
+
+        await eventually(lambda: len(told.stopped) == 2)
+        assert broker.kinds()[:2] == [LeaderAndIsrRequest, UpdateMetadataRequest]
+        deletes = [body.delete_partitions for body in broker.told[2:]]
+        assert deletes == [False, True], "an old StopReplica deletes all or none"
+
+
+async def test_sv_3_a_broker_that_knows_a_newer_controller_deposes_this_one() -> None:
+    async with connected() as (broker, channel, told, _):
+        broker.answer = lambda body: RESPONSES[body.API_KEY](version=7, error_code=STALE_CONTROLLER_EPOCH)
+        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.wake()
+
+        await eventually(lambda: told.controller_moved)
+        assert told.controller_moved == 1
+
+
+async def test_455_4_a_replica_whose_stop_failed_is_not_taken_for_stopped_and_told_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    stop, times = ReplicaStop(5, delete=True), 3
+
+    def refuse(body: Any) -> Any:
+        """The second replica some times, the third for ever: it is fenced."""
+        failed = [
+            StopReplicaResponse.StopReplicaPartitionError(
+                version=4, topic_name="t", partition_index=state.partition_index, error_code=code
+            )
+            for state in body.topic_states[0].partition_states
+            if (code := {1: KAFKA_STORAGE_ERROR, 2: FENCED_LEADER_EPOCH}.get(state.partition_index))
+        ]
+        return StopReplicaResponse(version=4, error_code=0, partition_errors=failed if len(broker.told) < times else [])
+
+    async with connected() as (broker, channel, told, _):
+        broker.answer = refuse
+        for index in range(3):
+            channel.outbox.stop("t", index, stop)
+        channel.wake()
+
+        await eventually(lambda: len(told.stopped) >= times)
+        assert [stops for _, stops in told.stopped] == [
+            {TopicPartition("t", 0): stop},
+            {},
+            {TopicPartition("t", 1): stop},
+        ]
+        states = [[state.partition_index for state in body.topic_states[0].partition_states] for body in broker.told]
+        assert states == [[0, 1, 2], [1], [1]]
+
+
+async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_channel(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waits: list[float] = []
+
+    async with connected() as (broker, channel, _, _found):
+        loop = asyncio.get_running_loop()
+        later = loop.call_later
+
+        def call_later(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
+            if callback == channel._tell_refused_again:
+                waits.append(delay)
+                delay = 0 if len(waits) < 9 else delay
+            return later(delay, callback, *args)
+
+        monkeypatch.setattr(loop, "call_later", call_later)
+        failed = StopReplicaResponse.StopReplicaPartitionError(
+            version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
+        )
+        broker.answer = lambda _: StopReplicaResponse(version=4, error_code=0, partition_errors=[failed])
+        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.wake()
+
+        await eventually(lambda: len(waits) == 9)
+        assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+        assert channel._again is not None
+        await channel.close()
+        assert channel._again.cancelled()
+
+
+async def test_sv_4_a_broker_that_answers_garbage_is_connected_to_again() -> None:
+    async with connected() as (broker, channel, told, _):
+        broker.answer = lambda body: b"garbage" if len(broker.told) == 1 else RESPONSES[body.API_KEY]
+        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.wake()
+
+        await eventually(lambda: told.stopped)
+        assert broker.connections == 2
+
+
+async def test_236_14_many_partitions_are_told_in_requests_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(channel_module, "PARTITIONS_PER_REQUEST", 10)
+    async with connected() as (broker, channel, _, found):
+        found.topics["t"].partitions.update({index: standing(1, 2, 3) for index in range(95)})
+        for index in range(95):
+            channel.outbox.leader_and_isr("t", index, is_new=False)
+        channel.wake()
+
+        await eventually(lambda: len(broker.told) == 10)
+        told = [state.partition_index for body in broker.told for state in body.topic_states[0].partition_states]
+        assert sorted(told) == list(range(95))
+
+
+async def test_sv_4_a_closed_channel_tells_nothing_more() -> None:
+    async with connected() as (broker, channel, _, _found):
+        await eventually(lambda: broker.connections == 1)
+        await channel.close()
+        channel.outbox.live_brokers_changed()
+        channel.wake()
+        assert broker.told == []
+
+
+def test_455_5_a_replica_that_is_dropped_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Confirmed, added and dropped in one round, it stands as it stood before the round, but for the epoch."""
+    channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    stopped: list[tuple[int, int]] = []
+    monkeypatch.setattr(channels, "retire", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch)))
+    before = replace(standing(1, 2, epoch=7), pending_deletion=(3,))
+    channels.partition_changed("t", 0, before, replace(before, isr=(1,)))
+    assert stopped == [], "nothing has happened to it"
+    channels.partition_changed("t", 0, before, replace(before, leader_epoch=9))
+    assert stopped == [(3, 9)]

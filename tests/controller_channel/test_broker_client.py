@@ -1,0 +1,116 @@
+"""The client of one broker, against the protocol's own server side and against servers that fail it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.protocol.connection_state import Connection
+from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionRequest,
+    ApiVersionsResponse,
+    ControlledShutdownRequest,
+    ControlledShutdownResponse,
+    LeaderAndIsrRequest,
+)
+from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from tests.waiting import eventually
+
+SERVED = [(7, 0, 2), (18, 0, 3), (56, 9, 9)]
+
+
+def body_of(request: DecodedRequest) -> Any:
+    version = request.header.api_version
+    if request.header.api_key == 18:
+        return ApiVersionsResponse(version=version, error_code=0, api_keys=SERVED)
+    return ControlledShutdownResponse(version=version, error_code=request.body.broker_id, remaining_partitions=[])
+
+
+@asynccontextmanager
+async def client_of(
+    asked: list[DecodedRequest], reply: Callable[[bytes], bytes] = lambda answer: answer, timeout_s: float = 10.0
+) -> AsyncIterator[RpcClient]:
+    """A client whose server notes what it was `asked`, and sends what `reply` makes of each answer."""
+
+    served = asyncio.Event()
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        connection = Connection(SUPPORTED)
+        while data := await reader.read(1000):
+            connection.receive(data)
+            while connection.queued:
+                request = connection.parse(connection.next_frame())
+                assert isinstance(request, DecodedRequest)
+                asked.append(request)
+                writer.write(reply(connection.answer(request, body_of(request))))
+        writer.close()
+        served.set()
+
+    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
+        host, port = server.sockets[0].getsockname()
+        client = await RpcClient.open(host, port, "someone", timeout_s)
+        try:
+            yield client
+        finally:
+            client.close()
+            await served.wait()
+
+
+def shutdown(broker_id: int) -> Any:
+    return ControlledShutdownRequest(version=2, broker_id=broker_id, broker_epoch=5)
+
+
+async def test_455_4_versions_are_asked_once_and_the_highest_that_both_know_is_taken() -> None:
+    asked: list[DecodedRequest] = []
+    async with client_of(asked) as client:
+        assert [await client.version(ControlledShutdownRequest) for _ in range(3)] == [2, 2, 2]
+        assert [request.header.api_key for request in asked] == [18]
+        for unknown in (AlterPartitionRequest, LeaderAndIsrRequest):
+            with pytest.raises(ConnectionError, match=unknown.__name__):
+                await client.version(unknown)
+
+
+async def test_455_4_a_request_gets_its_answer_whether_encoded_already_or_not() -> None:
+    asked: list[DecodedRequest] = []
+    async with client_of(asked) as client:
+        for broker_id in (1, 2):
+            answer = await client.call(ControlledShutdownRequest, shutdown(broker_id), 2)
+            assert answer.error_code == broker_id
+        answer = await client.call(ControlledShutdownRequest, encode_body(shutdown(3), version=2), 2)
+        assert answer.error_code == 3
+    assert [(request.header.client_id, request.body.broker_epoch) for request in asked] == [("someone", 5)] * 3
+
+
+async def test_455_4_a_connection_whose_answer_did_not_come_is_of_no_more_use() -> None:
+    async with client_of([], lambda _: b"", timeout_s=0.05) as client:
+        with pytest.raises(TimeoutError):
+            await client.call(ControlledShutdownRequest, shutdown(1), 2)
+        with pytest.raises(ConnectionError):
+            await client.call(ControlledShutdownRequest, shutdown(2), 2)
+
+
+async def test_455_4_closing_the_client_ends_a_call_that_waits() -> None:
+    asked: list[DecodedRequest] = []
+    async with client_of(asked, lambda _: b"") as client:
+        call = asyncio.create_task(client.call(ControlledShutdownRequest, shutdown(1), 2))
+        await eventually(lambda: asked)
+        client.close()
+        with pytest.raises(EOFError):
+            await call
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [lambda _: b"\xff\xff\xff\xff", lambda answer: answer[:4] + b"\1\1\1\1" + answer[8:], lambda answer: answer * 2],
+    ids=["a size below zero", "another correlation id", "two answers"],
+)
+async def test_455_4_an_answer_that_makes_no_sense_is_a_protocol_error(reply: Callable[[bytes], bytes]) -> None:
+    async with client_of([], reply) as client:
+        with pytest.raises(ProtocolError):  # noqa: PT012
+            await client.call(ControlledShutdownRequest, shutdown(1), 2)
+            await client.call(ControlledShutdownRequest, shutdown(2), 2)

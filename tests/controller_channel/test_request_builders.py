@@ -1,0 +1,154 @@
+"""What a controller's requests say, in every version that a broker may ask for."""
+
+from typing import Any
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.request_builders import Sender
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from tests.core.build import TOPIC_ID, cluster, moving, standing
+
+SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), Endpoint("TLS", "SSL", "server", 9093)))
+
+
+def made() -> tuple[Cluster, Broker]:
+    """Partition 0 moves from 1, 2 to 3, 4; partition 1 stands at 1, 2; 4 is dead."""
+    found = cluster(moving((1, 2), (3, 4)), standing(1, 2), live=(1, 2, 3))
+    return found, found.brokers[3]
+
+
+def over_the_wire(body: Any, version: int) -> Any:
+    """As the broker reads it."""
+    frame = encode_request(body, version=version, correlation_id=1, client_id="1000")
+    return decode_request(frame[4:]).body
+
+
+def versions(request: Any) -> list[int]:
+    return list(range(request.max_version + 1))
+
+
+@pytest.mark.parametrize("version", versions(LeaderAndIsrRequest))
+def test_455_3_leader_and_isr_carries_adding_and_removing_replicas_from_version_3(version: int) -> None:
+    found, broker = made()
+    body = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, version)
+
+    read = over_the_wire(body, version)
+    assert (read.controller_id, read.controller_epoch) == (1000, 9)
+    if version >= 2:
+        (topic,) = read.topic_states
+        (state,) = topic.partition_states
+        assert topic.topic_name == "t"
+        assert read.broker_epoch == broker.epoch
+    else:
+        (state,) = read.ungrouped_partition_states
+        assert state.topic_name == "t"
+    assert state.replicas == [3, 4, 1, 2]
+    assert (state.leader, state.leader_epoch, state.isr) == (1, 6, [1, 2])
+    if version >= 1:
+        assert state.is_new, "a replica that is being added may be created"
+    if version >= 3:
+        assert (state.adding_replicas, state.removing_replicas) == ([3, 4], [1, 2])
+    if version >= 5:
+        assert topic.topic_id == TOPIC_ID
+    assert [leader.broker_id for leader in read.live_leaders] == [1]
+
+
+def test_455_3_a_broker_is_not_told_to_hold_what_it_does_not() -> None:
+    found, broker = made()
+
+    assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {1: False}, "gone": {0: True}}, 7) is None
+    body: Any = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: True, 1: True, 77: True}}, 7)
+    assert [state.partition_index for state in body.topic_states[0].partition_states] == [0]
+
+
+@pytest.mark.parametrize("version", versions(UpdateMetadataRequest))
+def test_455_4_update_metadata_names_every_live_broker_ourselves_and_who_is_offline(version: int) -> None:
+    found, broker = made()
+    body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {"old": [5]}, version)
+
+    read = over_the_wire(body, version)
+    assert sorted(live.id for live in read.live_brokers) == [1, 2, 3, 1000]
+    own = next(live for live in read.live_brokers if live.id == 1000)
+    if version == 0:
+        assert (own.v0_host, own.v0_port) == ("server", 9092)
+    else:
+        assert [(end.host, end.port, end.security_protocol) for end in own.endpoints] == [
+            ("server", 9092, 0),
+            ("server", 9093, 1),
+        ]
+    if version >= 5:
+        states = {topic.topic_name: topic.partition_states for topic in read.topic_states}
+    else:
+        states = {}
+        for state in read.ungrouped_partition_states:
+            states.setdefault(state.topic_name, []).append(state)
+    moving_state, _ = states["t"]
+    assert moving_state.replicas == [3, 4, 1, 2]
+    if version >= 4:
+        assert moving_state.offline_replicas == [4]
+    (forgotten,) = states["old"]
+    assert (forgotten.partition_index, forgotten.leader) == (5, -2)
+
+
+@pytest.mark.parametrize("version", [version for version in versions(UpdateMetadataRequest) if version >= 2])
+def test_455_4_where_brokers_have_racks_the_server_stands_in_one_of_them(version: int) -> None:
+    """Or brokers could not create topics of their own: Kafka places none where a rack is missing."""
+    found, broker = made()
+
+    def racks() -> dict[int, str | None]:
+        read = over_the_wire(request_builders.update_metadata(found, SENDER, broker, {}, {}, version), version)
+        return {live.id: live.rack for live in read.live_brokers}
+
+    assert racks()[1000] is None
+    found.brokers.update({id: replace(one, rack=f"r{id}") for id, one in found.brokers.items()})
+    assert racks() == {1: "r1", 2: "r2", 3: "r3", 1000: "r1"}
+
+
+def test_455_4_what_is_deleted_or_unreadable_is_not_told() -> None:
+    found, broker = made()
+    found.topics["t"].unreadable = frozenset([0])
+    body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
+    assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
+    assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
+    assert packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
+    frame = packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
+    assert frame == encode_body(body, version=8)
+
+    found.topics["t"].deleting = True
+    assert request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []
+
+
+@pytest.mark.parametrize("version", versions(StopReplicaRequest))
+def test_455_4_stop_replica_deletes_in_every_version_and_is_fenced_from_version_3(version: int) -> None:
+    _, broker = made()
+    stops = {TopicPartition("t", 0): ReplicaStop(7, delete=True), TopicPartition("u", 3): ReplicaStop(8, delete=True)}
+    read = over_the_wire(request_builders.stop_replica(SENDER, broker, stops, version), version)
+
+    if version >= 3:
+        found = {
+            (topic.topic_name, state.partition_index): (state.leader_epoch, state.delete_partition)
+            for topic in read.topic_states
+            for state in topic.partition_states
+        }
+        assert found == {("t", 0): (7, True), ("u", 3): (8, True)}
+        return
+    assert read.delete_partitions
+    if version >= 1:
+        assert [(topic.name, topic.partition_indexes) for topic in read.topics] == [("t", [0]), ("u", [3])]
+    else:
+        assert [(one.topic_name, one.partition_index) for one in read.ungrouped_partitions] == [("t", 0), ("u", 3)]
+
+
+def test_455_2_a_topic_without_an_id_is_told_without_one() -> None:
+    found, broker = made()
+    found.topics["t"] = replace(found.topics["t"], id=None)
+
+    body = request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)
+    read = over_the_wire(body, 7)
+    assert read.topic_states[0].topic_id in (None, UUID(int=0))

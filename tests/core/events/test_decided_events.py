@@ -1,0 +1,266 @@
+"""Events from decisions: what they are called, who has asked, which id they carry."""
+
+from collections import deque
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.events import decided_events
+from kafka_reassign_rpc.core.events.decided_events import (
+    AssignmentDecision,
+    ClusterNews,
+    Event,
+    Refusals,
+    events_of,
+    kept,
+)
+from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, put_partition, replay
+from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
+from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.queue_entries import Part, Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
+from kafka_reassign_rpc.core.znode_routes import queue_admission
+from tests.core.build import TOPIC, broker, cluster, moving, standing, view
+
+ALICE = "User:alice as admin-1 from 10.0.0.7"
+
+
+def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
+    return [(event.event, event.who, event.id) for event in made]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (standing(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE, 400)]),
+        (
+            standing(1, 2),
+            standing(2, 1),
+            [("move.started", ALICE, None), ("move.completed", "controller", None)],
+        ),
+        (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE, 400)]),
+        (moving((1, 2), (3, 2)), standing(3, 2), [("move.completed", "controller", 400)]),
+        (moving((1, 2), (3, 2)), standing(1, 2), [("move.cancelled", ALICE, 400)]),
+        (
+            moving((1, 2), (3, 2)),
+            standing(2),
+            [("move.retargeted", ALICE, 400), ("move.completed", "controller", 400)],
+        ),
+        (moving((1, 2), (3, 2), recorded=False), standing(2, 1), [("move.cancelled", ALICE, None)]),
+    ],
+)
+def test_sv_7_what_a_decision_is_called_follows_from_what_stood_and_what_stands(
+    before: Partition, after: Partition, expected: list[tuple[str, str | None, int | None]]
+) -> None:
+    assert seen(list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE)]), {}))) == expected
+
+
+def test_sv_7_an_event_says_what_the_move_is_about() -> None:
+    (started,) = events_of(deque([AssignmentDecision(TOPIC, 3, standing(1, 2), moving((1, 2), (3, 2)), ALICE)]), {})
+    assert started == Event(
+        "move.started",
+        TOPIC,
+        3,
+        400,
+        "rpc",
+        ALICE,
+        target=(3, 2),
+        original=(1, 2),
+        replicas=(3, 2, 1),
+        started=1_700_000_000_000,
+    )
+    (back,) = events_of(deque([AssignmentDecision(TOPIC, 3, moving((1, 2), (3, 2)), standing(1, 2), ALICE)]), {})
+    assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))
+
+
+@pytest.mark.parametrize(("reason", "expected"), [("heal broker 3", "heal broker 3"), ("", None)])
+def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_for_it(
+    reason: str, expected: str | None
+) -> None:
+    moves = moving((1, 2), (3, 2))
+    assert moves.move is not None
+    moves = replace(moves, move=replace(moves.move, route=HEAL, reason=reason))
+    steps = [(standing(1, 2), moves), (moves, standing(3, 2)), (moves, standing(1, 2))]
+    events = list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE) for before, after in steps]), {}))
+    assert [event.event for event in events] == ["move.started", "move.completed", "move.cancelled"]
+    assert {(event.route, event.reason) for event in events} == {(HEAL, expected)}
+
+
+def decide(here: RoundView, target: tuple[int, ...] | None, by: str = ALICE) -> KafkaError | None:
+    here.by = by
+    error, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=True)
+    for change in changes:
+        here.add(change)
+    return error
+
+
+def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_that_it_got() -> None:
+    here = view(standing(1, 2))
+    decide(here, (3, 2))
+    decide(here, (4, 2), by="bob")
+    decide(here, None, by="carol")
+    decide(here, (5, 2), by="dave")
+    applied = ReplayedChanges()
+    for _ in replay(here.cluster, here, Durable({}, {(TOPIC, 0): 5}, {(TOPIC, 0): (77, 1)}), 9, applied):
+        pass
+    assert seen(list(events_of(deque(here.said), applied.moves))) == [
+        ("move.started", ALICE, 77),
+        ("move.retargeted", "bob", 77),
+        ("move.cancelled", "carol", 77),
+        ("move.started", "dave", 77),
+    ]
+
+
+def test_sv_7_what_concerns_leader_and_isr_alone_is_no_decision_about_the_assignment() -> None:
+    here = view(standing(1, 2), moving((1, 2), (3, 2)))
+    for index in (0, 1):
+        stands = here.get(TOPIC, index)
+        assert stands is not None
+        here.add(PartitionChange(TOPIC, index, replace(stands, leader=2, isr=(2,), leader_epoch=9)))
+    assert here.said == []
+    assert decide(here, (1, 2)) is None
+    assert here.said == [], "it stands already"
+
+
+def test_sv_7_a_topic_that_goes_is_reported_with_who_has_asked() -> None:
+    here = view(standing(1, 2))
+    here.by = ALICE
+    here.add(TopicDeletionStarted(TOPIC))
+    here.report(Event("entry.refused", TOPIC, 0, who="znode /x"))
+    assert list(events_of(deque(here.said), {})) == [
+        Event("topic.deleted", TOPIC, who=ALICE),
+        Event("entry.refused", TOPIC, 0, who="znode /x"),
+    ]
+
+
+def test_sv_7_of_a_lost_commit_only_what_stands_is_reported() -> None:
+    here = view(standing(1, 2))
+    decide(here, (3, 2))
+    unchanged = here.cluster
+    assert list(kept(here.said, unchanged)) == []
+
+    durable = cluster(replace(moving((1, 2), (3, 2)), move=MoveRecord((3, 2), (1, 2), id=88)))
+    assert seen(list(events_of(deque(kept(here.said, durable)), {}))) == [("move.started", ALICE, 88)]
+
+    decide(here, None)
+    assert list(kept(here.said, durable)) == [], "half of a round: the cancel is decided again"
+    assert list(kept(here.said, unchanged)) == [], "nothing is there of it"
+    put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(standing(1, 2, epoch=7), pending_deletion=(3,)))
+    assert seen(list(events_of(deque(kept(here.said, unchanged)), {}))) == [
+        ("move.started", ALICE, None),
+        ("move.cancelled", ALICE, None),
+    ]
+    assert list(kept(here.said, Cluster())) == [], "the topic is gone"
+
+
+def test_sv_7_the_end_of_a_move_whose_commit_was_lost_is_known_by_its_record() -> None:
+    standing_now = moving((1, 2), (3, 2))
+    here = view(standing_now)
+    decide(here, None)
+    assert list(kept(here.said, cluster(standing_now))) == []
+    as_read = replace(standing_now, replicas=(1, 2, 3), adding=(), removing=(3,), move=None, leader_epoch=7)
+    assert seen(list(events_of(deque(kept(here.said, cluster(as_read))), {}))) == [("move.cancelled", ALICE, 400)]
+
+
+def test_sv_7_an_end_that_a_takeover_repeats_is_not_said_again() -> None:
+    here = view(moving((1, 2), (3, 2), isr=(3, 2), recorded=False))
+    for change in fail_over(here, TOPIC, 0):
+        here.add(change)
+    after = here.get(TOPIC, 0)
+    assert after is not None
+    assert not after.is_moving
+    assert here.said == []
+
+
+def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -> None:
+    refused = Event("entry.refused", TOPIC, 0, who="znode", reason="no")
+    here = cluster(standing(1, 2))
+    here.batch = BatchZnode({(TOPIC, 0): BatchEntry((3, 4))})
+    assert list(kept([refused], here)) == [], "it will be refused again"
+    here.batch = None
+    assert list(kept([refused], here)) == [refused]
+    assert list(kept([Event("entry.refused", reason="entry 4"), Event("batch.cancelled")], here)) == []
+
+
+def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
+    here = view(standing(1, 2))
+    name, first, second = (TOPIC, 0), Waiting((3, 2), RPC, "why"), Waiting((4, 2), HEAL)
+    here.by = ALICE
+    assert queue_admission.append(here, name, first) is None
+    assert queue_admission.append(here, name, first) is None
+    assert queue_admission.append(here, name, second) is None
+    assert queue_admission.overrule(here, name)
+    assert not queue_admission.overrule(here, name)
+
+    def event(what: str, move: Waiting) -> Event:
+        return Event(f"move.{what}", *name, None, move.route, ALICE, move.reason or None, move.target)
+
+    assert list(events_of(deque(here.said), {})) == [
+        event("waiting", first),
+        event("withdrawn", first),
+        event("waiting", second),
+        event("withdrawn", second),
+    ]
+
+
+def test_sv_7_of_a_lost_commit_what_has_become_of_the_queue_is_recorded() -> None:
+    name, move = (TOPIC, 0), Waiting((3, 2), RPC)
+    here = view(standing(1, 2))
+    queue_admission.append(here, name, move)
+    assert list(kept(here.said, here.cluster)) == [], "it joins when that is decided again"
+    for _ in here.cluster.queue.put(Part("/q", "/q", {name: move})):
+        pass
+    assert list(kept(here.said, here.cluster)) == here.said
+    again = RoundView(here.cluster)
+    queue_admission.append(again, name, move)
+    assert again.said == []
+
+    queue_admission.overrule(again, name)
+    assert list(kept(again.said, here.cluster)) == [], "it leaves when that is decided again"
+    for _ in here.cluster.queue.drop("/q"):
+        pass
+    assert list(kept(again.said, here.cluster)) == again.said
+
+
+def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_error() -> None:
+    refusals = Refusals(ALICE)
+    for index in range(10_000):
+        error = NoReassignmentInProgress() if index % 2 else InvalidReplicaAssignment("not alive")
+        refusals.add(f"t{index % 2}", index, None if index % 2 else (9,), error)
+    made = list(refusals.events())
+    assert len(made) == decided_events.REFUSALS + 2
+    assert made[0] == Event(
+        "move.refused", "t0", 0, who=ALICE, reason="INVALID_REPLICA_ASSIGNMENT: not alive", target=(9,)
+    )
+    assert made[-1].topic == "t1"
+    assert made[-1].reason is not None
+    assert made[-1].reason.startswith("4950 more partitions, the first of them 101: NO_REASSIGNMENT_IN_PROGRESS: ")
+    assert {event.who for event in made} == {ALICE}
+
+
+def test_sv_7_brokers_and_the_guard_are_news_once() -> None:
+    news = ClusterNews()
+    here = cluster(standing(1, 2), live=(1, 2, 3))
+    assert list(news.of(here)) == []
+    here.brokers = {1: broker(1), 3: broker(3, epoch=900), 4: broker(4)}
+    here.disabled_by_znode = True
+    made = list(news.of(here))
+    assert [(event.event, event.broker) for event in made] == [
+        ("broker.lost", 2),
+        ("broker.returned", 3),
+        ("broker.returned", 4),
+        ("reassignments.disabled", None),
+    ]
+    assert made[-1].reason is not None
+    assert "/admin/reassign_cancel exists" in made[-1].reason
+    here.brokers = dict(here.brokers)
+    assert list(news.of(here)) == []
+    here.disabled_by_znode = False
+    assert [event.event for event in news.of(here)] == ["reassignments.enabled"]
+    here.broker_configs = {"<default>": {"self.healing.paused": "TRUE"}}
+    assert [event.event for event in news.of(here)] == ["heal.paused"]
+    here.broker_configs = {}
+    assert [event.event for event in news.of(here)] == ["heal.resumed"]

@@ -1,0 +1,258 @@
+"""Which lost brokers are healed, and when: the rules of KIP-46, with a clock that the test holds."""
+
+from dataclasses import dataclass, field
+
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing.lost_brokers import (
+    GRACE_MS,
+    PREPARE_MS,
+    Diagnosis,
+    FailureWatch,
+    Healing,
+    Losses,
+    diagnose,
+    settings_of,
+)
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, Partition
+from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
+
+HALF_AN_HOUR = 30 * 60_000
+ON = Healing(interval_ms=HALF_AN_HOUR)
+SIX = (1, 2, 3, 4, 5, 6)
+
+
+def gone(
+    *lost: int, since: int = 0, now: int = 0, missed: int | None = None, live: tuple[int, ...] = SIX
+) -> FailureWatch:
+    """These brokers of six are gone and hold replicas; failures noticed at `since`, by this controller at `missed`."""
+    return FailureWatch(
+        failed=dict.fromkeys(lost, since),
+        lost=dict.fromkeys(lost, 100),
+        live=[broker for broker in live if broker not in lost],
+        missed=dict.fromkeys(lost, since if missed is None else missed),
+        now_ms=now,
+    )
+
+
+def test_46_1_a_broker_that_is_gone_and_holds_replicas_is_recorded_with_the_time() -> None:
+    watch = replace(gone(3, now=1000, missed=400), failed={})
+    assert diagnose(watch, ON).record == {3: 400}, "when this controller missed it first"
+    assert diagnose(watch, Healing()).record == {3: 400}, "also while healing is off"
+
+
+def test_46_1_a_failure_that_is_known_keeps_its_first_time() -> None:
+    assert diagnose(gone(3, since=1000, now=5000), ON).record == {}
+
+
+def test_46_1_a_broker_that_is_back_or_holds_nothing_is_forgotten() -> None:
+    back = FailureWatch(failed={3: 0, 4: 0, 9: 0}, lost={4: 1}, live=(1, 2, 3), missed={4: 0}, now_ms=1000)
+    assert diagnose(back, ON).forget == {3, 9}
+
+
+def test_46_2_healing_is_off_by_default() -> None:
+    assert Healing().interval_ms == -1
+    found = diagnose(gone(3, now=10 * HALF_AN_HOUR), Healing())
+    assert (found.heal, found.alerts, found.due_ms) == ((), (), None)
+
+
+def test_46_2_a_broker_is_healed_after_the_interval_and_not_before() -> None:
+    early = diagnose(gone(3, now=HALF_AN_HOUR - 1), ON)
+    assert early.heal == ()
+    assert early.due_ms == HALF_AN_HOUR
+    assert diagnose(gone(3, now=HALF_AN_HOUR), ON).heal == (3,)
+
+
+def test_46_2_there_is_an_alert_before_anything_moves() -> None:
+    assert diagnose(gone(3, now=HALF_AN_HOUR // 2 - 1), ON).alerts == ()
+    assert diagnose(gone(3, now=HALF_AN_HOUR // 2), ON).alerts == (3,)
+    assert diagnose(gone(3, now=60_000), replace(ON, alert_interval_ms=60_000)).alerts == (3,)
+    late = diagnose(gone(3, now=HALF_AN_HOUR), replace(ON, alert_interval_ms=2 * HALF_AN_HOUR))
+    assert (late.alerts, late.heal) == ((3,), (3,)), "however late the alert was to be"
+
+
+def test_46_2_an_alert_of_its_own_interval_is_raised_also_where_healing_is_off() -> None:
+    alerting = Healing(alert_interval_ms=60_000)
+    assert diagnose(gone(3, now=59_999), alerting).due_ms == 60_000
+    found = diagnose(gone(3, now=60_000), alerting)
+    assert (found.alerts, found.heal, found.heal_at, found.due_ms) == ((3,), (), {3: None}, None)
+
+
+def test_46_3_a_repair_may_be_planned_a_little_before_its_time_for_those_who_come_first() -> None:
+    watch = gone(3, 4, now=HALF_AN_HOUR - PREPARE_MS)
+    assert diagnose(watch, ON).prepare == (3, 4)
+    assert diagnose(replace(watch, failed={3: 0, 4: 1}), ON).prepare == (3,)
+    assert diagnose(replace(watch, failed={3: 0, 4: 1}, now_ms=HALF_AN_HOUR), ON).prepare == (4,)
+    assert diagnose(watch, replace(ON, max_brokers=1)).prepare == ()
+    before = diagnose(replace(watch, now_ms=watch.now_ms - 1), ON)
+    assert (before.prepare, before.due_ms) == ((), watch.now_ms), "it is looked at then"
+    short = replace(ON, interval_ms=PREPARE_MS)
+    assert diagnose(gone(3, now=PREPARE_MS // 2 - 1), short).prepare == ()
+    assert diagnose(gone(3, now=PREPARE_MS // 2), short).prepare == (3,), "half an interval before it"
+
+
+def test_46_4_a_new_controller_gives_brokers_time_to_come_back_however_old_the_failure_is() -> None:
+    just_elected = 10 * HALF_AN_HOUR
+    found = diagnose(gone(3, since=0, missed=just_elected, now=just_elected), ON)
+    assert found.heal == ()
+    assert found.due_ms == just_elected + GRACE_MS
+    assert diagnose(gone(3, since=0, missed=just_elected, now=just_elected + GRACE_MS), ON).heal == (3,)
+
+
+def test_46_4_a_failure_noted_by_a_clock_that_was_ahead_counts_from_now() -> None:
+    assert diagnose(gone(3, since=HALF_AN_HOUR * 9, missed=0, now=5000), ON).due_ms == 5000 + HALF_AN_HOUR // 2
+
+
+def test_46_6_too_many_brokers_at_once_are_not_healed_and_the_reason_is_shown() -> None:
+    found = diagnose(gone(2, 3, 4, now=HALF_AN_HOUR), ON)
+    assert found.heal == ()
+    assert found.held_back == "3 of 6 brokers are gone, more than self.healing.max.failed.percentage=40: 2, 3, 4"
+    assert diagnose(gone(2, 3, now=HALF_AN_HOUR), ON).heal == (2, 3)
+    few = replace(ON, max_brokers=1)
+    assert diagnose(gone(2, 3, now=HALF_AN_HOUR), few).held_back == (
+        "2 brokers are gone, more than self.healing.max.failed.brokers=1: 2, 3"
+    )
+
+
+def test_46_6_a_blink_of_zookeeper_that_takes_all_sessions_moves_nothing() -> None:
+    found = diagnose(gone(*SIX, now=HALF_AN_HOUR), replace(ON, max_percentage=100, max_brokers=100))
+    assert found.heal == ()
+    assert found.held_back == "no broker is there to take replicas"
+
+
+def test_46_6_a_pause_holds_everything_back_also_what_an_operator_has_ordered() -> None:
+    paused = replace(ON, paused=True)
+    watch = replace(gone(3, now=5), ordered=frozenset({3}))
+    assert diagnose(watch, paused).held_back == "healing is paused (self.healing.paused=true)"
+    assert diagnose(gone(3, now=5), paused).held_back is None, "nothing is held back yet"
+
+
+def test_an_operators_order_passes_the_interval_by_also_where_healing_is_off() -> None:
+    watch = replace(gone(3, 4, now=5), ordered=frozenset({3}))
+    assert diagnose(watch, ON).heal == (3,)
+    assert diagnose(watch, Healing()).heal == (3,)
+
+
+def test_replicas_are_lost_with_a_broker_unless_a_move_or_a_queued_one_takes_them_away() -> None:
+    here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
+    losses = Losses(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
+    losses.count(Partition(replicas=(1, 3)))
+    losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
+    losses.count(Partition(replicas=(1, 3)), Waiting((1, 2), HEAL))
+    losses.count(Partition(replicas=(3, 4)))
+    assert losses.replicas == {3: 2, 4: 1}
+
+
+def test_dynamic_configs_stand_above_the_servers_and_nonsense_is_reported_and_left_out() -> None:
+    cluster = Cluster(
+        broker_configs={
+            "<default>": {
+                lost_brokers.INTERVAL: "60000",
+                lost_brokers.MAX_PERCENTAGE: "101",
+                lost_brokers.THROTTLE: "fast",
+                lost_brokers.PAUSED: "TRUE",
+                lost_brokers.CANCEL_ON_RETURN: "perhaps",
+            }
+        }
+    )
+    found, problems = settings_of(cluster, Healing(max_percentage=25))
+    assert found == Healing(interval_ms=60_000, max_percentage=25, paused=True)
+    assert [problem.partition("=")[0] for problem in problems] == [
+        lost_brokers.MAX_PERCENTAGE,
+        lost_brokers.THROTTLE,
+        lost_brokers.CANCEL_ON_RETURN,
+    ]
+
+
+@dataclass
+class Life:
+    """A cluster of six whose brokers come and go, watched by controllers that come and go; time only grows."""
+
+    now: int = 0
+    failed: dict[int, int] = field(default_factory=dict)
+    down_since: dict[int, int] = field(default_factory=dict)
+    missed: dict[int, int] = field(default_factory=dict)
+
+    def look(self) -> Diagnosis:
+        for broker in self.down_since:
+            self.missed.setdefault(broker, self.now)
+        self.missed = {broker: at for broker, at in self.missed.items() if broker in self.down_since}
+        found = diagnose(
+            FailureWatch(
+                failed=self.failed,
+                lost=dict.fromkeys(self.down_since, 1),
+                live=[broker for broker in SIX if broker not in self.down_since],
+                missed=self.missed,
+                now_ms=self.now,
+            ),
+            ON,
+        )
+        self.failed = {b: at for b, at in (self.failed | dict(found.record)).items() if b not in found.forget}
+        return found
+
+
+@given(st.lists(st.tuples(st.sampled_from(SIX), st.sampled_from(["down", "up", "controller"]), st.integers(0, 10**7))))
+def test_46_2_whatever_comes_and_goes_only_a_broker_that_was_away_for_the_whole_interval_is_healed(
+    steps: list[tuple[int, str, int]],
+) -> None:
+    life = Life()
+    for broker, what, passes in steps:
+        life.now += passes
+        if what == "down":
+            life.down_since.setdefault(broker, life.now)
+        elif what == "up":
+            life.down_since.pop(broker, None)
+        else:
+            life.missed.clear()
+        found = life.look()
+        for healed in found.heal:
+            assert life.now - life.down_since[healed] >= HALF_AN_HOUR
+            assert 100 * len(life.down_since) <= 40 * len(SIX)
+        assert life.failed.keys() == life.down_since.keys()
+        assert found.due_ms is None or found.due_ms > life.now
+
+
+def on_racks(**racks: str) -> Cluster:
+    """Live brokers with their racks: b1="a" is broker 1 on rack a."""
+    here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
+    return Cluster(brokers={int(name[1:]): Broker(int(name[1:]), 1, here, rack) for name, rack in racks.items()})
+
+
+def test_46_7_what_is_left_of_a_repair_has_brokers_that_are_back_in_their_places() -> None:
+    cluster = on_racks(b1="a", b2="b", b3="c", b5="b", b6="c")
+    lies = Partition(replicas=(3, 4, 1))
+    assert lost_brokers.still_needed(cluster, lies, (6, 5, 1)) == (3, 5, 1)
+    assert lost_brokers.still_needed(cluster, lies, (5, 6, 1)) == (5, 6, 1), "not at the price of a rack"
+    assert lost_brokers.still_needed(cluster, lies, (2, 3, 1)) == (2, 3, 1), "nor of a replica"
+    assert lost_brokers.still_needed(cluster, Partition(replicas=(2, 3, 1)), (2, 6, 1)) is None
+    assert lost_brokers.still_needed(cluster, Partition(replicas=(4, 1)), (5, 1)) == (5, 1)
+    assert lost_brokers.still_needed(cluster, None, (5, 1)) is None
+
+
+def test_46_3_what_had_to_be_left_is_tried_again_later_but_at_an_operators_word_at_once() -> None:
+    watch = replace(gone(3, now=HALF_AN_HOUR), not_before={3: HALF_AN_HOUR + 5})
+    assert (diagnose(watch, ON).heal, diagnose(watch, ON).due_ms) == ((), HALF_AN_HOUR + 5)
+    assert diagnose(replace(watch, now_ms=HALF_AN_HOUR + 5), ON).heal == (3,)
+    ordered = diagnose(replace(watch, ordered=frozenset({3})), ON)
+    assert (ordered.heal, ordered.alerts) == ((3,), (3,)), "an order does not take an alert back"
+
+
+def test_46_5_the_throttle_is_a_number_of_bytes_or_a_share_also_as_a_dynamic_config() -> None:
+    for text, throttle in (
+        ("70", HealingThrottle(70)),
+        (" 40% ", HealingThrottle(percent=40)),
+        ("-1", HealingThrottle()),
+    ):
+        cluster = Cluster(broker_configs={"<default>": {lost_brokers.THROTTLE: text}})
+        assert settings_of(cluster, replace(ON, throttle=HealingThrottle(5))) == (replace(ON, throttle=throttle), [])
+
+
+def test_46_nonsense_is_nonsense_in_any_script() -> None:
+    for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(10**14 + 1), str(2**63)):
+        cluster = Cluster(broker_configs={"<default>": {lost_brokers.INTERVAL: text}})
+        found, problems = settings_of(cluster, ON)
+        assert (found, len(problems)) == (ON, 1), text

@@ -1,0 +1,123 @@
+"""What the coming and going of brokers does to a partition."""
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, StaleBrokerEpoch
+from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, may_shut_down, settle
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
+from tests.core.build import TOPIC, cluster, made, moving, standing, view
+
+UNCLEAN = {"unclean.leader.election.enable": "true"}
+
+
+def settled(here: RoundView, *, down: tuple[int, ...] = ()) -> Partition:
+    return made(settle(here, TOPIC, 0, down=down))
+
+
+def test_sv_4_where_all_is_well_nothing_changes() -> None:
+    assert settle(view(standing(1, 2, 3)), TOPIC, 0) == []
+    assert settle(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), TOPIC, 0) == []
+    assert settle(view(), TOPIC, 0) == []
+
+
+def test_sv_4_a_dead_follower_leaves_the_isr() -> None:
+    before = standing(1, 2, 3)
+    assert settled(view(before, live=(1, 3))) == replace(before, isr=(1, 3), leader_epoch=6)
+
+
+def test_sv_4_a_dead_leader_is_replaced_by_the_first_live_replica_in_sync() -> None:
+    value = settled(view(standing(1, 2, 3, isr=(1, 3)), live=(2, 3)))
+    assert (value.leader, value.isr, value.leader_epoch) == (3, (3,), 6)
+
+
+def test_sv_4_the_last_in_sync_replicas_stay_in_the_isr_and_lead_again_when_they_return() -> None:
+    gone = settled(view(standing(1, 2), live=()))
+    assert (gone.leader, gone.isr, gone.leader_epoch) == (NO_LEADER, (1, 2), 6)
+    assert settle(view(gone, live=()), TOPIC, 0) == []
+    back = settled(view(gone, live=(2,)))
+    assert (back.leader, back.isr, back.leader_epoch) == (2, (2,), 7)
+
+
+def test_sv_4_a_replica_out_of_sync_leads_only_where_the_topic_allows_it() -> None:
+    before = standing(1, 2, isr=(1,))
+    assert settled(view(before, live=(2,))).leader == NO_LEADER
+    value = settled(view(before, live=(2,), configs=UNCLEAN))
+    assert (value.leader, value.isr, value.leader_recovery_state) == (2, (2,), 1)
+
+
+def test_sv_4_the_clusters_default_for_unclean_elections_counts() -> None:
+    here = view(standing(1, 2, isr=(1,)), live=(2,))
+    here.cluster.broker_configs["<default>"] = {"unclean.leader.election.enable": "TRUE"}
+    assert settled(here).leader == 2
+
+
+def test_sv_4_a_bounced_broker_leaves_and_may_come_back() -> None:
+    here = view(standing(1, 2), standing(1))
+    for index in (0, 1):
+        for change in settle(here, TOPIC, index, down=(1,)):
+            here.add(change)
+    assert (here.partitions[TOPIC, 0].value.leader, here.partitions[TOPIC, 0].value.isr) == (2, (2,))
+    assert here.partitions[TOPIC, 1].value.leader == NO_LEADER
+    assert settle(here, TOPIC, 0) == []
+    assert made(settle(here, TOPIC, 1)).leader == 1
+
+
+def test_sv_4_a_new_partition_gets_its_first_live_replica_as_leader() -> None:
+    value = settled(view(Partition((4, 2, 3)), live=(2, 3)))
+    assert (value.leader, value.isr, value.leader_epoch, value.partition_epoch) == (2, (2, 3), 0, -1)
+
+
+def test_sv_4_a_new_partition_without_live_replicas_is_led_by_the_first_that_comes() -> None:
+    first = settled(view(Partition((4, 5)), live=(1,)))
+    assert (first.leader, first.isr) == (NO_LEADER, (4, 5))
+    value = settled(view(replace(first, partition_epoch=0), live=(1, 5)))
+    assert (value.leader, value.isr) == (5, (5,))
+
+
+def test_455_4_the_return_of_a_broker_ends_a_move_that_waited_for_it() -> None:
+    before = replace(moving((1, 2), (3, 4), isr=(3, 4)), leader=NO_LEADER)
+    value = settled(view(before, live=(3, 4)))
+    assert (value.replicas, value.leader, value.is_moving) == ((3, 4), 3, False)
+
+
+def test_455_4_a_retired_replica_goes_with_its_broker() -> None:
+    (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3, 4)), live=(1, 2, 4)), TOPIC, 0)
+    assert (change.value.pending_deletion, change.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
+    (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3,)), live=(1, 2)), TOPIC, 0)
+    assert (change.value.pending_deletion, change.assignment) == ((), AssignmentWrite.NOW)  # type: ignore[union-attr]
+
+
+def leaving(*partitions: Partition, broker: int, live: tuple[int, ...] = (1, 2, 3)) -> RoundView:
+    here = view(*partitions, live=live)
+    here.cluster.shutting_down.add(broker)
+    return here
+
+
+def test_sv_4_controlled_shutdown_moves_leadership_and_isr_away() -> None:
+    still, changes = controlled_shutdown(leaving(standing(1, 2, 3), broker=1), TOPIC, 0, 1)
+    value = made(changes)
+    assert (still, value.leader, value.isr, value.leader_epoch) == (False, 2, (2, 3), 6)
+    still, changes = controlled_shutdown(leaving(standing(1, 2, 3), broker=2), TOPIC, 0, 2)
+    value = made(changes)
+    assert (still, value.leader, value.isr) == (False, 1, (1, 3))
+
+
+def test_sv_4_a_leader_that_nobody_can_replace_still_leads() -> None:
+    here = leaving(standing(1, 2, isr=(1,)), broker=1)
+    assert controlled_shutdown(here, TOPIC, 0, 1) == (True, [])
+    assert settle(here, TOPIC, 0) == []
+
+
+def test_sv_4_controlled_shutdown_does_not_wait_for_single_replicas_or_others_partitions() -> None:
+    here = leaving(standing(1), standing(2, 3), standing(2, 1, isr=(2,)), broker=1)
+    for index in (0, 1, 2, 3):
+        assert controlled_shutdown(here, TOPIC, index, 1) == (False, [])
+
+
+def test_sv_4_a_controlled_shutdown_is_one_of_the_broker_as_registered() -> None:
+    here = cluster(live=(1,))
+    assert may_shut_down(here, 1, 101) is None
+    assert may_shut_down(here, 1, -1) is None
+    assert isinstance(may_shut_down(here, 1, 100), StaleBrokerEpoch)
+    assert isinstance(may_shut_down(here, 2, 100), BrokerNotAvailable)

@@ -1,0 +1,295 @@
+"""240-6: how far moves are and why they stall, from what brokers have said, under a clock of the test's own."""
+
+import gc
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.reassignment.progress import SLICE, MoveProgress, ProgressTracker, SampledLogDir, Totals
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from tests.core.build import TOPIC, cluster, moving, standing
+
+STALL_S = 60.0
+NAME = TopicPartition(TOPIC, 0)
+MOVE = moving((1, 2), (3, 4))
+Answers = dict[int, list[SampledLogDir] | None]
+
+
+def says(**sizes: int | None) -> Answers:
+    """b1=10: broker 1 holds 10 bytes of the partition; None: it has none of it."""
+    return {
+        int(broker[1:]): [SampledLogDir("/d", sizes={} if size is None else {TOPIC: {0: size}})]
+        for broker, size in sizes.items()
+    }
+
+
+class Followed:
+    """A tracker and all that it has told."""
+
+    def __init__(self, value: Partition = MOVE, **options: Any) -> None:
+        self.cluster = cluster(value, **options)
+        self.tracker = ProgressTracker(STALL_S)
+        self.events: list[Event] = []
+        self.sizes: dict[TopicPartition, int | None] = {}
+
+    def look(self, now: float, answers: Answers) -> MoveProgress:
+        for _ in self.tracker.update(now, self.cluster, answers, self.events, self.sizes):
+            pass
+        found = self.tracker.figures(*NAME)
+        assert found is not None
+        return found
+
+    def stalled(self, answers: Answers, before: Answers | None = None) -> str | None:
+        """What is said when nothing has changed for long."""
+        self.look(0, before or answers)
+        self.look(STALL_S - 5, before or answers)
+        return self.look(STALL_S, answers).stalled
+
+    def put(self, value: Partition) -> None:
+        self.cluster.topics[TOPIC].partitions[0] = value
+
+
+def test_240_6_bytes_are_those_of_the_leader_and_of_each_new_replica() -> None:
+    followed = Followed()
+    assert followed.look(0, says(b1=100, b3=40, b4=None)) == MoveProgress(100, {3: 40, 4: 0})
+    assert followed.tracker.totals == Totals(1, 160, 0)
+    assert followed.sizes == {NAME: 100}
+
+
+def test_240_6_the_time_left_is_that_of_the_slowest_at_the_rate_at_which_it_closes_the_gap() -> None:
+    followed = Followed()
+    followed.look(0, says(b1=1000, b3=0, b4=0))
+    found = followed.look(10, says(b1=1100, b3=600, b4=300))
+    assert found.rate == 90
+    # broker 4 has 800 to go, and 200 less than ten seconds ago; broker 3 is faster
+    assert found.remaining_ms == 40_000
+    assert followed.look(20, says(b1=1100, b3=1100, b4=1100)).remaining_ms == 0
+
+
+def test_240_6_no_time_is_told_where_the_gap_grows_and_none_before_two_samples() -> None:
+    followed = Followed()
+    assert followed.look(0, says(b1=1000, b3=0, b4=0)).remaining_ms == -1
+    found = followed.look(5, says(b1=2000, b3=500, b4=500))
+    assert (found.rate, found.remaining_ms) == (200, -1)
+
+
+def test_240_6_rates_are_those_of_the_last_seconds() -> None:
+    followed = Followed()
+    for second in range(0, 60, 5):
+        copied = second if second < 30 else 30 + 4 * (second - 30)
+        found = followed.look(second, says(b1=10_000, b3=copied, b4=copied))
+    assert found.rate == 8
+
+
+@given(
+    total=st.integers(0, 2**50),
+    steps=st.lists(st.tuples(st.floats(0.001, 100), st.integers(0, 2**50), st.integers(0, 2**50)), max_size=12),
+)
+def test_240_6_figures_are_sound_whatever_brokers_say(total: int, steps: Sequence[tuple[float, int, int]]) -> None:
+    followed, now = Followed(), 0.0
+    for wait, three, four in [(0.0, 0, 0), *steps]:
+        now += wait
+        found = followed.look(now, says(b1=total, b3=three, b4=four))
+        assert found.copied == {3: three, 4: four}
+        assert found.left == max(0, total - three) + max(0, total - four)
+        assert found.rate >= -1
+        assert found.remaining_ms >= -1
+        assert (found.remaining_ms == 0) or found.left > 0 or now == 0.0
+
+
+@given(size=st.integers(1_000_000, 2**45), seconds=st.integers(10, 1000), samples=st.integers(2, 8))
+def test_240_6_a_steady_copy_has_a_right_time(size: int, seconds: int, samples: int) -> None:
+    followed = Followed(moving((1, 2), (1, 3)))
+    for at in range(samples):
+        copied = min(size, size * at // seconds)
+        found = followed.look(at, says(b1=size, b3=copied))
+    left = max(0, seconds - (samples - 1))
+    assert abs(found.remaining_ms - 1000 * left) <= 1000 + left * 1000 * 0.02
+
+
+def test_240_6_a_broker_that_has_not_answered_leaves_what_was_known_of_it() -> None:
+    followed = Followed()
+    followed.look(0, says(b1=100, b3=40, b4=10))
+    found = followed.look(5, {**says(b3=50), 4: None})
+    assert (found.total, found.copied, found.remaining_ms) == (100, {3: 50, 4: 10}, -1)
+    assert Followed().look(0, {}) == MoveProgress()
+
+
+def test_240_6_a_new_target_begins_anew_and_what_rests_is_forgotten() -> None:
+    followed = Followed()
+    followed.look(0, says(b1=100, b3=40, b4=40))
+    followed.cluster.sizes[NAME] = 100
+    followed.put(moving((1, 2), (4, 5)))
+    assert followed.look(50, says(b1=100, b4=40, b5=None)).copied == {4: 40, 5: 0}
+    assert followed.look(50 + STALL_S - 1, says(b1=100, b4=40, b5=None)).stalled is None
+    followed.put(standing(4, 5))
+    followed.cluster.moving.clear()
+    followed.sizes.clear()
+    list(followed.tracker.update(200, followed.cluster, {}, followed.events, followed.sizes))
+    assert followed.tracker.figures(*NAME) is None
+    assert followed.tracker.totals == Totals()
+    assert followed.sizes == {NAME: None}
+    assert followed.events == []
+
+
+# ------------------------------------------------------------------------------------------------------ stalls
+
+FULL = says(b1=100, b2=100, b3=100, b4=100)
+PART = says(b1=100, b2=100, b3=100, b4=10)
+THROTTLED = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:4"}
+
+
+def broken(answers: Answers, broker: int, *dirs: SampledLogDir) -> Answers:
+    return {**answers, broker: list(dirs)}
+
+
+def grown(answers: Mapping[int, Any], by: int) -> Answers:
+    return {**answers, **says(b1=100 + by, b2=100 + by)}
+
+
+OFFLINE = SampledLogDir("/bad", error=56)
+
+
+@pytest.mark.parametrize(
+    ("options", "value", "answers", "reason"),
+    [
+        ({"live": (1, 2, 3)}, MOVE, PART, "broker 4 is dead"),
+        ({"live": (1, 2)}, MOVE, PART, "brokers 3, 4 are dead"),
+        (
+            {},
+            MOVE,
+            broken(PART, 4, SampledLogDir("/ok"), OFFLINE),
+            "log dir /bad of broker 4 has failed (KAFKA_STORAGE_ERROR: offline, or out of disk)",
+        ),
+        ({}, MOVE, broken(PART, 4, SampledLogDir("/bad", error=-1)), "log dir /bad of broker 4 has failed (error -1)"),
+        (
+            {},
+            MOVE,
+            broken(
+                PART,
+                4,
+                SampledLogDir("/d", usable=20, total=500, sizes={TOPIC: {0: 10}}),
+                SampledLogDir("/e", usable=9999),
+            ),
+            "broker 4 is out of disk: 20 bytes are free where 90 are to come",
+        ),
+        ({}, moving((1, 2), (3, 4), leader=-1), PART, "there is no leader to copy from"),
+        ({}, MOVE, {**PART, 4: None}, "no answer from broker 4"),
+        ({}, MOVE, {**PART, 1: None, 4: None}, "no answer from brokers 1, 4"),
+        ({}, MOVE, FULL, "full ISR never reached: brokers 3, 4 have everything, out of sync all the same"),
+        (
+            {},
+            moving((1, 2), (3, 4), isr=(1, 2, 3)),
+            FULL,
+            "full ISR never reached: broker 4 has everything, out of sync all the same",
+        ),
+        ({}, MOVE, PART, "no progress, for no reason that shows"),
+        ({"live": (1, 2, 3), "configs": THROTTLED}, MOVE, broken(PART, 3, OFFLINE), "broker 4 is dead"),
+    ],
+)
+def test_240_6_a_stalled_move_has_the_most_specific_reason(
+    options: dict[str, Any], value: Partition, answers: Answers, reason: str
+) -> None:
+    followed = Followed(value, **options)
+    assert followed.stalled(answers) == reason
+    assert followed.tracker.totals.stalled == 1
+
+
+@pytest.mark.parametrize(
+    ("rates", "reason"),
+    [
+        (
+            {"1": {"leader.replication.throttled.rate": "5"}},
+            "throttled to 5 B/s (leader 1) while 16 B/s are produced",
+        ),
+        (
+            {"<default>": {"follower.replication.throttled.rate": "7"}},
+            "throttled to 7 B/s (follower 4) while 16 B/s are produced",
+        ),
+        ({}, "no progress, for no reason that shows"),
+    ],
+)
+def test_240_6_a_throttle_below_the_produce_rate_is_named(rates: Mapping[str, Mapping[str, str]], reason: str) -> None:
+    followed = Followed(configs=THROTTLED)
+    followed.cluster.broker_configs.update(rates)
+    assert followed.stalled({**grown(PART, 1000), **says(b4=60)}, before=PART) == reason
+
+
+def test_240_6_a_copy_that_never_closes_the_gap_stalls_although_bytes_arrive() -> None:
+    followed = Followed(configs=THROTTLED)
+    followed.cluster.broker_configs["4"] = {"follower.replication.throttled.rate": "5"}
+    for second in range(0, 61, 5):
+        assert (
+            followed.look(second, {**grown(FULL, 10 * second), **says(b4=5 * second)}).stalled is None or second == 60
+        )
+    assert followed.tracker.totals.stalled == 1
+    assert [event.event for event in followed.events] == ["move.stalled"]
+
+
+def test_240_6_a_stall_is_told_once_and_so_is_its_end() -> None:
+    followed = Followed(live=(1, 2, 3))
+    assert followed.stalled(PART) == "broker 4 is dead"
+    assert followed.look(70, PART).stalled == "broker 4 is dead"
+    followed.cluster.brokers.update(cluster(live=(4,)).brokers)
+    assert followed.look(80, PART).stalled == "no progress, for no reason that shows"
+    assert followed.look(90, {**PART, **says(b4=11)}).stalled is None
+    stalled, resumed = followed.events
+    assert (stalled.event, stalled.topic, stalled.partition, stalled.id) == ("move.stalled", TOPIC, 0, 400)
+    assert (stalled.reason, stalled.target) == ("broker 4 is dead", (3, 4))
+    assert (resumed.event, resumed.reason) == ("move.resumed", None)
+
+
+def test_240_6_a_replica_that_joins_the_isr_is_progress() -> None:
+    followed = Followed()
+    followed.look(0, FULL)
+    followed.put(replace(MOVE, isr=(1, 2, 3)))
+    followed.look(50, FULL)
+    assert followed.look(STALL_S + 40, FULL).stalled is None
+    assert followed.look(STALL_S + 50, FULL).stalled is not None
+
+
+def of_many(count: int) -> tuple[Cluster, Answers]:
+    here = cluster(*[MOVE] * count)
+    sizes: Iterable[tuple[int, int]] = ((1, 100), (3, 50), (4, 0))
+    return here, {
+        broker: [SampledLogDir("/d", sizes={TOPIC: dict.fromkeys(range(count), size)})] for broker, size in sizes
+    }
+
+
+def test_240_6_many_moves_are_looked_at_in_slices_and_may_end_meanwhile() -> None:
+    here, answers = of_many(1000)
+    tracker = ProgressTracker(STALL_S)
+    steps = tracker.update(0, here, answers, [], {})
+    next(steps)
+    here.topics.clear()
+    here.moving.clear()
+    assert len(list(steps)) == 0
+    assert tracker.totals.moves == SLICE
+    here, answers = of_many(1000)
+    assert len(list(tracker.update(5, here, answers, [], {}))) == 1000 // SLICE
+    assert tracker.totals == Totals(1000, 150_000, 0)
+
+
+def test_240_6_a_sample_leaves_nothing_for_the_garbage_collector_to_look_at() -> None:
+    """Or with a hundred thousand moves it looks for tens of milliseconds: what is young then is not a few thousand
+    objects, as its thresholds say, since as many go as come."""
+    here, answers = of_many(1000)
+    tracker = ProgressTracker(STALL_S)
+    sizes: dict[TopicPartition, int | None] = {}
+    for now in (0, 10, 20):
+        for _ in tracker.update(now, here, answers, [], sizes):
+            pass
+    gc.collect()
+    gc.disable()
+    try:
+        before = len(gc.get_objects(0))
+        for _ in tracker.update(30, here, answers, [], sizes):
+            pass
+        assert len(gc.get_objects(0)) - before < 100
+    finally:
+        gc.enable()

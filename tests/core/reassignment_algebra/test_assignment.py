@@ -1,0 +1,87 @@
+"""KIP-455's algebra: tables from behaviour that was seen on Kafka 3.9, and what holds for any lists."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, cancel, reassign, retire
+from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
+from tests.core.build import moving, standing
+
+replica_lists = st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True).map(tuple)
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "replicas", "adding", "removing"),
+    [
+        pytest.param((1, 2, 3), (1, 2, 4), (1, 2, 4, 3), (4,), (3,), id="C05"),
+        pytest.param((1, 2, 3), (4, 5, 6), (4, 5, 6, 1, 2, 3), (4, 5, 6), (1, 2, 3), id="C06"),
+        pytest.param((1, 2, 3, 4), (4, 2, 5, 3), (4, 2, 5, 3, 1), (5,), (1,), id="C07"),
+        pytest.param((1, 2, 3), (3, 1, 2), (3, 1, 2), (), (), id="C03"),
+        pytest.param((1, 2, 3), (1, 2), (1, 2, 3), (), (3,), id="C04"),
+    ],
+)
+def test_455_3_a_start_puts_the_target_first_and_the_tail_in_its_old_order(
+    origin: tuple[int, ...],
+    target: tuple[int, ...],
+    replicas: tuple[int, ...],
+    adding: tuple[int, ...],
+    removing: tuple[int, ...],
+) -> None:
+    assert reassign(standing(*origin), target) == Reassigned(replicas, adding, removing, ())
+
+
+def test_455_5_d03_another_target_keeps_the_origin_and_drops_what_only_the_first_one_needed() -> None:
+    assert reassign(moving((1, 2, 3), (4, 5, 6)), (7, 8, 9)) == Reassigned(
+        (7, 8, 9, 1, 2, 3), (7, 8, 9), (1, 2, 3), (4, 5, 6)
+    )
+
+
+def test_455_7_a_cancel_brings_back_the_original_order() -> None:
+    assert cancel(moving((1, 2, 3), (3, 4, 2))) == Reassigned((1, 2, 3), (), (), (4,))
+
+
+def test_455_7_without_a_record_a_cancel_has_the_order_that_is_left() -> None:
+    assert cancel(moving((1, 2, 3), (3, 4, 2), recorded=False)).replicas == (3, 2, 1)
+
+
+def test_455_7_a_record_of_other_replicas_than_the_znode_has_is_not_believed() -> None:
+    partition = moving((1, 2, 3), (3, 4, 2), recorded=False)
+    stale = Partition(partition.replicas, partition.adding, partition.removing, move=MoveRecord((4,), (7, 8)))
+    assert cancel(stale).replicas == (3, 2, 1)
+
+
+def test_a_replica_that_is_given_back_is_not_to_be_deleted() -> None:
+    partition = Partition((1, 2), pending_deletion=(3, 4))
+    assert retire(partition, (5,), (1, 2, 4)) == (3, 5)
+
+
+@given(replica_lists, replica_lists)
+def test_455_a_start_makes_room_for_both_sets(origin: tuple[int, ...], target: tuple[int, ...]) -> None:
+    to = reassign(standing(*origin), target)
+    assert not set(to.adding) & set(to.removing)
+    assert to.replicas == target + to.removing
+    assert set(to.replicas) == {*origin, *target}
+    assert to.removed_at_once == ()
+    assert to.is_moving == (set(origin) != set(target))
+
+
+@given(replica_lists, replica_lists, replica_lists)
+def test_455_5_a_change_of_target_is_a_start_from_the_origin(
+    origin: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]
+) -> None:
+    to = reassign(moving(origin, first), second)
+    fresh = reassign(standing(*origin), second)
+    assert (set(to.replicas), to.adding, set(to.removing)) == (
+        set(fresh.replicas),
+        fresh.adding,
+        set(fresh.removing),
+    )
+    assert set(to.removed_at_once) == {*first} - {*origin} - {*second}
+
+
+@given(replica_lists, replica_lists)
+def test_455_7_cancel_after_a_start_is_the_assignment_before(origin: tuple[int, ...], target: tuple[int, ...]) -> None:
+    to = cancel(moving(origin, target))
+    assert to.replicas == origin
+    assert set(to.removed_at_once) == set(target) - set(origin)

@@ -1,0 +1,80 @@
+"""When a move is over, and what stands then."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.leadership.broker_changes import settle
+from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
+from kafka_reassign_rpc.core.reassignment_algebra.completion import can_finish
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
+from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
+
+
+@pytest.mark.parametrize(
+    ("origin", "target", "isr", "is_over"),
+    [
+        pytest.param((1, 2, 3), (1, 2, 4), (1, 2, 3, 4), True, id="C09: the whole target is in sync"),
+        pytest.param((1, 2, 3), (1, 2, 4), (1, 2, 3), False, id="an adding replica is late"),
+        pytest.param((1, 2, 3), (4, 5, 6), (1, 2, 3, 4, 5), False, id="one of several adding replicas is late"),
+        pytest.param((1, 2, 3), (1, 2, 4), (1, 3, 4), True, id="KAFKA-19975: a staying replica is sick"),
+        pytest.param((1, 2, 3), (1, 2, 3, 4), (1, 3, 4), True, id="KAFKA-19975: the same, growing"),
+        pytest.param((1, 2, 3), (1, 2), (1, 3), False, id="a shrink waits rather than halve the ISR"),
+        pytest.param((1, 2, 3), (1, 2), (1,), True, id="a shrink takes what is out of sync"),
+        pytest.param((1, 2, 3), (4,), (2, 3, 4), True, id="a shrink as asked for"),
+        pytest.param((1, 2, 3), (2,), (1, 3), False, id="nobody of the target is in sync"),
+    ],
+)
+def test_455_4_a_move_is_over(
+    origin: tuple[int, ...], target: tuple[int, ...], isr: tuple[int, ...], is_over: bool
+) -> None:
+    partition = moving(origin, target, isr=isr)
+    assert can_finish(cluster(partition), partition) is is_over
+
+
+def test_455_8_a_move_is_not_over_while_only_leaving_replicas_are_alive() -> None:
+    partition = moving((1, 2), (3, 4), isr=(1, 3, 4))
+    assert not can_finish(cluster(partition, live=(1, 2)), partition)
+    assert can_finish(cluster(partition, live=()), partition)
+
+
+def test_455_4_g01_a_leader_in_the_target_stays() -> None:
+    (change,) = settle(view(moving((1, 2, 3), (4, 1, 2), isr=(1, 2, 3, 4))), TOPIC, 0)
+    value = made([change])
+    assert sets(value) == ((4, 1, 2), (), ())
+    assert (value.leader, value.isr, value.pending_deletion, value.leader_epoch) == (1, (1, 2, 4), (3,), 7)
+    assert value.move is None
+    assert change.assignment is AssignmentWrite.LATER  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("target", "isr", "live", "leader"),
+    [
+        ((3, 4, 2), (1, 2, 3, 4), (1, 2, 3, 4), 3),
+        ((3, 4, 2), (1, 2, 3, 4), (1, 2, 4), 4),
+    ],
+)
+def test_455_4_g02_else_the_first_live_target_replica_in_sync_leads(
+    target: tuple[int, ...], isr: tuple[int, ...], live: tuple[int, ...], leader: int
+) -> None:
+    value = made(settle(view(moving((1, 2, 3), target, isr=isr), live=live), TOPIC, 0))
+    assert value.leader == leader
+
+
+def test_a_move_that_removes_nothing_has_its_znode_written_at_once() -> None:
+    (change,) = settle(view(moving((1, 2), (1, 2, 3), isr=(1, 2, 3))), TOPIC, 0)
+    assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
+
+
+def test_what_is_not_moving_or_not_there_is_left_alone() -> None:
+    assert settle(view(standing(1, 2)), TOPIC, 0) == []
+    assert settle(view(), TOPIC, 5) == []
+
+
+def test_455_4_the_last_confirmation_clears_the_topic_znode() -> None:
+    here = view(replace(standing(1, 2), pending_deletion=(3, 4)))
+    (first,) = confirm_stopped(here, TOPIC, 0, (3,))
+    assert (first.value.pending_deletion, first.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
+    here.add(first)
+    assert confirm_stopped(here, TOPIC, 0, (3,)) == []
+    (last,) = confirm_stopped(here, TOPIC, 0, (4,))
+    assert (last.value.pending_deletion, last.assignment) == ((), AssignmentWrite.NOW)  # type: ignore[union-attr]

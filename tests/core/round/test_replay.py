@@ -1,0 +1,179 @@
+"""The one place where the cluster changes."""
+
+from uuid import UUID
+
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import Durable, LoadedAssignment, LoadedState, ReplayedChanges, partition_of
+from kafka_reassign_rpc.core.round.round_view import (
+    PartitionChange,
+    PartitionsAdded,
+    RoundView,
+    TopicCreated,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, standing
+
+NOTHING = Durable({}, {}, {})
+
+
+def replayed(here: Cluster, view: RoundView, durable: Durable = NOTHING) -> ReplayedChanges:
+    applied = ReplayedChanges()
+    for _ in replay.replay(here, view, durable, 9, applied):
+        pass
+    return applied
+
+
+def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
+    here = cluster(standing(1, 2))
+    view = RoundView(here)
+    view.add(
+        PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
+    )
+    written = Durable({TOPIC: 4}, {(TOPIC, 0): 12}, {(TOPIC, 0): (400, 77)})
+    applied = replayed(here, view, written)
+    value = here.topics[TOPIC].partitions[0]
+    assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)
+    assert (value.partition_epoch, value.controller_epoch, here.topics[TOPIC].version) == (12, 9, 4)
+    assert here.moving == {TOPIC: {0}}
+    assert applied.partitions == [(TOPIC, 0, standing(1, 2), value)]
+
+
+def test_455_4_a_move_that_is_over_leaves_the_index() -> None:
+    here = cluster(moving((1, 2), (1, 3)), moving((1, 2), (1, 3)))
+    view = RoundView(here)
+    view.add(PartitionChange(TOPIC, 0, standing(1, 3)))
+    replayed(here, view)
+    assert here.moving == {TOPIC: {1}}
+    view = RoundView(here)
+    view.add(PartitionChange(TOPIC, 1, standing(1, 3)))
+    replayed(here, view)
+    assert here.moving == {}
+
+
+def test_240_6_a_topic_has_another_revision_after_every_change_also_when_it_is_made_anew() -> None:
+    here = cluster(standing(1, 2))
+    topic = here.topics[TOPIC]
+    revisions = [topic.revision]
+    for target in ((1, 3), (1, 2)):
+        view = RoundView(here)
+        view.add(PartitionChange(TOPIC, 0, standing(*target)))
+        replayed(here, view)
+        revisions.append(topic.revision)
+    revisions.append(replay.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
+    assert revisions == sorted(set(revisions))
+
+
+def test_sv_4_a_topics_life() -> None:
+    here = cluster()
+    view = RoundView(here)
+    view.add(TopicCreated("new", UUID(int=2), {0: standing(1)}, {"a": "b"}))
+    applied = replayed(here, view, Durable({"new": 0}, {("new", 0): 0}, {}))
+    assert applied.created == ["new"]
+    assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
+    assert here.topics["new"].partitions[0].partition_epoch == 0
+    assert here.topic_config("new", "a", "") == "b"
+
+    view = RoundView(here)
+    view.add(PartitionsAdded("new", {1: moving((1,), (2,))}))
+    replayed(here, view, Durable({"new": 1}, {}, {}))
+    assert (here.topics["new"].version, sorted(here.topics["new"].partitions)) == (1, [0, 1])
+
+    view = RoundView(here)
+    view.add(TopicDeletionStarted("new"))
+    assert replayed(here, view).deleting == ["new"]
+    assert here.get("new", 0) is None
+
+    view = RoundView(here)
+    view.add(TopicDeleted("new"))
+    assert replayed(here, view).deleted == ["new"]
+    assert (list(here.topics), here.topic_names, here.moving, here.topic_configs) == (
+        [TOPIC],
+        {TOPIC_ID: TOPIC},
+        {},
+        {},
+    )
+
+
+def test_a_change_to_a_topic_that_is_gone_changes_nothing() -> None:
+    here = Cluster()
+    view = RoundView(here)
+    view.add(PartitionChange("gone", 0, standing(1)))
+    assert replayed(here, view).partitions == []
+
+
+def test_a_large_round_is_replayed_in_slices() -> None:
+    here = cluster(*[standing(1, 2)] * 500)
+    view = RoundView(here)
+    for index in range(500):
+        view.add(PartitionChange(TOPIC, index, standing(2, 1)))
+    assert sum(1 for _ in replay.replay(here, view, NOTHING, 1, ReplayedChanges())) == 2
+
+
+def test_455_9_retired_replicas_are_told_from_removing_ones_by_the_record() -> None:
+    assigned = LoadedAssignment((1, 6, 2, 3, 4, 5), (6,), (2, 3, 4, 5))
+    value = partition_of(assigned, LoadedState(1, 6, (1, 2, 3), 1, 12), MoveRecord((1, 6), (1, 2, 3), 400, 9))
+    assert (value.replicas, value.adding, value.removing, value.pending_deletion) == (
+        (1, 6, 2, 3),
+        (6,),
+        (2, 3),
+        (4, 5),
+    )
+    assert replay.durable_assignment(value) == assigned
+    unknown = partition_of(assigned, None, None)
+    assert (unknown.removing, unknown.pending_deletion, unknown.partition_epoch) == ((2, 3, 4, 5), (), -1)
+
+
+def test_sv_4_a_topic_read_again_takes_the_place_of_what_was_known() -> None:
+    here = cluster(moving((1,), (2,)))
+    replay.put_topic(here, TOPIC, UUID(int=3), {0: standing(2)}, version=9)
+    assert (here.moving, here.topic_names) == ({}, {UUID(int=3): TOPIC})
+    replay.remove_topic(here, TOPIC)
+    replay.remove_topic(here, TOPIC)
+    assert (here.topics, here.topic_names) == ({}, {})
+
+
+def test_sv_4_brokers_that_join_go_bounce_and_move_are_told_apart() -> None:
+    here = cluster(live=(1, 2, 3, 4))
+    here.shutting_down.update((1, 2, 3))
+    moved = replace(broker(3), rack="r")
+    changed = replay.brokers_seen(here, {5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)})
+    assert changed == ((5,), (1,), (2,), (3,))
+    assert changed
+    assert list(here.brokers) == [2, 3, 4, 5]
+    assert here.shutting_down == {3}
+    assert not replay.brokers_seen(here, dict(here.brokers))
+
+
+def test_sv_4_only_a_registered_broker_shuts_down() -> None:
+    here = cluster(live=(1,))
+    replay.set_shutting_down(here, 1)
+    replay.set_shutting_down(here, 2)
+    assert here.shutting_down == {1}
+    assert not here.is_live(1)
+
+
+def test_configs_come_and_go() -> None:
+    here = cluster(Partition((1,)))
+    replay.configs_seen(here, "topics", {TOPIC: {"a": "1"}})
+    replay.configs_seen(here, "brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}})
+    assert (here.topic_config(TOPIC, "a", ""), here.topic_config(TOPIC, "b", "")) == ("1", "3")
+    replay.configs_seen(here, "topics", {TOPIC: {}})
+    assert here.topic_config(TOPIC, "a", "") == "2"
+
+
+def test_236_13_sizes_are_put_in_kept_when_a_topic_is_read_again_and_go_with_their_topic() -> None:
+    here = cluster(*[standing(1, 2)] * 500)
+    every = {TopicPartition(TOPIC, index): 10 * index for index in range(500)}
+    assert len(list(replay.sizes_seen(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
+    assert here.sizes == every
+    list(replay.sizes_seen(here, {TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
+    assert here.sizes.pop(TopicPartition(TOPIC, 1)) == 11
+    assert TopicPartition(TOPIC, 0) not in here.sizes
+    replay.put_topic(here, TOPIC, TOPIC_ID, dict(here.topics[TOPIC].partitions), version=4)
+    assert len(here.sizes) == 498
+    replay.remove_topic(here, TOPIC)
+    assert here.sizes == {}

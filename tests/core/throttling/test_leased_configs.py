@@ -1,0 +1,205 @@
+"""What configs say while moves have leases, and after them (236-11): tables."""
+
+import pytest
+
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE, Lease, Leases
+from kafka_reassign_rpc.core.throttling.leased_configs import (
+    BrokerMemory,
+    ListMemory,
+    RateMemory,
+    TopicMemory,
+    broker_after,
+    brokers_named,
+    topic_after,
+    without_cancelled,
+)
+from kafka_reassign_rpc.core.throttling.replication_throttles import (
+    FOLLOWER_RATE,
+    FOLLOWER_REPLICAS,
+    LEADER_RATE,
+    LEADER_REPLICAS,
+)
+from kafka_reassign_rpc.zookeeper.throttle_memory_znodes import decode_memory, encode_memory
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+
+
+def lists(leaders: str | None, followers: str | None = None) -> dict[str, str]:
+    both = {LEADER_REPLICAS: leaders, FOLLOWER_REPLICAS: followers}
+    return {name: text for name, text in both.items() if text is not None}
+
+
+def rates(leader: str | None, follower: str | None = None) -> dict[str, str]:
+    both = {LEADER_RATE: leader, FOLLOWER_RATE: follower if follower is not None else leader}
+    return {name: text for name, text in both.items() if text is not None}
+
+
+@pytest.mark.parametrize(
+    ("before", "during"),
+    [
+        (None, "0:1,0:2"),
+        ("", "0:1,0:2"),
+        ("7:3", "7:3,0:1,0:2"),
+        ("0:2, 7:3", "0:2,7:3,0:1"),
+        ("0:1,0:2", "0:1,0:2"),
+        ("*", "*"),
+        ("nonsense", "nonsense,0:1,0:2"),
+    ],
+)
+def test_236_11_a_list_names_the_leased_replicas_beside_what_stood_and_says_to_the_letter_what_it_said_before(
+    before: str | None, during: str
+) -> None:
+    standing = lists(before) | {"retention.ms": "1"}
+    after = topic_after(standing, TopicMemory(), ["0:1", "0:2"], [])
+    assert after.configs == lists(during) | {"retention.ms": "1"}
+    assert topic_after(after.configs, after.memory, ["0:1", "0:2"], []) == after, "nothing more to do"
+    assert topic_after(after.configs, after.memory, [], []) == (standing, TopicMemory())
+
+
+def test_236_11_entries_that_others_add_meanwhile_stay_and_those_that_they_take_away_are_put_back() -> None:
+    _, memory = topic_after(lists("7:3"), TopicMemory(), ["0:1"], ["0:4"])
+    added = topic_after(lists("0:1,8:8", "9:9,0:4"), memory, ["0:1"], ["0:4"])
+    assert added.configs == lists("8:8,0:1", "9:9,0:4")
+    cleared = topic_after({}, added.memory, ["0:1"], ["0:4"])
+    assert cleared.configs == lists("0:1", "0:4")
+    assert topic_after(added.configs, added.memory, [], []).configs == lists("8:8", "9:9")
+    assert topic_after(cleared.configs, cleared.memory, [], []).configs == {}, "what they took away is not brought back"
+
+
+def test_236_11_a_list_of_one_partition_after_the_other_is_worked_off() -> None:
+    _, memory = topic_after(lists(None, "7:3"), TopicMemory(), ["0:1", "1:1"], ["0:4", "1:5"])
+    half, memory = topic_after(lists("0:1,1:1", "7:3,0:4,1:5"), memory, ["1:1"], ["1:5"])
+    assert half == lists("1:1", "7:3,1:5")
+    assert topic_after(half, memory, [], []) == (lists(None, "7:3"), TopicMemory())
+
+
+def test_236_11_a_star_that_somebody_sets_meanwhile_is_theirs() -> None:
+    after = topic_after(lists("0:1"), TopicMemory(), ["0:1", "0:2"], [])
+    star = topic_after(lists("*"), after.memory, ["0:1", "0:2"], [])
+    assert star == (lists("*"), TopicMemory())
+    assert topic_after(star.configs, star.memory, [], []).configs == lists("*")
+
+
+@pytest.mark.parametrize(
+    ("before", "default", "during"),
+    [
+        (None, None, "100"),
+        ("500", None, "100"),
+        ("50", None, "50"),
+        ("0", None, "0"),
+        (None, "50", "50"),
+        (None, "500", "100"),
+        ("500", "50", "100"),
+        ("garbage", None, "100"),
+    ],
+)
+def test_236_11_a_rate_is_the_strictest_of_lease_and_what_stood_which_comes_back(
+    before: str | None, default: str | None, during: str
+) -> None:
+    standing, defaults = rates(before) | {"x": "y"}, rates(default)
+    after = broker_after(standing, defaults, BrokerMemory(), 100)
+    assert after.configs == rates(during) | {"x": "y"}
+    assert broker_after(after.configs, defaults, after.memory, 100) == after, "nothing more to do"
+    assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (standing, BrokerMemory())
+
+
+def test_236_11_leader_and_follower_rates_are_remembered_each_for_itself() -> None:
+    standing = {LEADER_RATE: "7"}
+    after = broker_after(standing, {}, BrokerMemory(), 100)
+    assert after.configs == {LEADER_RATE: "7", FOLLOWER_RATE: "100"}
+    assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == standing
+
+
+def test_236_11_the_lease_that_is_left_sets_the_rate() -> None:
+    after = broker_after({}, {}, BrokerMemory(), 100)
+    after = broker_after(after.configs, {}, after.memory, 40)
+    assert after.configs == rates("40")
+    after = broker_after(after.configs, {}, after.memory, 100)
+    assert after.configs == rates("100")
+    assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == {}
+
+
+def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stands_then_and_after() -> None:
+    after = broker_after(rates("500"), {}, BrokerMemory(), 100)
+    theirs = broker_after(rates("300"), {}, after.memory, 100)
+    assert theirs.configs == rates("300")
+    assert broker_after(theirs.configs, {}, theirs.memory, 100) == theirs, "not fought over"
+    assert broker_after(theirs.configs, {}, theirs.memory, 80).configs == rates("80"), "until the leases are others"
+    assert broker_after(theirs.configs, {}, theirs.memory, NO_RATE) == (rates("300"), BrokerMemory())
+
+
+def test_236_11_a_rate_that_somebody_else_takes_away_is_put_back_while_a_lease_needs_it_and_not_after() -> None:
+    after = broker_after(rates("500"), {}, BrokerMemory(), 100)
+    again = broker_after({}, {}, after.memory, 100)
+    assert again.configs == rates("100")
+    assert broker_after(again.configs, {}, again.memory, NO_RATE).configs == {}
+    assert broker_after({}, {}, after.memory, NO_RATE) == ({}, BrokerMemory())
+
+
+def test_236_11_a_rate_of_which_nothing_stood_before_stays_while_moves_without_a_lease_need_it() -> None:
+    after = broker_after({}, {}, BrokerMemory(), 100)
+    kept = broker_after(after.configs, {}, after.memory, NO_RATE, needed=True)
+    assert kept.configs == rates("100")
+    assert broker_after(kept.configs, {}, kept.memory, NO_RATE, needed=True) == kept
+    assert broker_after(kept.configs, {}, kept.memory, NO_RATE) == ({}, BrokerMemory())
+    assert broker_after(kept.configs, {}, kept.memory, 30).configs == rates("30")
+    assert broker_after({}, {}, kept.memory, NO_RATE, needed=True) == ({}, BrokerMemory()), "taken away: theirs to do"
+    before = broker_after(rates("500"), {}, BrokerMemory(), 100)
+    assert broker_after(before.configs, {}, before.memory, NO_RATE, needed=True).configs == rates("500")
+
+
+def test_236_11_a_cancelled_move_takes_its_own_replicas_out_of_the_lists_and_nothing_else() -> None:
+    configs = lists("0:1,0:2,1:1,0:9", "0:3,1:3") | {"retention.ms": "1"}
+    assert without_cancelled(configs, {0: (3, 1, 2)}) == lists("1:1,0:9", "1:3") | {"retention.ms": "1"}
+    assert without_cancelled(lists("0:1", "0:3"), {0: (1, 3)}) == {}
+    for standing in (lists("*", "*"), lists("5:1"), lists(" 1:1 , 2:2 "), {}):
+        assert without_cancelled(standing, {0: (1, 2, 3)}) == standing
+
+
+def test_236_11_the_brokers_that_lists_name() -> None:
+    assert brokers_named(lists("0:1,1:2", "0:3")) == {"1", "2", "3"}
+    assert brokers_named(lists("0:1", "*")) is None
+    assert brokers_named({}) == set()
+
+
+def test_236_11_leases_are_counted_by_topic_and_broker() -> None:
+    leases = Leases()
+    leases.put("a", 0, Lease(100, (1, 2), (3,)))
+    leases.put("a", 1, Lease(100, (2,), (3,)))
+    leases.put("b", 0, Lease(40, (3,), (4,)))
+    assert (leases.rate(1), leases.rate(3), leases.rate(4), leases.rate(5)) == (100, 40, 40, NO_RATE)
+    assert list(leases.topics["a"].leaders) == ["0:1", "0:2", "1:2"]
+    assert list(leases.topics["a"].followers) == ["0:3", "1:3"]
+    assert leases.drain() == ({}, {}), "none has ended"
+
+    leases.put("a", 0, None)
+    assert leases.drain() == ({"a": None}, {1: None}), "the rate of 2 and 3 is that of others"
+    leases.drop("b")
+    assert leases.rate(3) == 100
+    leases.put("a", 1, Lease(50, (2,), (3,)))
+    assert leases.drain() == ({"b": None, "a": None}, {3: None, 4: None, 2: None})
+    assert list(leases.topics["a"].followers) == ["1:3"]
+    leases.put("a", 1, None)
+    assert (leases.topics, list(leases.brokers)) == ({}, [])
+
+
+@pytest.mark.parametrize(
+    "memory",
+    [
+        TopicMemory(ListMemory("0:1", "7:7"), ListMemory("0:2")),
+        TopicMemory(None, ListMemory("0:2", "")),
+        BrokerMemory(RateMemory("100", "500", 100), RateMemory("100")),
+        BrokerMemory(RateMemory("0", "", 2**63 - 1)),
+    ],
+)
+def test_236_11_what_is_remembered_comes_back_from_its_znode(memory: TopicMemory | BrokerMemory) -> None:
+    data = encode_memory(memory)
+    assert decode_memory(data, "/x", type(memory)) == memory
+    assert decode_memory(data[:-1] + b',"later":1}', "/x", type(memory)) == memory
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"{", b"[]", b'{"version":2}', b'{"version":1,"leader":7}', b'{"version":1,"leader":{"ours":1}}']
+)
+def test_236_11_garbage_in_the_place_of_what_is_remembered_is_reported(data: bytes) -> None:
+    with pytest.raises(BadZnode):
+        decode_memory(data, "/x", TopicMemory)

@@ -1,0 +1,96 @@
+"""46-5: throttles that are a share of a link, and what brokers' links were seen to do, by a clock of the test's own."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED, HIGHEST, HealingThrottle
+from tests.core.build import TOPIC, cluster, moving
+
+HELD = dict[int, dict[int, int] | None]
+"""Bytes by broker and partition; None: the broker does not answer."""
+WHOLE = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("text", "throttle"),
+    [
+        ("-1", HealingThrottle()),
+        (5_000_000, HealingThrottle(5_000_000)),
+        ("0", HealingThrottle(0)),
+        (str(HIGHEST), HealingThrottle(HIGHEST)),
+        ("1%", HealingThrottle(percent=1)),
+        (" 100 % ", HealingThrottle(percent=100)),
+    ],
+)
+def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: Any, throttle: HealingThrottle) -> None:
+    assert HealingThrottle.parse(text) == throttle
+    assert HealingThrottle.parse(str(throttle)) == throttle
+
+
+@pytest.mark.parametrize("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 MB", "٣%", "half", True, 2**63])
+def test_46_5_nonsense_is_refused_with_what_is_expected(text: Any) -> None:
+    with pytest.raises(ValueError, match=r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"):
+        HealingThrottle.parse(text)
+
+
+def test_46_5_a_share_is_of_what_was_seen_and_of_one_gigabit_per_second_before_anything_was() -> None:
+    assert ASSUMED * 8 == 1_000_000_000
+    assert HealingThrottle(percent=50).of(0) == ASSUMED // 2
+    assert HealingThrottle(percent=50).of(7_000_001) == 3_500_000
+    assert HealingThrottle(percent=1).of(1) == 1, "never a throttle of nothing"
+    assert (HealingThrottle(7).of(1000), HealingThrottle().of(1000)) == (7, -1)
+    assert (HealingThrottle(7).explained(1000), HealingThrottle().explained(0)) == ("", "")
+
+
+class Seen:
+    """Two partitions move from broker 1, one to 3, the other to 3 and 4."""
+
+    def __init__(self) -> None:
+        self.cluster: Cluster = cluster(moving((1,), (3,)), moving((1,), (3, 4)))
+        self.tracker = ProgressTracker(60.0)
+
+    def look(self, now: float, held: HELD) -> int:
+        answers = {
+            broker: None if of is None else [SampledLogDir("/d", sizes={TOPIC: of})]
+            for broker, of in ({1: {0: WHOLE, 1: WHOLE}} | held).items()
+        }
+        for _ in self.tracker.update(now, self.cluster, answers, [], {}):
+            pass
+        return self.tracker.links.fastest
+
+
+def test_46_5_what_all_moves_bring_to_a_broker_between_two_samples_is_seen_and_the_highest_counts() -> None:
+    seen = Seen()
+    assert seen.look(100.0, {3: {0: 0, 1: 0}, 4: {1: 0}}) == 0, "one sample says nothing"
+    assert seen.look(105.0, {3: {0: 1000, 1: 4000}, 4: {1: 2000}}) == 1000
+    assert seen.look(107.0, {3: {0: 1500, 1: 4500}, 4: {1: 7000}}) == 2500, "another broker is faster"
+    assert seen.look(117.0, {3: {0: 1501, 1: 4501}, 4: {1: 7001}}) == 2500
+
+
+def test_46_5_a_broker_whose_moves_were_through_in_between_says_nothing_of_its_link() -> None:
+    seen = Seen()
+    seen.look(0.0, {3: {0: WHOLE - 10, 1: WHOLE - 10}, 4: {1: 0}})
+    assert seen.look(5.0, {3: {0: WHOLE, 1: WHOLE}, 4: {1: 0}}) == 0
+
+
+@pytest.mark.parametrize("whose", ["4", "<default>"])
+def test_46_5_a_throttle_hides_what_the_link_can_do(whose: str) -> None:
+    seen = Seen()
+    seen.cluster.broker_configs[whose] = {"follower.replication.throttled.rate": "400"}
+    seen.look(0.0, {3: {0: 0, 1: 0}, 4: {1: 0}})
+    assert seen.look(5.0, {3: {0: 0, 1: 0}, 4: {1: 2000}}) == 0
+    del seen.cluster.broker_configs[whose]
+    assert seen.look(10.0, {3: {0: 0, 1: 0}, 4: {1: 4000}}) == 400
+
+
+def test_46_5_a_broker_that_was_late_says_nothing_until_it_is_known_when_it_said_it() -> None:
+    seen = Seen()
+    at_rest = {3: {0: 0, 1: 0}}
+    seen.look(0.0, {**at_rest, 4: {1: 0}})
+    assert seen.look(5.0, {**at_rest, 4: None}) == 0
+    assert seen.look(10.0, {**at_rest, 4: {1: 5000}}) == 0, "this may be the answer to the question before"
+    assert seen.look(15.0, {**at_rest, 4: {1: 15_000}}) == 0, "so that nobody knows how much time is between the two"
+    assert seen.look(20.0, {**at_rest, 4: {1: 20_000}}) == 1000

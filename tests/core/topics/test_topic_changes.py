@@ -1,0 +1,280 @@
+"""Topics: creation, growth, deletion, and what appears in ZooKeeper by itself."""
+
+from collections.abc import Callable, Generator, Sequence
+from typing import TypeVar
+from uuid import UUID
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidPartitions,
+    InvalidReplicaAssignment,
+    InvalidReplicationFactor,
+    InvalidRequest,
+    InvalidTopic,
+    KafkaError,
+    PolicyViolation,
+    ReassignmentInProgress,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.round.round_view import (
+    AssignmentWrite,
+    PartitionsAdded,
+    RoundView,
+    TopicCreated,
+    TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.state.cluster import Partition
+from kafka_reassign_rpc.core.topics import topic_changes
+from tests.core.build import TOPIC, made, moving, standing, view
+
+Change = TypeVar("Change")
+
+
+def done(steps: Generator[None, None, Change]) -> Change:
+    """What a generator returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            found: Change = end.value
+            return found
+
+
+def create(here: RoundView, name: str = "new", /, **how: object) -> TopicCreated:
+    return done(topic_changes.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how))  # type: ignore[arg-type]
+
+
+def grow(here: RoundView, name: str, count: int, *more: Sequence[Sequence[int]] | None, **how: int) -> PartitionsAdded:
+    return done(topic_changes.create_partitions(here, name, count, *more, **how))
+
+
+def refusal(kind: type[KafkaError], call: Callable[[], object]) -> str:
+    with pytest.raises(kind) as caught:
+        call()
+    return str(caught.value)
+
+
+def test_sv_4_a_new_topic_starts_with_leaders_and_full_isrs() -> None:
+    created = create(view(live=(1, 2, 3)), num_partitions=2, replication_factor=2, configs={"a": "b"})
+    assert [value.replicas for value in created.partitions.values()] == [(1, 2), (2, 3)]
+    assert [(value.leader, value.isr) for value in created.partitions.values()] == [(1, (1, 2)), (2, (2, 3))]
+    assert created.configs == {"a": "b"}
+
+
+def test_sv_4_counts_left_to_the_broker_are_its_defaults() -> None:
+    created = create(view(), default_partitions=3, default_replication_factor=2)
+    assert len(created.partitions) == 3
+    assert len(created.partitions[0].replicas) == 2
+
+
+def test_sv_4_a_manual_assignment_may_name_brokers_that_are_not_there() -> None:
+    created = create(view(live=(1,)), assignments={0: (9, 1), 1: (9, 8)})
+    assert (created.partitions[0].leader, created.partitions[0].isr) == (1, (1,))
+    assert created.partitions[1].leader == -1
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("", "the empty string is not allowed"),
+        (".", "'.' is not allowed"),
+        ("..", "'..' is not allowed"),
+        ("a b", "'a b' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+        ("ä", "'ä' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+        ("a\n", "'a\n' contains one or more characters other than ASCII alphanumerics, '.', '_' and '-'"),
+        ("x" * 250, f"the length of '{'x' * 250}' is longer than the max allowed length 249"),
+    ],
+)
+def test_sv_4_a_name_that_kafka_would_not_take_is_refused(name: str, reason: str) -> None:
+    assert refusal(InvalidTopic, lambda: create(view(), name)) == f"Topic name is invalid: {reason}"
+
+
+def test_sv_4_names_collide_where_only_dot_and_underscore_differ() -> None:
+    here = view()
+    here.add(create(here, "a.b_c"))
+    text = refusal(InvalidTopic, lambda: create(here, "a_b.c"))
+    assert text == "Topic 'a_b.c' collides with existing topics: a.b_c"
+    create(here, "a-b.c")
+
+
+def test_sv_4_a_topic_that_is_there_is_not_made_again() -> None:
+    here = view(standing(1))
+    assert refusal(TopicAlreadyExists, lambda: create(here, TOPIC)) == "Topic 't' already exists."
+    here.cluster.topics[TOPIC].deleting = True
+    assert refusal(TopicAlreadyExists, lambda: create(here, TOPIC)) == "Topic 't' is marked for deletion."
+    here.add(create(here, "u"))
+    assert refusal(TopicAlreadyExists, lambda: create(here, "u")) == "Topic 'u' already exists."
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "text"),
+    [
+        (
+            {"num_partitions": 1, "assignments": {0: (1,)}},
+            InvalidRequest,
+            "Both numPartitions or replicationFactor and replicasAssignments were set."
+            " Both cannot be used at the same time.",
+        ),
+        ({"num_partitions": 0}, InvalidPartitions, "Number of partitions must be larger than 0."),
+        (
+            {"replication_factor": 9},
+            InvalidReplicationFactor,
+            "Replication factor: 9 larger than available brokers: 6.",
+        ),
+        (
+            {"assignments": {0: (1,), 1: (1, 2)}},
+            InvalidReplicaAssignment,
+            "All partitions should have the same number of replicas",
+        ),
+        (
+            {"assignments": {0: (1,), 2: (1,)}},
+            InvalidReplicaAssignment,
+            "partitions should be a consecutive 0-based integer sequence",
+        ),
+        (
+            {"assignments": {0: (1, 1)}},
+            InvalidReplicaAssignment,
+            "Duplicate replica assignment found: partition 0 has 1, 1",
+        ),
+        (
+            {"assignments": {0: (-1,)}},
+            InvalidReplicaAssignment,
+            "Invalid broker id in replica assignment: partition 0 has -1",
+        ),
+        ({"assignments": {0: ()}}, InvalidReplicaAssignment, "The replica lists of the partitions are empty"),
+    ],
+)
+def test_sv_4_a_topic_that_cannot_be_is_refused(how: dict[str, object], kind: type[KafkaError], text: str) -> None:
+    assert refusal(kind, lambda: create(view(), **how)) == text
+
+
+def test_sv_4_a_topic_grows_where_its_first_partition_starts() -> None:
+    added = grow(view(standing(2, 3), live=(1, 2, 3)), TOPIC, 3)
+    assert {index: value.replicas for index, value in added.partitions.items()} == {1: (3, 2), 2: (1, 3)}
+
+
+def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
+    here = view(standing(1))
+    here.add(grow(here, TOPIC, 2))
+    assert sorted(grow(here, TOPIC, 4).partitions) == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("count", "assignments", "kind", "text"),
+    [
+        (1, None, InvalidPartitions, "Topic already has 1 partitions."),
+        (
+            0,
+            None,
+            InvalidPartitions,
+            "Topic currently has 1 partitions, which is higher than the requested 0.",
+        ),
+        (2, [(9,)], InvalidReplicaAssignment, "Unknown broker(s) in replica assignment: 9."),
+        (
+            3,
+            [(1,)],
+            InvalidReplicaAssignment,
+            "Increasing the number of partitions by 2 but 1 assignments provided.",
+        ),
+        (2, [()], InvalidReplicaAssignment, "Cannot have replication factor of 0 for partition id 1."),
+        (
+            2,
+            [(1, 1)],
+            InvalidReplicaAssignment,
+            "Duplicate brokers not allowed in replica assignment: 1, 1 for partition id 1.",
+        ),
+        (
+            2,
+            [(1,)],
+            InvalidReplicaAssignment,
+            "Inconsistent replication factor between partitions, partition 0 has 2 while partitions [1] have"
+            " replication factors [1], respectively.",
+        ),
+    ],
+)
+def test_sv_4_a_growth_that_cannot_be_is_refused(
+    count: int, assignments: list[tuple[int, ...]] | None, kind: type[KafkaError], text: str
+) -> None:
+    here = view(standing(1, 2))
+    assert refusal(kind, lambda: grow(here, TOPIC, count, assignments)) == text
+
+
+def test_455_i05_a_topic_does_not_grow_while_one_of_its_partitions_moves() -> None:
+    here = view(standing(1, 2), moving((1, 2), (1, 3)))
+    text = refusal(ReassignmentInProgress, lambda: grow(here, TOPIC, 3))
+    assert text == "A partition reassignment is in progress for the topic 't'."
+
+
+def test_sv_4_a_topic_that_is_not_there_or_going_does_not_grow_or_go() -> None:
+    here = view(standing(1))
+    unknown = refusal(UnknownTopicOrPartition, lambda: grow(here, "nope", 3))
+    assert unknown == "The topic 'nope' does not exist."
+    refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, "nope"))
+    here.add(topic_changes.delete_topic(here, TOPIC))
+    assert here.topics[TOPIC] == TopicDeletionStarted(TOPIC)
+    text = refusal(InvalidTopic, lambda: grow(here, TOPIC, 3))
+    assert text == "The topic is queued for deletion."
+    refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, TOPIC))
+
+
+def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_retired_ones_of_dead_brokers() -> None:
+    here = view(replace(standing(1, 9), pending_deletion=(2, 8)), live=(1, 2)).cluster
+    left = set(topic_changes.left_to_delete(here, TOPIC, ()))
+    assert left == {(0, 1), (0, 9), (0, 2)}
+    assert list(topic_changes.left_to_delete(here, TOPIC, left)) == []
+    assert list(topic_changes.left_to_delete(here, "nope", ())) == []
+
+
+def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
+    (change,) = fail_over(view(Partition((2, 1))), TOPIC, 0, own_id=1000)
+    assert made([change]).leader == 2
+    assert change.assignment is AssignmentWrite.LATER  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("replicas", "live", "adopted"),
+    [
+        ((1000, 1), (1, 2), (2, 1)),
+        ((1, 1000), (1, 2, 3), (1, 2)),
+        ((1, 1000, 2), (1, 2), (1, 2)),
+        ((1000,), (), (1000,)),
+    ],
+)
+def test_sv_4_our_own_id_in_a_stock_brokers_assignment_is_replaced(
+    replicas: tuple[int, ...], live: tuple[int, ...], adopted: tuple[int, ...]
+) -> None:
+    (change,) = fail_over(view(Partition(replicas), live=live), TOPIC, 0, own_id=1000)
+    assert made([change]).replicas == adopted
+    assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
+
+
+def test_sv_4_a_partition_that_has_a_leader_keeps_it_when_our_id_goes() -> None:
+    here = view(standing(1, 1000, isr=(1,)), live=(1, 2))
+    value = topic_changes.adopted(here.cluster, standing(1, 1000, isr=(1,)), 1000, 0)
+    assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
+
+
+def test_sv_1_what_no_znode_could_hold_is_refused_before_anything_is_made_of_it() -> None:
+    text = refusal(PolicyViolation, lambda: create(view(), num_partitions=2**31 - 1, replication_factor=1))
+    assert text == "Topic 'new' cannot get 2147483647 partitions: its znode has room for fewer than 100000."
+    grown = refusal(PolicyViolation, lambda: grow(view(standing(1)), TOPIC, 2**31 - 1))
+    assert grown == "Topic 't' cannot get 2147483646 partitions: its znode has room for fewer than 100000."
+    others = refusal(PolicyViolation, lambda: create(view(), num_partitions=4, replication_factor=1, most=3))
+    assert others.endswith("with this request, which asks for many others: ask for fewer topics at a time.")
+    assert len(create(view(), num_partitions=3, replication_factor=1, most=3).partitions) == 3
+
+
+def test_sv_1_many_partitions_are_made_in_slices() -> None:
+    count = 10 * topic_changes.SLICE
+    made_anew = topic_changes.create_topic(
+        view(), "new", topic_id=UUID(int=1), start=0, shift=0, num_partitions=count, replication_factor=1
+    )
+    by_hand = topic_changes.create_topic(
+        view(), "new", topic_id=UUID(int=1), start=0, shift=0, assignments=dict.fromkeys(range(count), (1,))
+    )
+    grown = topic_changes.create_partitions(view(standing(1)), TOPIC, count + 1)
+    assert [sum(1 for _ in steps) for steps in (made_anew, by_hand, grown)] == [10, 20, 10]

@@ -1,0 +1,306 @@
+"""KIP-236's batch, entry by entry: what is taken up, what waits, what leaves, what a cancel rolls back."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidReplicationFactor,
+    NoReassignmentInProgress,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
+from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from tests.core.build import TOPIC, made, moving, sets, standing, view
+
+NAME = (TOPIC, 0)
+CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
+
+
+def taken_up(
+    in_view: RoundView, *target: int, original: tuple[int, ...] | None = None
+) -> reassign_partitions.BatchEntryOutcome:
+    return reassign_partitions.take_up(in_view, NAME, BatchEntry(target, original), Rules())
+
+
+def rolled_back(
+    in_view: RoundView, *target: int, original: tuple[int, ...] | None
+) -> reassign_partitions.BatchEntryOutcome:
+    return reassign_partitions.roll_back(in_view, NAME, BatchEntry(target, original))
+
+
+# ------------------------------------------------------------------------------------------------------ taking up
+
+
+def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() -> None:
+    outcome = taken_up(view(standing(3, 1, 2)), 1, 4, 5)
+    assert outcome.entry == BatchEntry((1, 4, 5), (3, 1, 2))
+    assert sets(made(outcome.changes)) == ((1, 4, 5, 3, 2), (4, 5), (3, 2))
+    assert made(outcome.changes).move == MoveRecord((1, 4, 5), (3, 1, 2), route=BATCH)
+    assert outcome.report is None
+
+
+def test_236_1_what_somebody_wrote_as_original_replicas_counts_for_nothing_when_the_move_starts() -> None:
+    assert taken_up(view(standing(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
+
+
+def test_236_5_an_entry_whose_partition_has_the_target_is_done() -> None:
+    assert taken_up(view(standing(1, 2)), 1, 2, original=(5, 6)) == reassign_partitions.BatchEntryOutcome(None)
+
+
+def test_236_5_an_entry_under_way_stays_as_it_is() -> None:
+    outcome = taken_up(view(moving((1, 2), (3, 4))), 3, 4, original=(1, 2))
+    assert outcome == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
+
+
+def test_236_10_a_move_that_another_controller_started_gets_its_original_replicas() -> None:
+    assert taken_up(view(moving((2, 1), (3, 4))), 3, 4).entry == BatchEntry((3, 4), (2, 1))
+    assert taken_up(view(moving((2, 1), (3, 4), recorded=False)), 3, 4).entry == BatchEntry((3, 4), (2, 1))
+
+
+def test_236_4_original_replicas_that_somebody_took_out_stay_out() -> None:
+    in_view = view(moving((2, 1), (3, 4)))
+    assert reassign_partitions.take_up(in_view, NAME, BatchEntry((3, 4)), Rules(), stripped=True).entry == BatchEntry(
+        (3, 4)
+    )
+
+
+def test_d03_an_entry_gives_a_moving_partition_another_target_and_keeps_the_origin() -> None:
+    outcome = taken_up(view(moving((1, 2), (3, 4))), 5, 6)
+    assert outcome.entry == BatchEntry((5, 6), (1, 2))
+    assert sets(made(outcome.changes)) == ((5, 6, 1, 2), (5, 6), (1, 2))
+
+
+def test_h01_a_target_with_a_dead_broker_starts_and_waits_for_it_and_says_so() -> None:
+    outcome = taken_up(view(standing(1, 2), live=(1, 2, 3)), 1, 9)
+    assert outcome.entry == BatchEntry((1, 9), (1, 2))
+    value = made(outcome.changes)
+    assert (value.leader, value.isr, value.leader_epoch) == (1, (1, 2), 6)
+    assert outcome.report == "waits for broker(s) [9], which are not alive"
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        ((), "Empty replica list specified in partition reassignment."),
+        ((1, 1), "Duplicate replica ids in partition reassignment replica list: ArrayBuffer(1, 1)"),
+        ((-1, 2), "Invalid broker id in replica list: ArrayBuffer(-1, 2)"),
+    ],
+)
+def test_236_5_a_target_that_cannot_be_leaves_with_the_reason(target: tuple[int, ...], text: str) -> None:
+    assert taken_up(view(standing(1, 2)), *target) == reassign_partitions.BatchEntryOutcome(None, report=text)
+
+
+def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
+    outcome = reassign_partitions.take_up(view(standing(1, 2)), ("nope", 0), BatchEntry((1, 2)), Rules())
+    assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
+
+
+@pytest.mark.parametrize("how", ["znode", "config"])
+def test_236_6_nothing_starts_while_the_guard_is_closed_but_what_is_under_way_goes_on(how: str) -> None:
+    in_view = view(standing(1, 2))
+    if how == "znode":
+        in_view.cluster.disabled_by_znode = True
+    else:
+        in_view.cluster.broker_configs["<default>"] = {"partition.reassignments.enabled": "false"}
+    assert taken_up(in_view, 3, 4) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4)), waits=True)
+
+    in_view = view(moving((1, 2), (3, 4)))
+    in_view.cluster.disabled_by_znode = True
+    assert taken_up(in_view, 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
+    assert taken_up(in_view, 5, 6).waits, "a new target is a new move"
+
+
+def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None:
+    in_view = view(standing(1, 2))
+    text = (
+        "The replication factor is changed from 2 to 3,"
+        " which partition.reassignments.replication.factor.change.allowed=false forbids"
+    )
+    rules = Rules(replication_factor_change_allowed=False)
+    assert reassign_partitions.take_up(
+        in_view, NAME, BatchEntry((1, 2, 3)), rules
+    ) == reassign_partitions.BatchEntryOutcome(None, report=text)
+    assert reassign_partitions.take_up(in_view, NAME, BatchEntry((1, 3)), rules).changes
+    in_view.cluster.broker_configs["<default>"] = CHANGE_FORBIDDEN
+    assert taken_up(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
+
+
+def test_860_4_the_clusters_config_stands_above_the_servers_setting_and_nonsense_counts_for_nothing() -> None:
+    cluster = view(standing(1, 2)).cluster
+    strict, lax = Rules(replication_factor_change_allowed=False), Rules()
+    assert not restrictions.replication_factor_may_change(cluster, strict)
+    cluster.broker_configs["<default>"] = {restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED: "true"}
+    assert restrictions.replication_factor_may_change(cluster, strict)
+    cluster.broker_configs["<default>"] = {restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED: "perhaps"}
+    assert restrictions.replication_factor_may_change(cluster, lax)
+    assert not restrictions.replication_factor_may_change(cluster, strict)
+
+
+def test_860_4_only_the_rule_is_named_where_it_is_the_rule_that_forbids() -> None:
+    error = InvalidReplicationFactor("The replication factor is changed from 2 to 3")
+    assert restrictions.with_reason(error, forbidden=False) is error
+    other = UnknownTopicOrPartition()
+    assert restrictions.with_reason(other, forbidden=True) is other
+    assert restrictions.with_reason(None, forbidden=True) is None
+
+
+# --------------------------------------------------------------------------------------------------- rolling back
+
+
+def test_236_3_a_rollback_gives_the_original_back_in_its_order_and_the_leader_learns_it_by_its_epoch() -> None:
+    outcome = rolled_back(view(moving((2, 1), (3, 4), isr=(2, 1, 3))), 3, 4, original=(2, 1))
+    value = made(outcome.changes)
+    assert outcome.entry is None
+    assert sets(value) == ((2, 1), (), ())
+    assert (value.leader, value.isr, value.leader_epoch, value.pending_deletion) == (2, (2, 1), 7, (3, 4))
+    assert value.move is None
+
+
+def test_236_3_a_leader_outside_of_the_original_set_is_replaced_from_it() -> None:
+    value = made(rolled_back(view(moving((1, 2), (3, 4), isr=(2, 3), leader=3)), 3, 4, original=(1, 2)).changes)
+    assert (value.leader, value.isr) == (2, (2,))
+
+
+def test_236_2_what_is_done_or_has_not_started_or_is_on_its_way_elsewhere_only_leaves() -> None:
+    assert rolled_back(view(standing(3, 4)), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(None)
+    assert rolled_back(view(standing(1, 2)), 3, 4, original=None) == reassign_partitions.BatchEntryOutcome(None)
+    assert rolled_back(view(moving((1, 2), (5, 6))), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(
+        None
+    )
+    assert reassign_partitions.roll_back(view(), NAME, BatchEntry((1, 2))) == reassign_partitions.BatchEntryOutcome(
+        None
+    )
+
+
+def left_alone(outcome: reassign_partitions.BatchEntryOutcome, reason: str) -> None:
+    assert outcome.entry is not None
+    assert outcome.entry.not_cancelled == outcome.report == f"not cancelled: {reason}"
+    assert not outcome.changes
+
+
+def test_236_4_a_cancel_passes_over_what_has_no_original_replicas() -> None:
+    outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=None)
+    left_alone(outcome, "its original_replicas are missing in the znode")
+
+
+def test_236_4_a_cancel_passes_over_what_would_go_offline() -> None:
+    outcome = rolled_back(view(moving((1, 2), (3, 4), isr=(3,)), live=(1, 3)), 3, 4, original=(1, 2))
+    left_alone(outcome, "none of the original replicas [1, 2] is in the ISR [3] while new one(s) [3] are alive")
+
+
+def test_236_4_that_holds_where_the_topic_allows_unclean_elections_too() -> None:
+    in_view = view(moving((1, 2), (3, 4), isr=(3,)), live=(1, 3), configs={"unclean.leader.election.enable": "true"})
+    assert rolled_back(in_view, 3, 4, original=(1, 2)).entry is not None
+
+
+def test_236_4_where_all_original_and_all_new_ones_are_offline_it_is_rolled_back() -> None:
+    dark = moving((1, 2), (3, 4), isr=(3,), leader=NO_LEADER)
+    outcome = rolled_back(view(dark, live=(5,)), 3, 4, original=(1, 2))
+    value = made(outcome.changes)
+    assert outcome.entry is None
+    assert sets(value) == ((1, 2), (), ())
+    assert (value.leader, value.isr) == (NO_LEADER, (1,)), "an original replica leads when it comes back"
+
+
+def test_236_4_an_original_replica_that_is_alive_but_lacks_records_does_not_take_over() -> None:
+    dark = moving((1, 2), (3, 4), isr=(3,), leader=NO_LEADER)
+    left_alone(
+        rolled_back(view(dark, live=(1,)), 3, 4, original=(1, 2)),
+        f"Unable to revert partition assignment for {TOPIC}:0 because it would require an unclean leader election.",
+    )
+
+
+def test_236_3_original_replicas_that_were_tampered_with_are_not_what_is_restored() -> None:
+    outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=(5, 6))
+    assert sets(made(outcome.changes)) == ((1, 2), (), ())
+    assert outcome.report == "rolled back to [1, 2]: [5, 6] was not what stood before its move"
+
+
+# ------------------------------------------------------------------------------------------- what the znode has to hold
+
+
+def with_batch(in_view: RoundView, **entries: BatchEntry) -> RoundView:
+    named = {(TOPIC, int(name.removeprefix("p"))): entry for name, entry in entries.items()}
+    in_view.cluster.batch = BatchZnode(named, version=4, changed=900)
+    return in_view
+
+
+def test_236_1_entries_that_start_are_written_first_and_leave_last() -> None:
+    in_view = with_batch(view(standing(1, 2), standing(1, 2)), p0=BatchEntry((3, 4)), p1=BatchEntry((2, 1)))
+    in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
+    in_view.batch.ended = {(TOPIC, 1): None}
+    found = reassign_partitions.contents(in_view.cluster, in_view)
+    assert found is not None
+    assert found.first == {NAME: BatchEntry((3, 4), (1, 2)), (TOPIC, 1): BatchEntry((2, 1))}
+    assert found.last == {NAME: BatchEntry((3, 4), (1, 2))}
+
+
+def test_236_5_a_partition_that_reaches_its_target_in_the_round_takes_its_entry_with_it() -> None:
+    standing_ = moving((1, 2), (3, 4))
+    in_view = with_batch(view(standing_), p0=BatchEntry((3, 4), (1, 2)))
+    in_view.add(PartitionChange(*NAME, replace(standing_, leader_epoch=9)))
+    assert reassign_partitions.contents(in_view.cluster, in_view) is None, "still on its way"
+    in_view.add(PartitionChange(*NAME, standing(3, 4)))
+    found = reassign_partitions.contents(in_view.cluster, in_view)
+    assert found == ({NAME: BatchEntry((3, 4), (1, 2))}, {})
+
+
+def test_236_5_a_topic_that_is_deleted_takes_its_entries_with_it() -> None:
+    in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
+    in_view.add(TopicDeletionStarted(TOPIC))
+    assert reassign_partitions.contents(in_view.cluster, in_view) == ({NAME: BatchEntry((3, 4), (1, 2))}, {})
+
+
+def test_i06_what_a_client_has_overruled_leaves_first() -> None:
+    in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
+    assert reassign_partitions.overruled(in_view, NAME, None) is None
+    assert reassign_partitions.contents(in_view.cluster, in_view) == ({}, {})
+
+
+def test_i06_a_request_that_is_refused_overrules_nothing() -> None:
+    in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
+    refusal = InvalidReplicationFactor()
+    assert reassign_partitions.overruled(in_view, NAME, refusal) is refusal
+    nothing = NoReassignmentInProgress()
+    assert reassign_partitions.overruled(in_view, (TOPIC, 7), nothing) is nothing
+    assert reassign_partitions.contents(in_view.cluster, in_view) is None
+
+
+def test_236_6_a_client_can_cancel_an_entry_that_waits_once() -> None:
+    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
+    assert reassign_partitions.overruled(in_view, NAME, NoReassignmentInProgress()) is None
+    again = NoReassignmentInProgress()
+    assert reassign_partitions.overruled(in_view, NAME, again) is again
+
+
+def test_236_2_a_committed_round_leaves_the_batch_as_it_was_written() -> None:
+    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
+    in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
+    reassign_partitions.put_durable(in_view.cluster, in_view, 5, 950)
+    assert in_view.cluster.batch == BatchZnode({NAME: BatchEntry((3, 4), (1, 2))}, version=5, changed=950)
+
+    after = RoundView(in_view.cluster)
+    after.cluster.cancel_all = after.batch.cancelled = CancelAll(77)
+    after.batch.ended = {NAME: None}
+    reassign_partitions.put_durable(after.cluster, after, -1, -1)
+    assert after.cluster.batch is None
+    assert (after.cluster.cancel_all, after.cluster.cancelled) == (None, 77)
+
+
+def test_236_5_an_older_reading_than_the_last_write_changes_nothing() -> None:
+    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4), (1, 2)))
+    known = in_view.cluster.batch
+    assert not reassign_partitions.seen(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899))
+    assert in_view.cluster.batch == known
+
+
+def test_236_4_a_reading_without_the_original_replicas_of_a_move_tells_that_somebody_took_them_out() -> None:
+    partition: Partition = moving((1, 2), (3, 4))
+    in_view = with_batch(view(partition), p0=BatchEntry((3, 4), (1, 2)))
+    assert reassign_partitions.seen(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=5, changed=901))
+    assert in_view.cluster.batch is not None
+    assert in_view.cluster.batch.stripped == {NAME}

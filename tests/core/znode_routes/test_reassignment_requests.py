@@ -1,0 +1,137 @@
+"""Requests by znode (KIP-236), target by target; and what the batch and they do not take from one another."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions as legacy
+from kafka_reassign_rpc.core.znode_routes import reassignment_requests
+from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
+from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
+
+NAME = (TOPIC, 0)
+
+
+def asked(
+    in_view: RoundView, *target: int, legacy: bool = False, name: tuple[str, int] = NAME, rules: Rules = NO_RULES
+) -> RequestOutcome:
+    return reassignment_requests.take_up(in_view, name, target, ReassignmentRequest(legacy=legacy).route, rules)
+
+
+def by(route: str, partition: Partition) -> Partition:
+    assert partition.move is not None
+    return replace(partition, move=replace(partition.move, route=route))
+
+
+def test_236_8_a_target_starts_and_the_move_says_that_a_request_asked_for_it() -> None:
+    outcome = asked(view(standing(1, 2)), 2, 3)
+    assert outcome.report is None
+    value = made(outcome.changes)
+    assert sets(value) == ((2, 3, 1), (3,), (1,))
+    assert value.move is not None
+    assert (value.move.route, value.move.original) == (REQUEST, (1, 2))
+
+
+def test_236_8_a_request_that_stands_for_the_batch_starts_the_batchs_moves() -> None:
+    value = made(asked(view(standing(1, 2)), 2, 3, legacy=True).changes)
+    assert value.move is not None
+    assert value.move.route == BATCH
+
+
+@pytest.mark.parametrize("name", [("nope", 0), (TOPIC, 7), (TOPIC, -1)])
+def test_236_8_what_does_not_exist_is_reported(name: tuple[str, int]) -> None:
+    assert asked(view(standing(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
+
+
+@pytest.mark.parametrize(
+    ("target", "text"), [((), "Empty replica list"), ((3, 3), "Duplicate replica ids"), ((-1,), "Invalid broker id")]
+)
+def test_236_8_a_target_that_cannot_be_is_reported_with_kafkas_text(target: tuple[int, ...], text: str) -> None:
+    outcome = asked(view(standing(1, 2)), *target)
+    assert outcome.changes == ()
+    assert outcome.report is not None
+    assert text in outcome.report
+
+
+def test_h01_a_dead_broker_is_waited_for_and_that_is_said() -> None:
+    outcome = asked(view(standing(1, 2), live=(1, 2)), 2, 3)
+    assert made(outcome.changes).adding == (3,)
+    assert outcome.report == "waits for broker(s) [3], which are not alive"
+
+
+def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
+    outcome = asked(view(standing(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
+    assert outcome.changes == ()
+    assert outcome.report is not None
+    assert "is changed from 2 to 3" in outcome.report
+    assert "allowed=false" in outcome.report
+
+
+@pytest.mark.parametrize("partition", [standing(2, 3), moving((1, 2), (2, 3)), by(BATCH, moving((1, 2), (2, 3)))])
+@pytest.mark.parametrize("legacy", [False, True])
+def test_236_10_a_request_that_is_looked_at_again_does_nothing_twice(partition: Partition, legacy: bool) -> None:
+    assert not asked(view(partition), 2, 3, legacy=legacy).changes
+
+
+@pytest.mark.parametrize(
+    ("route", "legacy", "is_ignored"),
+    [
+        (RPC, False, False),
+        (REQUEST, False, False),
+        (QUEUE, False, False),
+        (HEAL, False, False),
+        (BATCH, False, True),
+        (RPC, True, False),
+        (REQUEST, True, True),
+        (BATCH, True, False),
+    ],
+)
+def test_236_8_neither_of_the_batch_and_a_request_overrides_the_other(
+    route: str, legacy: bool, is_ignored: bool
+) -> None:
+    outcome = asked(view(by(route, moving((1, 2), (2, 3)))), 2, 4, legacy=legacy)
+    if is_ignored:
+        assert outcome.changes == ()
+        assert outcome.report is not None
+        assert outcome.report.startswith("ignored: it moves to [2, 3], started by")
+    else:
+        assert made(outcome.changes).target == (2, 4)
+
+
+def test_236_8_the_batch_does_not_override_a_request() -> None:
+    here = view(by(REQUEST, moving((1, 2), (2, 3))))
+    for target in ((2, 4), (2, 3)):
+        outcome = legacy.take_up(here, NAME, BatchEntry(target), NO_RULES)
+        assert (outcome.entry, outcome.changes) == (None, ())
+        assert outcome.report is not None
+        assert "ignored" in outcome.report
+    assert legacy.roll_back(here, NAME, BatchEntry((2, 3), (1, 2))) == legacy.BatchEntryOutcome(None), (
+        "nor does its cancellation"
+    )
+
+
+def test_236_8_the_batch_overrides_a_client_as_in_kafka() -> None:
+    outcome = legacy.take_up(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), NO_RULES)
+    assert made(outcome.changes).target == (2, 4)
+
+
+def test_236_10_the_batch_waits_for_unread_requests() -> None:
+    here = view(standing(1, 2), standing(1, 2))
+    here.cluster.requests = frozenset(("request_0000000000",))
+    assert legacy.take_up(here, NAME, BatchEntry((2, 4)), NO_RULES) == legacy.BatchEntryOutcome(BatchEntry((2, 4)))
+    here.requests["request_0000000000"] = RequestEnded(0)
+    reassignment_requests.put_durable(here.cluster, here)
+    assert legacy.take_up(here, NAME, BatchEntry((2, 4)), NO_RULES).changes
+
+
+def test_236_8_a_round_sees_what_it_has_decided_for_the_request_before() -> None:
+    here = RoundView(cluster(standing(1, 2)))
+    for target in ((2, 3), (2, 4)):
+        for change in asked(here, *target).changes:
+            here.add(change)
+    value = here.partitions[NAME].value
+    assert sets(value) == ((2, 4, 1), (4,), (1,))
+    assert value.pending_deletion == (3,)

@@ -1,0 +1,160 @@
+"""The page of a plan: everything that an operator asks, in one file that needs no network."""
+
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans.plan_reader import read_batch, read_plan
+from kafka_reassign_rpc.pipeline.plans.plan_writer import (
+    BatchFigures,
+    BrokerFigures,
+    LeftOutFigures,
+    LoadFigures,
+    PlanInput,
+    PlanSummary,
+    PlanWriter,
+    RackFigures,
+)
+from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+
+RACKS = ("a", "b", "c")
+
+
+def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
+    """A plan to expand: the last quarter of the brokers is empty before."""
+    new = brokers - brokers // 4
+    before = [
+        LoadFigures(4e9 + 3e8 * (b % 5), 120 + b % 7, 40 + b % 3) if b < new else LoadFigures() for b in range(brokers)
+    ]
+    total = LoadFigures(*(sum(getattr(one, name) for one in before) for name in ("bytes", "replicas", "leaders")))
+    share = LoadFigures(total.bytes / brokers, total.replicas / brokers, total.leaders / brokers)
+    after = [
+        LoadFigures(share.bytes * (1 + 0.01 * (b % 3)), share.replicas + b % 2, share.leaders) for b in range(brokers)
+    ]
+    figures = [
+        BrokerFigures(b + 1, RACKS[b % 3], True, None, before[b], after[b], share) for b in range(brokers)
+    ]  # fmt: skip
+    racks = [RackFigures(rack, brokers // 3, before[turn], after[turn]) for turn, rack in enumerate(RACKS)]
+    summary = PlanSummary(
+        kind="expand",
+        cluster_id="4L6g3nShT-eMCtK--X86sw",
+        at=1_763_700_000_000,
+        given=PlanInput([10, 11, 12], [], None, 0, 0.1, 0.1, -1, {}, 10, -1, -1, 1000),
+        partitions=500,
+        moves=2 * batches,
+        bytes=12_000_000_000,
+        lower_bound=11_000_000_000,
+        unknown_sizes=0,
+        rounds=4,
+        imbalance_before={"bytes": 1.0, "replicas": 1.0},
+        imbalance_after={"bytes": 0.02, "replicas": 0.01},
+        brokers=figures,
+        racks=racks,
+        batches=[BatchFigures(n + 1, 0, 2, 10**9, {9: 5}, {1: 5}, 60 * n, 40.0 + 5 * (n % 4)) for n in range(batches)],
+        left_out=[LeftOutFigures("moves already", 3, ["t-1", "t-2"])],
+        notes=["broker 7 has <no> rack & is taken for one of its own"],
+        bandwidth=100_000_000,
+        eta=60.0 * batches,
+    )  # fmt: skip
+    with PlanWriter(path) as writer:
+        for number in range(1, batches + 1):
+            writer.batch(number, [("t", 2 * number + turn, (1, 2), (1, 10)) for turn in range(2)])
+            for turn in range(2):
+                reason = f"broker {turn + 1} has 140% of its share of bytes"
+                row = ("t", 2 * number + turn, [1, 2], [1, 10], 1, 600_000_000, reason, "bytes", number, 0)
+                writer.moves.add(row)
+        writer.summarise(summary)
+        writer.publish()
+    return path
+
+
+class Reader(HTMLParser):
+    """What a browser would fetch, and which tags are left open."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.fetched: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        if tag not in {"meta", "path", "use"}:
+            self.open.append(tag)
+        links = {"src", "href", "xlink:href", "srcset", "data"}
+        self.fetched += [value for key, value in attributes if key in links and value and not value.startswith("#")]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in {"path", "use"}:
+            assert self.open.pop() == tag
+
+
+def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "plan")
+
+    file = plan_report.write(plan)
+
+    assert file == plan / "report.html"
+    text = file.read_text()
+    reader = Reader()
+    reader.feed(text)
+    assert (reader.open, reader.fetched) == ([], [])
+    assert not re.search(r"@import|url\((?!#)", text)
+    assert text.count("<svg") == 3, "brokers, racks, timeline"
+    ids = re.findall(r' id="([^"]+)"', text)
+    assert len(ids) == len(set(ids))
+    assert "DejaVu" not in text
+    for shown in (
+        *("Bytes", "Replicas", "Leaders", "fair share", "12.0 GB", "1.09 times", "9 min 0 s"),
+        *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1, t-2"),
+        "broker 7 has &lt;no&gt; rack &amp; is taken for one of its own",
+    ):
+        assert shown in text, shown
+    again = plan_report.write(plan).read_text()
+    assert again == text, "the same plan gives the same page"
+    assert sorted(path.name for path in plan.iterdir()) == [
+        "batches", "left_out", "moves", "report.html", "rollback", "summary.json"
+    ]  # fmt: skip
+
+
+def test_dp_3_a_plan_of_many_brokers_and_batches_is_still_a_page(tmp_path: Path) -> None:
+    text = plan_report.write(write_plan(tmp_path / "plan", brokers=120, batches=80)).read_text()
+    assert "Bytes copied over time" in text
+    assert "and 60 more" in text
+    assert len(text) < 2_000_000
+
+
+def test_dp_3_a_plan_that_cannot_be_read_gets_no_page(tmp_path: Path) -> None:
+    plan = write_plan(tmp_path / "plan")
+    [part] = (plan / plan_writer.MOVES).iterdir()
+    part.write_bytes(part.read_bytes()[:50])
+    with pytest.raises(BadInput, match="not a readable Parquet file"):
+        plan_report.write(plan)
+    assert not (plan / "report.html").exists()
+    with pytest.raises(BadInput):
+        plan_report.write(tmp_path)
+
+
+def test_dp_3_what_comes_from_a_cluster_cannot_become_markup() -> None:
+    page = HtmlPage("<b>", "<i>")
+    page.table(["<u>"], [["<script>"]])
+    page.notes(["<a>"])
+    page.tiles([("<x>", "<y>")])
+    text = page.html()
+    assert not re.search(r"<(b|i|u|script|a|x|y)>", text.replace("<b>&lt;x&gt;</b>", ""))
+    svg = svg_plots.bars(["<script>"], [svg_plots.Bars("<t>", None, [1], None, str)], "</svg>")
+    assert "<script>" not in svg
+    assert svg.count("</svg>") == 1
+
+
+def test_dp_4_what_plan_writes_is_what_submit_reads(tmp_path: Path) -> None:
+    plan = read_plan(write_plan(tmp_path / "plan"))
+    assert (plan.info.kind, len(plan.batches)) == ("expand", 9)
+    entries = read_batch(plan.batches[1], plan.info.kind)
+    assert [(str(name), one.replicas, one.expected_replicas) for name, one in entries.items()] == [
+        ("t-4", (1, 10), (1, 2)),
+        ("t-5", (1, 10), (1, 2)),
+    ]

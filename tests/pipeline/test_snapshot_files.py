@@ -1,0 +1,120 @@
+"""Snapshots on disk: what is written is read, by pyarrow and by Spark; what is broken is named."""
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+
+META = Meta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
+BROKERS = [(1, "a", "h1", 9092, 100, 50, True), (2, None, None, -1, None, None, False)]
+PARTITIONS = [
+    ("orders", 0, [1, 2], 1, [1], [], [], 7, None, None),
+    ("orders", 1, [2, 1], -1, [], [2], [1], None, 1.5, 2.5),
+]
+REPLICAS = [("orders", 0, 1, 7, "/d", False), ("orders", 0, 2, None, None, True)]
+CONFIGS = [("topic", "orders", "retention.ms", "9"), ("broker", "1", "password", None)]
+ROWS = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
+
+
+def write(path: Path, meta: Meta = META) -> Path:
+    with SnapshotWriter(path) as writer:
+        for name, rows in ROWS.items():
+            getattr(writer, name).extend(rows)
+        writer.finish(meta)
+    return path
+
+
+def test_dp_1_a_snapshot_that_was_written_is_read_by_pyarrow_and_by_spark(tmp_path: Path, spark: SparkSession) -> None:
+    path = write(tmp_path / "out")
+    assert snapshot_files.check(path) == META
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["out"]
+    for name, rows in ROWS.items():
+        assert [tuple(row.values()) for row in snapshot_files.read(path, name).to_pylist()] == rows
+        assert [tuple(row) for row in snapshot_files.frame(spark, path, name).collect()] == rows
+        assert snapshot_files.frame(spark, path, name).columns == snapshot_files.TABLES[name].names
+
+
+def test_dp_1_a_table_of_many_rows_goes_out_in_row_groups_and_files(tmp_path: Path) -> None:
+    directory = tmp_path / "configs"
+    writer = parquet_files.DirectoryWriter(directory, snapshot_files.CONFIGS, file_rows=10)
+    rows = [("topic", "t", f"n{index}", str(index)) for index in range(25)]
+    writer.extend(rows)
+    writer.close()
+    assert [file.name for file in parquet_files.files_of(directory)] == [
+        f"part-0000{index}.parquet" for index in range(3)
+    ]
+    assert [tuple(row.values()) for row in parquet_files.read(directory, snapshot_files.CONFIGS).to_pylist()] == rows
+    assert [len(batch) for batch in parquet_files.batches(directory, snapshot_files.CONFIGS, rows=4)] == [
+        4,
+        4,
+        2,
+        4,
+        4,
+        2,
+        4,
+        1,
+    ]
+
+
+def test_dp_1_an_export_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    def export() -> None:
+        with SnapshotWriter(tmp_path / "out") as writer:
+            writer.partitions.extend(PARTITIONS)
+            raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        export()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dp_1_a_snapshot_never_overwrites_anything(tmp_path: Path) -> None:
+    path = write(tmp_path / "out")
+    with pytest.raises(BadInput, match="out: is there already"):
+        SnapshotWriter(path)
+    (tmp_path / "empty").mkdir()
+    write(tmp_path / "empty")
+
+
+def test_dp_1_what_is_no_snapshot_is_named(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="nowhere: no such directory"):
+        snapshot_files.check(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match=r"no snapshot \(meta.json is missing"):
+        snapshot_files.check(tmp_path)
+    path = write(tmp_path / "newer", Meta("c", 1, version=2))
+    with pytest.raises(BadInput, match="version 2; this release reads version 1"):
+        snapshot_files.check(path)
+    (path / "meta.json").write_text("{")
+    with pytest.raises(BadInput, match=r"newer/meta\.json: "):
+        snapshot_files.check(path)
+
+
+@pytest.mark.parametrize("name", ["brokers.parquet", "partitions/part-00000.parquet"])
+@pytest.mark.parametrize("keep", [0, 3, 0.5, 0.99])
+def test_dp_1_truncated_parquet_is_named(tmp_path: Path, name: str, keep: float) -> None:
+    path = write(tmp_path / "out")
+    whole = (path / name).read_bytes()
+    (path / name).write_bytes(whole[: keep if isinstance(keep, int) else int(len(whole) * keep)])
+    with pytest.raises(BadInput, match=f"{name}: not a readable Parquet file"):
+        snapshot_files.check(path)
+
+
+def test_dp_1_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
+    path = write(tmp_path / "out")
+    (path / "partitions" / "part-00000.parquet").unlink()
+    with pytest.raises(BadInput, match="partitions: no Parquet file there"):
+        snapshot_files.check(path)
+    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_files.CONFIGS):
+        pass
+    with pytest.raises(BadInput, match="the column 'topic' is missing"):
+        snapshot_files.check(path)
+    (path / "configs.parquet").unlink()
+    (path / "partitions" / "part-00000.parquet").unlink()
+    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_files.PARTITIONS):
+        pass
+    with pytest.raises(BadInput, match=r"configs\.parquet: is missing"):
+        snapshot_files.check(path)

@@ -1,0 +1,305 @@
+"""Whatever bytes come, the answer is a message or a typed error, in memory and time bounded by the bytes."""
+
+import contextlib
+import struct
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.protocol.bounded_decoder import UNLIMITED, decoder
+from kafka_reassign_rpc.protocol.frame_codec import (
+    DecodedRequest,
+    decode_request,
+    decode_response,
+    encode_body,
+    encode_request,
+)
+from kafka_reassign_rpc.protocol.frame_errors import (
+    BadLength,
+    BadTag,
+    BadText,
+    BadVarint,
+    NullNotAllowed,
+    ProtocolError,
+    RemoteProtocolError,
+    TooManyElements,
+    Truncated,
+    UnknownApi,
+    UnsupportedApiVersions,
+    UnsupportedVersion,
+)
+from kafka_reassign_rpc.protocol.messages import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ApiVersionsResponse,
+    ControlledShutdownRequest,
+    CreateTopicsRequest,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    ListPartitionReassignmentsRequest,
+    MetadataRequest,
+    SaslAuthenticateRequest,
+)
+from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
+from tests.protocol import kafka_bodies
+
+ABSURD = (
+    b"\x7f\xff\xff\xff",  # the largest int32
+    b"\xff\xff\xff\xff",  # -1, and a variable-length integer that does not end
+    b"\x80\x00\x00\x00",  # the smallest int32
+    b"\xff\xff\xff\x7f",  # a variable-length integer of 2^28 - 1
+    b"\xff\xff\xff\xff\x0f",  # one of 2^32 - 1
+    b"\xff\xff\xff\xff\xff\x01",  # one that is too long
+    b"\x00\x00\x00\x00",
+)
+
+
+def frame_of(body: kafka_bodies.Body) -> bytes:
+    return (
+        struct.pack(">hhih", body.key, body.version, 1, -1)
+        + b"\0" * body.cls.flexible_version_q(body.version)
+        + body.data
+    )
+
+
+def alter(body: bytes, version: int = 0) -> DecodedRequest:
+    """Decode a body of AlterPartitionReassignments behind a good header."""
+    return decode_request(struct.pack(">hhih", 45, version, 1, -1) + b"\0" + body)
+
+
+REQUESTS = [body for body in kafka_bodies.load() if body.direction == "request" and body.key != 7]
+
+
+@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -> None:
+    read = decoder(body.cls, body.version)
+    for end in range(len(body.data)):
+        with pytest.raises(RemoteProtocolError):
+            read(body.data[:end], 0, UNLIMITED)
+
+
+@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+def test_sv_6_absurd_lengths_and_counts_anywhere_end_in_a_message_or_a_typed_error(body: kafka_bodies.Body) -> None:
+    read = decoder(body.cls, body.version)
+    for position in range(len(body.data)):
+        for pattern in ABSURD:
+            data = body.data[:position] + pattern + body.data[position + len(pattern) :]
+            try:
+                read(data, 0, UNLIMITED)
+            except RemoteProtocolError:
+                continue
+
+
+@given(
+    body=st.sampled_from(REQUESTS),
+    changes=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=8),
+    cut=st.integers(0, 20),
+)
+def test_sv_6_a_damaged_request_is_a_request_or_a_typed_error(
+    body: kafka_bodies.Body, changes: list[tuple[int, int]], cut: int
+) -> None:
+    frame = bytearray(frame_of(body))
+    for position, value in changes:
+        frame[position % len(frame)] = value
+    with contextlib.suppress(RemoteProtocolError):
+        decode_request(bytes(frame[: len(frame) - cut]))
+
+
+@given(st.binary(max_size=200))
+def test_sv_6_garbage_is_a_typed_error_or_by_chance_a_request(garbage: bytes) -> None:
+    with contextlib.suppress(RemoteProtocolError):
+        decode_request(garbage)
+
+
+@given(st.binary(max_size=100), st.sampled_from([ApiVersionsResponse, AlterPartitionReassignmentsResponse]))
+def test_sv_6_garbage_as_an_answer_is_a_typed_error_or_by_chance_an_answer(garbage: bytes, cls: Any) -> None:
+    with contextlib.suppress(RemoteProtocolError):
+        decode_response(cls, garbage, version=cls.max_version)
+
+
+@pytest.mark.parametrize(
+    ("body", "error"),
+    [
+        pytest.param(b"\0\0\0\1" + b"\xff\xff\xff\xff\x0f", BadLength, id="an array of 2^32 topics"),
+        pytest.param(b"\0\0\0\1" + b"\xff\xff\xff\xff\xff\x0f", BadVarint, id="a count of six bytes"),
+        pytest.param(b"\0\0\0\1" + b"\0" + b"\0", NullNotAllowed, id="null topics"),
+        pytest.param(b"\0\0\0\1" + b"\2" + b"\0" + b"\1\0\0", NullNotAllowed, id="a null name"),
+        pytest.param(b"\0\0\0\1" + b"\2" + b"\x7fabc" + b"\1\0\0", BadLength, id="a name longer than the frame"),
+        pytest.param(b"\0\0\0\1" + b"\2" + b"\3\xff\xfe" + b"\1\0\0", BadText, id="a name that is not UTF-8"),
+        pytest.param(b"\0\0\0\1" + b"\1" + b"\x7f\0", BadLength, id="127 tagged fields"),
+        pytest.param(b"\0\0\0\1" + b"\1" + b"\1\5\x7f", BadLength, id="a tagged field longer than the frame"),
+        pytest.param(b"\0\0\0\1" + b"\1" + b"\1\xec\1\2\1\1", BadTag, id="a known tag that is shorter than its size"),
+        pytest.param(b"\0\0\0\1" + b"\1" + b"\1\xec\1\0", BadTag, id="a known tag that is longer than its size"),
+        pytest.param(b"\0\0\0\1" + b"\1", Truncated, id="no tagged fields at all"),
+        pytest.param(b"\0\0", Truncated, id="half an integer"),
+    ],
+)
+def test_sv_6_each_fault_has_its_own_error(body: bytes, error: type[ProtocolError]) -> None:
+    with pytest.raises(error, match="AlterPartitionReassignmentsRequest v0: "):
+        alter(body)
+
+
+@pytest.mark.parametrize("count", [-2, -(2**31), 2**31 - 1])
+def test_sv_6_a_negative_or_absurd_array_length_of_an_old_version_is_refused(count: int) -> None:
+    with pytest.raises(BadLength):
+        decode_request(struct.pack(">hhihi", 19, 0, 1, -1, count))
+
+
+def test_sv_6_null_is_refused_where_an_old_version_does_not_allow_it() -> None:
+    with pytest.raises(NullNotAllowed):
+        decode_request(struct.pack(">hhihi", ApiKey.CREATE_TOPICS, 0, 1, -1, -1))
+    with pytest.raises(NullNotAllowed):
+        decode_request(struct.pack(">hhihi", ApiKey.METADATA, 0, 1, -1, -1))
+    assert decode_request(struct.pack(">hhihi", ApiKey.METADATA, 1, 1, -1, -1)).body.topics is None
+
+
+def test_sv_6_a_string_of_an_old_version_may_not_be_longer_than_what_is_left() -> None:
+    with pytest.raises(BadLength):
+        decode_request(struct.pack(">hhihih", ApiKey.METADATA, 1, 1, -1, 1, 32767))
+
+
+@pytest.mark.parametrize(
+    ("header", "error"),
+    [
+        pytest.param(b"", Truncated, id="nothing"),
+        pytest.param(b"\0\x2d\0\0\0\0\0\1", Truncated, id="no client id"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, 100), BadLength, id="a client id longer than the frame"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, -2), BadLength, id="a client id of negative length"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, 1) + b"\xff", BadText, id="a client id that is not UTF-8"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, -1), Truncated, id="no tagged fields"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, -1) + b"\xff" * 8, BadVarint, id="tagged fields without end"),
+        pytest.param(struct.pack(">hhih", 45, 0, 1, -1) + b"\1\1\x7f", BadLength, id="a tagged field too long"),
+        pytest.param(struct.pack(">hhih", 9999, 0, 1, -1), UnknownApi, id="an unknown key"),
+        pytest.param(struct.pack(">hhih", -1, 0, 1, -1), UnknownApi, id="a negative key"),
+        pytest.param(struct.pack(">hhih", 45, 2, 1, -1), UnsupportedVersion, id="a version that is too high"),
+        pytest.param(struct.pack(">hhih", 45, -1, 1, -1), UnsupportedVersion, id="a negative version"),
+        pytest.param(struct.pack(">hhih", 18, 99, 1, -1), UnsupportedApiVersions, id="ApiVersions of the future"),
+    ],
+)
+def test_sv_6_a_bad_header_has_its_own_error(header: bytes, error: type[ProtocolError]) -> None:
+    with pytest.raises(error) as caught:
+        decode_request(header)
+    assert type(caught.value) is error
+
+
+def test_sv_6_only_served_versions_are_accepted() -> None:
+    frame = encode_request(MetadataRequest(version=12), version=12, correlation_id=1, client_id=None)[4:]
+    assert decode_request(frame, {3: (0, 12)}).header.api_version == 12
+    with pytest.raises(UnsupportedVersion):
+        decode_request(frame, {3: (0, 11)})
+    with pytest.raises(UnknownApi):
+        decode_request(frame, {45: (0, 1)})
+
+
+def test_sv_6_an_absurd_count_allocates_nothing() -> None:
+    body = b"\0\0\0\1" + b"\xff\xff\xff\x7f" + bytes(1000)
+    alter(b"\0\0\0\1\1\0")  # the decoder is made
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadLength):
+            alter(body)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 * 1024
+
+
+def test_sv_6_a_request_may_not_have_more_elements_than_a_server_will_build() -> None:
+    body = ListPartitionReassignmentsRequest(version=0)
+    body.topics = [("t", list(range(50))), ("u", list(range(48)))]
+    frame = encode_request(body, version=0, correlation_id=1, client_id=None)[4:]
+    assert decode_request(frame, max_elements=100).body.topics[1].partition_indexes == list(range(48))
+    with pytest.raises(TooManyElements):
+        decode_request(frame, max_elements=99)
+
+
+def test_sv_6_trailing_bytes_are_accepted_as_kafka_accepts_them() -> None:
+    assert alter(b"\0\0\0\7\1\0" + b"anything").body.timeout_ms == 7
+
+
+def test_860_5_unknown_tags_are_skipped_and_known_ones_kept_wherever_they_stand() -> None:
+    tags = b"\3" + b"\5\3abc" + b"\xec\1\1\1" + b"\xff\xff\xff\xff\x0f\0"  # 5, 236 (queue) and 2^32 - 1
+    partition = b"\0\0\0\1" + b"\0" + b"\1\xdc\6\5\2\0\0\0\3"  # null replicas; 860 (expected) = [3]
+    request = alter(b"\0\0\0\7" + b"\2" + b"\2t" + b"\2" + partition + b"\1\x09\1x" + tags)
+    assert request.body.queue is True
+    assert request.body.topics[0].partitions[0].replicas is None
+    assert request.body.topics[0].partitions[0].expected_replicas == [3]
+
+
+def test_860_5_a_hundred_thousand_tagged_partitions_take_linear_time() -> None:
+    """kafka-python copies the rest of the frame at each tag: this would be some 100 GB of copies."""
+    body = AlterPartitionReassignmentsRequest(version=1)
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    partition = topic.ReassignablePartition
+    body.topics = [
+        topic(
+            version=1,
+            name="t",
+            partitions=[
+                partition(version=1, partition_index=index, replicas=[1, 2], expected_replicas=[2, 3])
+                for index in range(100_000)
+            ],
+        )
+    ]
+    data = encode_body(body, version=1)
+    found, _ = decoder(AlterPartitionReassignmentsRequest, 1)(data, 0, UNLIMITED)
+    assert [one.expected_replicas for one in found.topics[0].partitions] == [[2, 3]] * 100_000
+
+
+def test_sv_2_controlled_shutdown_0_has_a_header_without_client_id() -> None:
+    body = ControlledShutdownRequest(version=0, broker_id=5)
+    frame = encode_request(body, version=0, correlation_id=9, client_id="ignored")
+    assert frame == struct.pack(">ihhii", 12, 7, 0, 9, 5)
+    request = decode_request(frame[4:])
+    assert (request.header.client_id, request.header.correlation_id, request.body.broker_id) == (None, 9, 5)
+
+
+@pytest.mark.parametrize("client_id", [None, "", "x", "größe", "x" * 32767])
+@pytest.mark.parametrize("version", [8, 9])
+def test_sv_2_any_client_id_is_read(client_id: str | None, version: int) -> None:
+    frame = encode_request(MetadataRequest(version=version), version=version, correlation_id=1, client_id=client_id)
+    assert decode_request(memoryview(frame)[4:]).header.client_id == client_id
+
+
+def test_sv_2_a_structure_that_is_null_is_read_as_none() -> None:
+    for cursor in (None, DescribeTopicPartitionsRequest.Cursor(version=0, topic_name="t", partition_index=3)):
+        body = DescribeTopicPartitionsRequest(version=0, topics=[], cursor=cursor)
+        frame = encode_request(body, version=0, correlation_id=1, client_id=None)
+        assert decode_request(frame[4:]).body.cursor == cursor
+    assert DescribeTopicPartitionsResponse(version=0).next_cursor is None
+
+
+def test_sv_6_bytes_are_bounded_like_strings() -> None:
+    body = SaslAuthenticateRequest(version=2, auth_bytes=b"\0user\0password")
+    frame = encode_request(body, version=2, correlation_id=1, client_id=None)[4:]
+    assert decode_request(frame).body.auth_bytes == b"\0user\0password"
+    with pytest.raises(BadLength):
+        decode_request(frame[:-6])
+
+
+def test_sv_6_a_protocol_error_of_no_side_cannot_be_raised() -> None:
+    with pytest.raises(TypeError, match="abstract"):
+        ProtocolError("whose?")
+
+
+def test_sv_6_every_api_that_is_served_has_a_least_message() -> None:
+    """An empty body is refused for all but the messages that have nothing in them."""
+    empty = {ApiKey.API_VERSIONS, ApiKey.LIST_GROUPS}
+    for key, (low, _) in SUPPORTED.items():
+        header = struct.pack(">hhih", key, low, 1, -1)
+        if key in empty:
+            assert decode_request(header).body is not None
+        else:
+            with pytest.raises(RemoteProtocolError):
+                decode_request(header)
+
+
+def test_sv_2_create_topics_is_read_in_the_versions_that_kafka_4_dropped() -> None:
+    for version in (0, 1):
+        body = CreateTopicsRequest(version=version, timeout_ms=5)
+        body.topics = [("t", 3, 2, [], [])]
+        found = decode_request(encode_request(body, version=version, correlation_id=1, client_id=None)[4:]).body
+        assert (found.topics[0].name, found.topics[0].num_partitions, found.validate_only) == ("t", 3, False)

@@ -1,0 +1,236 @@
+"""`kafka-reassign heal` (KIP-46): what it reads, what it says, and what it does to a cluster that has lost a broker."""
+
+import json
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
+from kafka_reassign_rpc.reassign_command import help_text
+from kafka_reassign_rpc.reassign_command.action_heal import SHOWN, Wanted
+from kafka_reassign_rpc.reassign_command.command_errors import OptionError
+from kafka_reassign_rpc.reassign_command.output import Output
+from tests.controller.cluster import cluster
+from tests.reassign_command.run_command import kafka_reassign
+from tests.stock.tools import Output as Printed
+from tests.waiting import eventually
+
+SERVER = ("--bootstrap-server", "h:1")
+OFF = HealingStatus(None, False, None, (), 0, 0)
+LOST = HealingStatus(
+    90_000,
+    True,
+    "healing is paused",
+    (FailedBroker(3, 1_767_225_600_000, 1_767_225_690_000, 7), FailedBroker(4, 1_767_225_601_000, None, 1)),
+    waiting=5,
+    moving=2,
+    problems=("2 partitions stay as they are: replication factor 5 is larger than the 4 brokers",),
+)
+MOVE = RepairMove(TopicPartition("t", 0), (3, 1), (1, 2))
+
+
+class Client:
+    """Answers with what it was given, and keeps what it was asked to do."""
+
+    def __init__(self, status: HealingStatus = OFF, repair: Repair | None = None) -> None:
+        self.did: list[tuple[object, ...]] = []
+        self._status = status
+        self._repair = repair or Repair((), {}, None)
+
+    def healing_status(self) -> HealingStatus:
+        return self._status
+
+    def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
+        self.did.append(("heal", broker, dry_run))
+        return self._repair
+
+    def pause_healing(self) -> None:
+        self.did.append(("pause",))
+
+    def resume_healing(self) -> None:
+        self.did.append(("resume",))
+
+
+def said(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) -> list[str]:
+    """The lines that it prints."""
+    wanted = Wanted([*SERVER, *arguments])
+    output = Output(sys.stdout, as_json=wanted.given.has("json"))
+    session: Any = SimpleNamespace(client=client, output=output)
+    wanted.run(session)
+    output.finish()
+    return capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ((), "the following arguments are required: --bootstrap-server"),
+        ((*SERVER, "--now"), "argument --now: expected one argument"),
+        ((*SERVER, "--now", "three"), "argument --now: invalid int value: 'three'"),
+        ((*SERVER, "--pause", "--resume"), "argument --resume: not allowed with argument --pause"),
+        ((*SERVER, "--status", "--now", "3"), "argument --now: not allowed with argument --status"),
+        ((*SERVER, "--throttle", "5"), "unrecognized arguments: --throttle 5"),
+        ((*SERVER, "--pause", "--dry-run"), "--dry-run goes with --now, or alone"),
+    ],
+)
+def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(arguments: tuple[str, ...], why: str) -> None:
+    with pytest.raises(OptionError) as refused:
+        Wanted(arguments)
+    assert str(refused.value).startswith(f"kafka-reassign heal: {why}")
+
+
+def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert "kafka-reassign heal --help" in help_text.help_text().splitlines()[-1]
+    with pytest.raises(SystemExit) as ended:
+        Wanted(["--help"])
+    assert ended.value.code == 0
+    assert "failure.interval.ms" in capsys.readouterr().out
+
+
+def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_repairs_back(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert said(capsys, Client()) == [
+        "Healing is off (failure.interval.ms=-1).",
+        "No broker that holds replicas is lost.",
+    ]
+    assert said(capsys, Client(LOST), "--status") == [
+        "A broker that is gone for 90 s is healed (failure.interval.ms).",
+        "Healing is paused.",
+        "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, healed at 2026-01-01 00:01:30 UTC",
+        "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica",
+        "Held back: healing is paused.",
+        "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
+        "Repairs: 2 moves under way, 5 waiting.",
+    ]
+    [document] = map(json.loads, said(capsys, Client(LOST), "--json"))
+    assert document == {
+        "intervalMs": 90_000,
+        "paused": True,
+        "heldBack": "healing is paused",
+        "problems": ["2 partitions stay as they are: replication factor 5 is larger than the 4 brokers"],
+        "waitingMoves": 5,
+        "activeMoves": 2,
+        "failedBrokers": [
+            {"broker": 3, "since": 1_767_225_600_000, "healAt": 1_767_225_690_000, "replicas": 7},
+            {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1},
+        ],
+    }
+
+
+def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_stay(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stays = {TopicPartition("u", 4): "no live replica is in sync"}
+    client = Client(LOST, Repair((MOVE,), stays, 2_000_000))
+    lines = said(capsys, client, "--dry-run")
+    assert client.did == [("heal", 3, True), ("heal", 4, True)]
+    assert lines[:3] == [
+        "Broker 3: 1 move, 2.0 MB to copy",
+        "  t-0: [3, 1] -> [1, 2]",
+        "  u-4 stays as it is: no live replica is in sync",
+    ]
+    [document] = map(json.loads, said(capsys, client, "--dry-run", "--now", "3", "--json"))
+    assert document == {
+        "repairs": [
+            {
+                "broker": 3,
+                "bytes": 2_000_000,
+                "moves": [{"topic": "t", "partition": 0, "replicas": [3, 1], "target": [1, 2]}],
+                "leftOut": [{"topic": "u", "partition": 4, "reason": "no live replica is in sync"}],
+            }
+        ],
+        "dryRun": True,
+    }
+    many = Repair((MOVE,) * (SHOWN + 2), {}, None)
+    assert said(capsys, Client(LOST, many), "--dry-run", "--now", "3")[-1] == "  … and 2 more (--json shows all)"
+    assert said(capsys, Client(), "--dry-run") == ["No broker that holds replicas is lost."]
+
+
+def test_46_6_an_order_to_heal_and_the_switch_do_one_thing_each(capsys: pytest.CaptureFixture[str]) -> None:
+    client = Client(repair=Repair((MOVE, MOVE), {}, None))
+    assert said(capsys, client, "--now", "3") == ["Broker 3: 2 moves joined the queue."]
+    assert said(capsys, client, "--pause")[0].startswith("Healing is paused: ")
+    assert said(capsys, client, "--resume") == ["Healing goes on."]
+    assert client.did == [("heal", 3, False), ("pause",), ("resume",)]
+
+
+async def heal(server: str, *arguments: str) -> Printed:
+    output = await kafka_reassign("heal", "--bootstrap-server", server, *arguments)
+    assert output.err == ""
+    return output
+
+
+async def heal_json(server: str, *arguments: str) -> Any:
+    """The document that it prints where it succeeds."""
+    output = await heal(server, *arguments, "--json")
+    assert output.code == 0, output.out
+    [line] = output.lines
+    return json.loads(line)
+
+
+async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why() -> None:
+    refused = await kafka_reassign("heal", "--bootstrap-server", "h:1", "--now", "three")
+    assert (refused.code, refused.out) == (1, "")
+    assert refused.err.startswith("kafka-reassign heal: argument --now: invalid int value: 'three'\nusage: ")
+
+
+@pytest.mark.timeout(180)
+async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    """What is paused stays paused under the next controller."""
+    async with cluster(zk_connect, brokers=(1, 2, 3), event_log=tmp_path) as world:
+        await world.create_topic("t", {0: (3, 1), 1: (1, 2)})
+        await world.create_topic("u", {0: (3, 1, 2)})
+        healthy = await heal(world.bootstrap, "--now", "3")
+        assert (healthy.code, healthy.lines) == (
+            1,
+            [
+                "Error: org.apache.kafka.common.errors.InvalidRequestException: Broker 3 is registered: there is "
+                "nothing to heal."
+            ],
+        )
+        await world.kill_broker(3)
+
+        async def is_noticed() -> bool:
+            lines = (await heal(world.bootstrap)).lines
+            return lines[1].startswith("Broker 3: gone since 20") and lines[1].endswith(", 2 replicas")
+
+        await eventually(is_noticed)
+        assert await heal_json(world.bootstrap, "--pause") == {"paused": True}
+        await world.stop_server()
+        await world.start_server(1001)
+        lines = (await heal(world.bootstrap, "--status")).lines
+        assert lines[:2] == ["Healing is off (failure.interval.ms=-1).", "Healing is paused."]
+        held_back = await heal(world.bootstrap, "--now", "3")
+        assert (held_back.code, held_back.lines) == (
+            1,
+            [
+                "Error: org.apache.kafka.common.errors.PolicyViolationException: Nothing is healed: healing is paused "
+                "(self.healing.paused=true)."
+            ],
+        )
+        assert (await heal(world.bootstrap, "--resume")).lines == ["Healing goes on."]
+        stays = "replication factor 3 is larger than the 2 brokers that can hold a replica"
+        planned = (await heal(world.bootstrap, "--dry-run")).lines
+        assert re.fullmatch(r"Broker 3: 1 move(, 0 B to copy)?", planned[0])
+        assert planned[1:] == ["  t-0: [3, 1] -> [2, 1]", f"  u-0 stays as it is: {stays}"]
+        assert not await world.moving()
+        ordered = await heal_json(world.bootstrap, "--now", "3")
+        move = {"topic": "t", "partition": 0, "replicas": [3, 1], "target": [2, 1]}
+        left = {"topic": "u", "partition": 0, "reason": stays}
+        assert ordered["dryRun"] is False
+        assert [(one["broker"], one["moves"], one["leftOut"]) for one in ordered["repairs"]] == [(3, [move], [left])]
+        await eventually(lambda: world.has(("t", 0, (2, 1))))
+        shown = await heal_json(world.bootstrap, "--status")
+        assert (shown["intervalMs"], shown["paused"], shown["heldBack"]) == (None, False, None)
+        assert [(one["broker"], one["healAt"], one["replicas"]) for one in shown["failedBrokers"]] == [(3, None, 1)]
+        assert shown["problems"] == [f"1 partition stays as it is: {stays}"]
+        told = await kafka_reassign("--bootstrap-server", world.bootstrap, "--events")
+        assert "heal.scheduled" in told.out
+        assert "heal.impossible" in told.out

@@ -1,0 +1,208 @@
+"""The pieces that read: command lines, JSON files, property files. What the stock tool says of each wrong kind is
+held against it in test_same_as_stock."""
+
+import contextlib
+import ssl
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.client import Replica, TopicPartition
+from kafka_reassign_rpc.reassign_command import help_text
+from kafka_reassign_rpc.reassign_command.action_context import check_addresses
+from kafka_reassign_rpc.reassign_command.action_execute import expectations
+from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
+from kafka_reassign_rpc.reassign_command.command_config import parse as parse_properties
+from kafka_reassign_rpc.reassign_command.command_errors import Failed, OptionError, OptionsError
+from kafka_reassign_rpc.reassign_command.java_set_order import set_order
+from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
+from kafka_reassign_rpc.reassign_command.reassignment_json import (
+    format_assignment,
+    parse_brokers,
+    parse_executable,
+    parse_plan,
+)
+
+SERVER = ("--bootstrap-server", "h:1")
+
+
+def test_236_12_values_stand_behind_a_space_or_an_equals_sign() -> None:
+    found = parse(["--throttle=5", "--broker-list", "1,2", "word", "--list=x", "-", "--", "--verify"])
+    assert (found.number("throttle"), found.value("broker-list"), found.number("timeout")) == (5, "1,2", 10_000)
+    assert list(found.values) == ["throttle", "broker-list", "list"]
+
+
+def test_236_12_an_optional_value_is_not_taken_from_the_next_option() -> None:
+    assert parse(["--expect-current", "--json"]).value("expect-current") is None
+    assert parse(["--expect-current", "file"]).value("expect-current") == "file"
+    assert parse(["--expect-current"]).has("expect-current")
+
+
+@pytest.mark.parametrize("text", ["", "1k", "--5", "1.5", str(2**63), "٣"])
+def test_236_12_a_number_of_64_bits_and_nothing_else_is_a_number(text: str) -> None:
+    with pytest.raises(Failed, match="Cannot parse argument"):
+        parse([f"--throttle={text}"] if text else ["--throttle", ""]).number("throttle")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (["--nope"], "nope is not a recognized option"),
+        (["-nope"], "n is not a recognized option"),
+        (["--throttle"], "Option throttle requires an argument"),
+    ],
+)
+def test_236_12_what_cannot_be_read_is_named(arguments: list[str], problem: str) -> None:
+    with pytest.raises(OptionError, match=problem):
+        parse(arguments)
+
+
+def test_236_12_watch_goes_with_execute_and_alone_but_with_nothing_else() -> None:
+    plan = ("--reassignment-json-file", "f")
+    assert help_text.action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
+    assert help_text.action(parse([*SERVER, "--watch", *plan])) == "watch"
+    with pytest.raises(OptionsError, match="exactly one action"):
+        help_text.action(parse([*SERVER, "--verify", "--watch", *plan]))
+    for action in ("cancel", "describe", "list", "watch"):
+        assert help_text.action(parse([*SERVER, f"--{action}", "--json"])) == action
+
+
+def test_236_12_the_help_names_every_option_in_two_columns() -> None:
+    text = help_text.help_text()
+    assert all(len(line) <= 80 for line in text.splitlines())
+    for option in OPTIONS:
+        assert f"\n--{option.name}" in text
+
+
+def test_236_12_a_plan_keeps_log_dirs_and_expectations_apart() -> None:
+    plan = parse_plan(
+        '{"partitions":[{"topic":"t","partition":3,"replicas":[1,2],"log_dirs":["any","/d"],"expected_replicas":[2]}]}'
+    )
+    assert plan.targets == {TopicPartition("t", 3): (1, 2)}
+    assert plan.log_dirs == {Replica(2, "t", 3): "/d"}
+    assert plan.expected == {TopicPartition("t", 3): (2,)}
+    assert expectations(plan, None) == plan.expected
+
+
+def test_860_5_expectations_from_a_file_have_to_cover_the_plan(tmp_path: Path) -> None:
+    plan = parse_plan('{"partitions":[{"topic":"t","partition":3,"replicas":[1,2]}]}')
+    current = tmp_path / "current"
+    current.write_text(
+        '{"partitions":[{"topic":"t","partition":3,"replicas":[5]},{"topic":"u","partition":0,"replicas":[1]}]}'
+    )
+    assert expectations(plan, str(current)) == {TopicPartition("t", 3): (5,)}
+    current.write_text('{"partitions":[]}')
+    with pytest.raises(Failed, match="do not say what to expect of t-3"):
+        expectations(plan, str(current))
+
+
+@pytest.mark.parametrize("text", ["{", "nothing", '{"version": NaN}', '{"version": Infinity}', "\0"])
+def test_236_12_what_is_no_json_is_said_in_one_line(text: str) -> None:
+    with pytest.raises(Failed, match=r"\AThe input string is not a valid JSON: .*\Z"):
+        parse_plan(text)
+
+
+@given(st.text())
+def test_236_12_no_text_does_more_than_fail(text: str) -> None:
+    for read in (parse_executable, parse_brokers):
+        with contextlib.suppress(Failed):
+            read(text)
+
+
+def test_236_12_a_list_of_brokers_ends_before_its_empty_end() -> None:
+    assert parse_brokers("1,2,,") == [1, 2]
+    assert parse_brokers(",") == []
+
+
+def test_236_12_an_assignment_is_printed_in_the_order_of_its_partitions() -> None:
+    found = format_assignment({TopicPartition("t", 10): (1,), TopicPartition("t", 9): (2, 3)})
+    assert found == (
+        '{"version":1,"partitions":[{"topic":"t","partition":9,"replicas":[2,3],"log_dirs":["any","any"]},'
+        '{"topic":"t","partition":10,"replicas":[1],"log_dirs":["any"]}]}'
+    )
+
+
+def test_236_12_sets_are_printed_in_javas_order() -> None:
+    """Orders as printed by java.util.HashSet of JDK 17."""
+    assert set_order([1000, 6, 1, 17, 16, 2, 1]) == [16, 1, 17, 2, 6, 1000]
+    assert set_order(range(20, 0, -1)) == list(range(1, 21))
+    assert set_order(["orders", "payments", "clicks", "a", "ä"]) == ["a", "ä", "payments", "clicks", "orders"]
+
+
+def test_236_12_properties_are_read_as_java_reads_them() -> None:
+    text = "# no\n! no\n a = b \nc:d\ne f=g\nlong=one,\\\n   two\nsl\\=ash=\\u0041\\tx\\\\\nempty\nwin=C:\\\\x\n"
+    assert parse_properties(text) == {
+        "a": "b ",
+        "c": "d",
+        "e": "f=g",
+        "long": "one,two",
+        "sl=ash": "A\tx\\",
+        "empty": "",
+        "win": "C:\\x",
+    }
+
+
+def test_236_12_properties_become_the_clients_configuration() -> None:
+    warned: list[str] = []
+    jaas = 'org.apache.kafka.common.security.scram.ScramLoginModule required username="al\\"ice" password=secret;'
+    properties = {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "SCRAM-SHA-256",
+        "sasl.jaas.config": jaas,
+        "request.timeout.ms": "5",
+        "unheard.of": "x",
+    }
+    found = client_configs("a:1,b:2", properties, warned.append)
+    assert found["bootstrap_servers"] == ["a:1", "b:2"]
+    assert (found["sasl_plain_username"], found["sasl_plain_password"]) == ('al"ice', "secret")
+    assert (found["security_protocol"], found["request_timeout_ms"]) == ("SASL_PLAINTEXT", 5)
+    assert warned == ["The configuration 'unheard.of' was supplied but isn't a known config."]
+
+
+def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
+    found = client_configs("a:1", {"security.protocol": "SSL"}, print)
+    assert found["ssl_context"].verify_mode is ssl.CERT_REQUIRED
+    assert found["ssl_check_hostname"] is True
+    trusting = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": ""}
+    assert client_configs("a:1", trusting, print)["ssl_check_hostname"] is False
+
+
+@pytest.mark.parametrize(
+    ("properties", "problem"),
+    [
+        ({"request.timeout.ms": "soon"}, "Invalid value soon"),
+        ({"sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
+        ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": "garbage"}, "sasl.jaas.config"),
+        ({"security.protocol": "SSL", "ssl.truststore.location": "/x.jks"}, "PEM files only"),
+        (
+            {"security.protocol": "SSL", "ssl.truststore.location": "/nope", "ssl.truststore.type": "PEM"},
+            "cannot be used",
+        ),
+    ],
+)
+def test_236_12_a_wrong_property_is_named(properties: dict[str, str], problem: str) -> None:
+    with pytest.raises(Failed, match=problem):
+        client_configs("a:1", properties, print)
+
+
+def test_236_12_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    with pytest.raises(Failed, match="nope"):
+        load(str(tmp_path / "nope"))
+    garbage = tmp_path / "garbage"
+    garbage.write_bytes(b"\xff\xfe")
+    with pytest.raises(Failed, match="not UTF-8"):
+        load(str(garbage))
+
+
+@pytest.mark.parametrize("address", ["", "host", "host:", ":1", "host:x", "host:70000", "a b:1"])
+def test_236_12_what_is_no_address_is_refused_at_once(address: str) -> None:
+    with pytest.raises(Failed, match=r"Invalid url in bootstrap\.servers"):
+        check_addresses([address])
+
+
+def test_236_12_one_address_that_can_be_resolved_is_enough() -> None:
+    check_addresses(["no-such-host.invalid:1", "127.0.0.1:1", "[::1]:1"])
+    with pytest.raises(Failed, match="No resolvable bootstrap urls"):
+        check_addresses(["no-such-host.invalid:1"])

@@ -1,0 +1,95 @@
+"""The pages for those who watch a server, and what strangers may do to them."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.server import http_server
+from kafka_reassign_rpc.server.http_page import HttpPage
+from kafka_reassign_rpc.server.http_server import HttpServer
+from tests.http import get, sent
+from tests.waiting import eventually
+
+
+def broken() -> HttpPage:
+    raise ZeroDivisionError
+
+
+@pytest_asyncio.fixture
+async def address() -> AsyncIterator[str]:
+    server = HttpServer("127.0.0.1", 0, {"/page": lambda: HttpPage(b"{}"), "/broken": broken})
+    await server.start()
+    yield "{}:{}".format(*server.address)
+    await server.close()
+
+
+async def test_sv_7_pages_are_served_and_nothing_else(address: str) -> None:
+    answer = await get(address, "/page?x=1")
+    assert (answer.status, answer.body, answer.headers["content-type"]) == (200, b"{}", "application/json")
+    assert (await get(address, "/page", "HEAD")).body == b""
+    assert (await get(address, "/")).status == 404
+    assert (await get(address, "/../../etc/passwd")).status == 404
+    assert (await get(address, "/page", "POST")).status == 405
+
+
+async def test_sv_7_a_page_that_fails_is_logged_and_the_next_one_is_served(
+    address: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert (await get(address, "/broken")).status == 500
+    assert any("/broken cannot be shown" in record.getMessage() for record in caplog.records)
+    assert (await get(address, "/page")).status == 200
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\x00\xff\x16\x03\x01" * 100 + b"\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET /page HTTP/9.9\r\n\r\n",
+        b"GET " + b"/" * 100_000 + b" HTTP/1.1\r\n\r\n",
+        b"GET /page HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+        b"GET /page HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
+        b"POST /page HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 99999999999\r\n\r\nx",
+        b"GET /page HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\nzz\r\n",
+    ],
+)
+async def test_sv_7_what_is_no_request_hurts_nobody_and_fills_no_log(
+    address: str, data: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    answer = await sent(address, data)
+    assert answer == b"" or answer.startswith((b"HTTP/1.1 4", b"HTTP/1.0 4")) or b"\r\n\r\n{}" in answer
+    assert (await get(address, "/page")).status == 200
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+async def test_sv_7_only_so_many_connections_are_served_at_a_time(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
+    host, _, port = address.rpartition(":")
+    served = []
+    for _ in range(2):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert await reader.readuntil(b"{}")
+        served.append(writer)
+
+    assert await sent(address, b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n") == b""
+
+    for writer in served:
+        writer.close()
+
+    async def works() -> bool:
+        return b"200 OK" in await sent(address, b"GET /page HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
+
+    await eventually(works)
+
+
+async def test_sv_7_nobody_keeps_a_connection_for_ever(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "LIVES_S", 0.1)
+    assert await sent(address, b"") == b""
+    assert await sent(address, b"GET /page HT") == b""
