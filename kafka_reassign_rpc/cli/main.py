@@ -32,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules: dict[str, CliCommand] = {}
     for name in COMMANDS:
-        module = cast(CliCommand, import_module(f"kafka_reassign_rpc.cli.{name}"))
+        module = cast(CliCommand, import_module(f"kafka_reassign_rpc.cli.{name}_command"))
         modules[name] = module
         module.add_arguments(
             commands.add_parser(

@@ -22,7 +22,7 @@ VERSION = "2.8.2"
 TOOL = "kafka.admin.ReassignPartitionsCommand"
 LATER_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 SHELL = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
-LOG4J = Path(__file__).parents[1] / "stock" / "log4j-tools.properties"
+LOG4J = Path(__file__).parents[2] / "stock" / "log4j-tools.properties"
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(120)]
 
