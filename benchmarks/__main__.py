@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate] [--quick]`"""
+"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps] [--quick]`"""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queue, rps
+from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queue, rps, steps
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
@@ -23,6 +23,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "heal": heal.run,
     "pipeline": pipeline.run,
     "generate": generate.run,
+    "steps": steps.run,
 }
 
 

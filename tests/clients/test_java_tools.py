@@ -8,12 +8,13 @@ from pathlib import Path
 import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from tests.interop.comparing import ABSENT, Difference, compare, unexpected
+from tests.interop.comparing import ABSENT, Difference
 from tests.interop.worlds import World
 from tests.stock.jars import TOOL_VERSIONS, require
 from tests.stock.tools import Output, Tools
 
 from .conftest import Worlds
+from .plays import problems_with
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(300)]
 
@@ -253,8 +254,8 @@ async def refusals(p: Player) -> None:
     )
     if p.tools.version.startswith("4"):
         guard = "--disallow-replication-factor-change"
-        await p.reassign("disabled_by_znode", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard)
-        await p.note("disabled_by_znode: describe", "topics", "--describe", "--topic", p.topic)
+        await p.reassign("guarded", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard)
+        await p.note("guarded: describe", "topics", "--describe", "--topic", p.topic)
 
 
 PLAYS = {play.__name__: play for play in (topics_and_configs, elections_and_log_dirs, a_move, a_cancel, refusals)}
@@ -273,7 +274,7 @@ WANTED = (
     ),
     Difference(
         "refusals",
-        "disabled_by_znode",
+        "guarded",
         "lines[3]",
         "TOPIC-0: The broker does not support the AllowReplicationFactorChange option for the"
         " AlterPartitionReassignments API. Consider re-sending the request without the option or updating the server"
@@ -291,14 +292,13 @@ async def test_sv_2_the_java_tools_print_what_they_print_on_stock_kafka(
 ) -> None:
     require(version)
     topic = f"{play}-{version}".replace("_", "-").replace(".", "-")
-    transcripts = []
+    transcripts = {}
     with Tools(version) as tools:
         for world in worlds:
             host, port = await world.address(2)
             player = Player(world, tools, f"{host}:{port}", topic, tmp_path)
             await PLAYS[play](player)
-            transcripts.append(player.transcript)
-    labels = {label for label, _ in transcripts[0]}
+            transcripts[world.name] = player.transcript
+    labels = {label for label, _ in transcripts["ours"]}
     expected = [d for d in WANTED if d.scenario == play and d.label in labels]
-    problems = unexpected(compare(*transcripts), expected)
-    assert not problems, "\n".join(problems)
+    assert not (problems := problems_with(topic, transcripts, expected)), "\n".join(problems)

@@ -7,4 +7,5 @@ scenarios/    the scenarios, by chapter
 comparing     what differs between two transcripts
 differences   where we mean to answer otherwise, one by one, each with its reason
 runner        runs scenarios on both worlds at the same time
+recorded/     what stock Kafka did in each scenario; CI checks it live (tests.stock.live)
 """

@@ -1,6 +1,5 @@
 """The stream: any split gives the same requests, answers keep their order, faults end the connection."""
 
-import time
 import tracemalloc
 from typing import Any
 
@@ -296,22 +295,6 @@ def test_sv_6_a_large_announcement_allocates_nothing_until_the_bytes_come() -> N
         tracemalloc.stop()
     assert peak < 16 * 1024
     assert len(frames) == 1004
-
-
-def test_sv_6_a_slow_sender_costs_linear_time() -> None:
-    """Eight times the bytes, one by one, take about eight times as long; with a copy at each byte it would be 64."""
-
-    def seconds(size: int) -> float:
-        frames = FrameBuffer(8, size)
-        stream = size.to_bytes(4, "big") + bytes(size)
-        pieces = [stream[index : index + 1] for index in range(len(stream))]
-        started = time.perf_counter()
-        found = [frame for piece in pieces for frame in frames.receive(piece)[0]]
-        took = time.perf_counter() - started
-        assert [len(frame) for frame in found] == [size]
-        return took
-
-    assert seconds(2_400_000) < 30 * min(seconds(300_000) for _ in range(3))
 
 
 def test_sv_2_a_body_that_is_encoded_already_gets_the_same_frame() -> None:

@@ -219,30 +219,28 @@ async def test_860_5_expected_replicas_are_not_sent_to_a_server_that_would_skip_
 async def test_860_3_the_guard_works_or_is_refused_in_kafkas_words_with_nothing_left_behind(
     stock: Stock, files: Files
 ) -> None:
-    await stock.create("disabled_by_znode")
-    plan = files.plan("disabled_by_znode", (0, [1, 2]))
+    await stock.create("guarded")
+    plan = files.plan("guarded", (0, [1, 2]))
     forbid = ("--execute", "--disallow-replication-factor-change", "--throttle", "5", "--reassignment-json-file", plan)
     output = await stock.run(*forbid)
     assert output.code == 1
     refusal = "The replication factor is changed from 1 to 2" if stock.has_guard else NO_GUARD
-    assert output.lines[-2:] == ["Error reassigning partition(s):", f"disabled_by_znode-0: {refusal}"]
+    assert output.lines[-2:] == ["Error reassigning partition(s):", f"guarded-0: {refusal}"]
     if not stock.has_guard:
         assert "throttle" not in output.out
     async with AsyncReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
         assert await client.can_forbid_replication_factor_change() == stock.has_guard
         if stock.has_guard:
-            partition = TopicPartition("disabled_by_znode", 0)
+            partition = TopicPartition("guarded", 0)
             results = await client.alter_partition_reassignments(
                 {partition: [1, 2]}, allow_replication_factor_change=False
             )
             assert results[partition] is not None
             return
         with pytest.raises(UnsupportedHere, match="AllowReplicationFactorChange"):
-            await client.alter_partition_reassignments(
-                {("disabled_by_znode", 0): [2]}, allow_replication_factor_change=False
-            )
-        topics = await client.describe_topics(["disabled_by_znode"])
-        assert topics["disabled_by_znode"][0].replicas == (1,)  # type: ignore[index]
+            await client.alter_partition_reassignments({("guarded", 0): [2]}, allow_replication_factor_change=False)
+        topics = await client.describe_topics(["guarded"])
+        assert topics["guarded"][0].replicas == (1,)  # type: ignore[index]
 
 
 async def test_dp_1_a_snapshot_of_stock_kafka_holds_what_it_says(stock: Stock, tmp_path: Path) -> None:

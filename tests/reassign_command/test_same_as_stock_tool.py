@@ -155,10 +155,8 @@ async def refusals(p: Player) -> None:
                  "--throttle", "5", "--throttle", "6")  # fmt: skip
     if p.version.startswith("4"):
         guard = "--disallow-replication-factor-change"
-        await p.call(
-            "disabled_by_znode", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3]), (1, [3])), guard
-        )
-        await p.call("disabled_by_znode and fine", "--execute", "--reassignment-json-file", p.plan((0, [2, 1])), guard)
+        await p.call("guarded", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3]), (1, [3])), guard)
+        await p.call("guarded and fine", "--execute", "--reassignment-json-file", p.plan((0, [2, 1])), guard)
 
 
 async def generating(p: Player) -> None:

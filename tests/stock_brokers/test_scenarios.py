@@ -98,18 +98,18 @@ async def test_236_2_everything_pending_in_the_batch_is_cancelled_by_the_znode(w
 
 
 async def test_236_6_behind_the_guard_nothing_starts_and_cancels_go_through(world: World) -> None:
-    await world.create("disabled_by_znode", {0: (1, 2), 1: (1, 2)}, held=True)
-    await world.start({("disabled_by_znode", 0): (3, 2)})
+    await world.create("guarded", {0: (1, 2), 1: (1, 2)}, held=True)
+    await world.start({("guarded", 0): (3, 2)})
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
-    assert await world.alter({("disabled_by_znode", 1): (3, 2)}) == {("disabled_by_znode", 1): PolicyViolation.code}
-    await world.submit({("disabled_by_znode", 1): (3, 1)})
-    assert await world.alter({("disabled_by_znode", 0): None}) == {("disabled_by_znode", 0): 0}
-    await world.rest_at({("disabled_by_znode", 0): (1, 2), ("disabled_by_znode", 1): (1, 2)})
+    assert await world.alter({("guarded", 1): (3, 2)}) == {("guarded", 1): PolicyViolation.code}
+    await world.submit({("guarded", 1): (3, 1)})
+    assert await world.alter({("guarded", 0): None}) == {("guarded", 0): 0}
+    await world.rest_at({("guarded", 0): (1, 2), ("guarded", 1): (1, 2)})
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
-    await eventually(lambda: world.has_begun(("disabled_by_znode", 1)))
-    await world.release("disabled_by_znode")
+    await eventually(lambda: world.has_begun(("guarded", 1)))
+    await world.release("guarded")
     await world.gone(znode_paths.REASSIGN_PARTITIONS)
-    await world.rest_at({("disabled_by_znode", 1): (3, 1)})
+    await world.rest_at({("guarded", 1): (3, 1)})
 
 
 async def test_236_7_and_236_8_the_queue_and_a_request_are_taken_up_while_others_move(world: World) -> None:
