@@ -10,6 +10,7 @@ from typing import Any
 from kafka_reassign_rpc.api.handler_helpers import code_of
 from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsResponse
 
 _Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
@@ -25,8 +26,8 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
 def _moves(request: Any) -> list[tuple[str, str, int]]:
     """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
-    paths: dict[tuple[str, int], str] = {
-        (topic.name, index): directory.path
+    paths: dict[TopicPartition, str] = {
+        TopicPartition(topic.name, index): directory.path
         for directory in request.dirs
         for topic in directory.topics
         for index in topic.partitions

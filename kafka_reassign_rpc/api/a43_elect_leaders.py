@@ -14,6 +14,7 @@ from typing import Any
 from kafka_reassign_rpc.api.handler_helpers import active_controller, code_of, message_of
 from kafka_reassign_rpc.api.ports import Api, ItemResult, Node, RequestContext
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersResponse
 
 PREFERRED = 0
@@ -32,7 +33,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
     wanted = None
     if request.topic_partitions is not None:
-        wanted = list(dict.fromkeys((t.topic, p) for t in request.topic_partitions for p in t.partitions))
+        wanted = list(dict.fromkeys(TopicPartition(t.topic, p) for t in request.topic_partitions for p in t.partitions))
     results: Iterable[ItemResult] = await controller.elect_leaders(
         wanted, unclean=kind == UNCLEAN, timeout_ms=request.timeout_ms, ctx=ctx
     )

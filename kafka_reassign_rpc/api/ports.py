@@ -18,7 +18,7 @@ import msgspec
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
-from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
@@ -265,14 +265,14 @@ class ControllerPort(Protocol):
         """Grows topics; every name is answered."""
 
     async def elect_leaders(
-        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         """Preferred or unclean elections, of all partitions where None; ELECTION_NOT_NEEDED is an error like others."""
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         """ISR changes: beside `request.changes`, the partition as it stands then, or why not."""
 
-    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
         """Moves leadership off a broker; the partitions that it still leads."""
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:

@@ -146,7 +146,7 @@ class Asked(Protocol):
 
 
 def look(
-    client: Asked, tracker: LogDirProgressTracker, now: float, partitions: Collection[tuple[str, int]] | None = None
+    client: Asked, tracker: LogDirProgressTracker, now: float, partitions: Collection[TopicPartition] | None = None
 ) -> tuple[Mapping[TopicPartition, PartitionReassignment], ProgressSnapshot]:
     """What moves or waits now (of these partitions, or of all), and how it gets on.
 

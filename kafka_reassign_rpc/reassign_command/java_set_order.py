@@ -3,7 +3,9 @@
 from collections.abc import Iterable
 from typing import TypeVar
 
-T = TypeVar("T", bound=int | str | tuple[str, int])
+from kafka_reassign_rpc.client import TopicPartition
+
+T = TypeVar("T", bound=int | str | TopicPartition)
 
 _LOAD_FACTOR = 0.75
 
@@ -21,7 +23,7 @@ def joined(values: Iterable[object], separator: str = ",") -> str:
     return separator.join(map(str, values))
 
 
-def _hash_code(value: int | str | tuple[str, int]) -> int:
+def _hash_code(value: int | str | TopicPartition) -> int:
     if isinstance(value, int):
         return value & 0xFFFFFFFF
     if isinstance(value, tuple):  # org.apache.kafka.common.TopicPartition

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from kafka_reassign_rpc.client import Replica, ReplicaLogDir
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import Failed, Terse
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
@@ -32,7 +33,7 @@ class LogDirState:
 
 
 def states(session: ActionContext, targets: Mapping[Replica, str]) -> dict[Replica, LogDirState]:
-    by_broker: dict[int, list[tuple[str, int]]] = {}
+    by_broker: dict[int, list[TopicPartition]] = {}
     for replica in targets:
         by_broker.setdefault(replica.broker, []).append(replica.topic_partition)
     found = {}

@@ -2,6 +2,7 @@
 
 from typing import Any, TextIO
 
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 
 
@@ -45,6 +46,6 @@ def plural(count: int) -> str:
     return "" if count == 1 else "s"
 
 
-def named(partition: tuple[str, int]) -> dict[str, Any]:
+def named(partition: TopicPartition) -> dict[str, Any]:
     """A partition in a document."""
     return {"topic": partition[0], "partition": partition[1]}

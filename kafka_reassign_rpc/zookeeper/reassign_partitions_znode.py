@@ -14,9 +14,9 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, Name
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
+from kafka_reassign_rpc.core.state.queue_entries import StoredName, Waiting
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
 
 VERSION = 1
@@ -34,7 +34,7 @@ _ROUTES = frozenset((RPC, BATCH, QUEUE, REQUEST, HEAL))
 class Reassignments(NamedTuple):
     """The entries in their order, and what is wrong with those that are left out (or what of them is)."""
 
-    entries: dict[Name, BatchEntry]
+    entries: dict[TopicPartition, BatchEntry]
     problems: list[str]
 
 
@@ -89,9 +89,9 @@ _json = msgspec.json.Encoder()
 def decode_reassignments(data: bytes, path: str) -> Reassignments:
     """Entries by partition; of two for the same partition the later one counts, as in Kafka."""
     problems: list[str] = []
-    entries: dict[Name, BatchEntry] = {}
+    entries: dict[TopicPartition, BatchEntry] = {}
     for found in _entries(data, path, problems):
-        name = (found.topic, found.partition)
+        name = TopicPartition(found.topic, found.partition)
         if name in entries:
             del entries[name]
             problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
@@ -133,7 +133,7 @@ def _check(version: int, path: str) -> None:
         raise BadZnode(path, f"unknown version {version}")
 
 
-def encode_reassignments(entries: Mapping[Name, BatchEntry]) -> bytes:
+def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
     """`cancel_skipped`: why a cancel has left an entry alone; whoever asked for it finds the reason there."""
     partitions = [
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
@@ -147,14 +147,14 @@ def encode_reassignments(entries: Mapping[Name, BatchEntry]) -> bytes:
 class QueueEntries(NamedTuple):
     """The moves of one part in their order, and what is wrong with those that are left out."""
 
-    entries: dict[Name, Waiting]
+    entries: dict[StoredName, Waiting]
     problems: list[str]
 
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
     """A part of the queue. Raises BadZnode where nothing of it can be understood."""
     problems: list[str] = []
-    entries: dict[Name, Waiting] = {}
+    entries: dict[StoredName, Waiting] = {}
     for found in _entries(data, path, problems):
         name = (found.topic, found.partition)
         if entries.pop(name, None) is not None:
@@ -164,7 +164,7 @@ def decode_queue(data: bytes, path: str) -> QueueEntries:
     return QueueEntries(entries, problems)
 
 
-def encode_waiting(name: Name, move: Waiting) -> bytes:
+def encode_waiting(name: StoredName, move: Waiting) -> bytes:
     """One move of a part."""
     return _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle))
 

@@ -12,7 +12,7 @@ from typing import Annotated, NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
@@ -47,7 +47,7 @@ def decode_request(data: bytes, path: str) -> ReadRequest:
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return _one_by_one(data, path)
     targets = {
-        (topic, index): replicas
+        TopicPartition(topic, index): replicas
         for topic, partitions in typed.assignments.items()
         for index, replicas in partitions.items()
     }
@@ -57,7 +57,7 @@ def decode_request(data: bytes, path: str) -> ReadRequest:
     return ReadRequest(ReassignmentRequest(targets, typed.legacy), [])
 
 
-def encode_request(targets: Mapping[Name, tuple[int, ...]], *, legacy: bool = False) -> bytes:
+def encode_request(targets: Mapping[TopicPartition, tuple[int, ...]], *, legacy: bool = False) -> bytes:
     assignments: dict[str, dict[str, tuple[int, ...]]] = {}
     for (topic, index), replicas in targets.items():
         assignments.setdefault(topic, {})[str(index)] = replicas
@@ -85,7 +85,7 @@ def _one_by_one(data: bytes, path: str) -> ReadRequest:
     if not isinstance(fields.get("assignments"), _Object):
         raise BadZnode(path, f"assignments is no object of topics: {data[:80]!r}")
     problems: list[str] = []
-    targets: dict[Name, tuple[int, ...]] = {}
+    targets: dict[TopicPartition, tuple[int, ...]] = {}
     for name, replicas in _targets(found.fields, problems):
         if name in targets:
             del targets[name]
@@ -94,7 +94,9 @@ def _one_by_one(data: bytes, path: str) -> ReadRequest:
     return ReadRequest(ReassignmentRequest(targets, legacy), problems)
 
 
-def _targets(fields: Iterable[tuple[str, object]], problems: list[str]) -> Iterator[tuple[Name, tuple[int, ...]]]:
+def _targets(
+    fields: Iterable[tuple[str, object]], problems: list[str]
+) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
     for field, assignments in fields:
         if field != "assignments" or not isinstance(assignments, _Object):
             continue
@@ -108,7 +110,7 @@ def _targets(fields: Iterable[tuple[str, object]], problems: list[str]) -> Itera
                     problems.append(f"{_shown(topic)}: {_shown(number)} is no partition's number")
                     continue
                 try:
-                    yield (topic, index), _replicas.decode(json.dumps(replicas))
+                    yield TopicPartition(topic, index), _replicas.decode(json.dumps(replicas))
                 except (msgspec.MsgspecError, ValueError, RecursionError) as error:
                     problems.append(f"{_shown(topic)}-{index}: {error} in {_shown(replicas)}")
 

@@ -2,6 +2,8 @@
 
 import re
 
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+
 BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
@@ -137,10 +139,10 @@ def config_broker(name: str) -> str:
     return f"{CONFIG}/brokers/{name}"
 
 
-def parse_partition_state(path: str) -> tuple[str, int] | None:
+def parse_partition_state(path: str) -> TopicPartition | None:
     """The topic and partition of a state znode's path, None where it is not one."""
     match = _STATE.fullmatch(path)
-    return None if match is None else (match.group(1), int(match.group(2)))
+    return None if match is None else TopicPartition(match.group(1), int(match.group(2)))
 
 
 def parse_index(name: str) -> int | None:

@@ -19,9 +19,7 @@ from kafka_reassign_rpc.core.round.replay import (
     put_topic,
 )
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition
-
-Name = tuple[str, int]
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
 
 
 class Crashed(Exception):
@@ -32,12 +30,12 @@ class Crashed(Exception):
 class Image:
     """Znodes by partition; `topic_versions` by topic. `zxid` counts writes."""
 
-    assigned: dict[Name, LoadedAssignment] = field(default_factory=dict)
-    states: dict[Name, LoadedState] = field(default_factory=dict)
-    records: dict[Name, MoveRecord] = field(default_factory=dict)
+    assigned: dict[TopicPartition, LoadedAssignment] = field(default_factory=dict)
+    states: dict[TopicPartition, LoadedState] = field(default_factory=dict)
+    records: dict[TopicPartition, MoveRecord] = field(default_factory=dict)
     topic_versions: dict[str, int] = field(default_factory=dict)
     zxid: int = 1000
-    on_state: Callable[[Name, LoadedState | None, LoadedState], None] = lambda name, before, after: None
+    on_state: Callable[[TopicPartition, LoadedState | None, LoadedState], None] = lambda name, before, after: None
 
     def load(self, brokers: dict[int, Broker], configs: dict[str, dict[str, str]]) -> Cluster:
         """What a new controller reads."""
@@ -79,10 +77,10 @@ class Image:
         middle = [partial(self._topic, topic, cluster, view, durable) for topic in rewritten]
         return [*first, *middle, *last]
 
-    def _end_of_record(self, name: Name) -> None:
+    def _end_of_record(self, name: TopicPartition) -> None:
         del self.records[name]
 
-    def _record(self, name: Name, move: MoveRecord, durable: Durable) -> None:
+    def _record(self, name: TopicPartition, move: MoveRecord, durable: Durable) -> None:
         known = self.records.get(name)
         identity = (self.zxid, self.zxid * 10) if known is None else (known.id, known.started)
         self.records[name] = replace(move, id=identity[0], started=identity[1])
@@ -91,14 +89,16 @@ class Image:
     def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
         for index, standing in cluster.topics[topic].partitions.items():
-            changed = view.partitions.get((topic, index))
-            self.assigned[topic, index] = LoadedAssignment(
+            changed = view.changes_of(topic).get(index)
+            self.assigned[TopicPartition(topic, index)] = LoadedAssignment(
                 *durable_assignment(standing if changed is None else changed.value)
             )
         self.topic_versions[topic] += 1
         durable.topics[topic] = self.topic_versions[topic]
 
-    def _write_state(self, name: Name, before: Partition, value: Partition, epoch: int, durable: Durable) -> None:
+    def _write_state(
+        self, name: TopicPartition, before: Partition, value: Partition, epoch: int, durable: Durable
+    ) -> None:
         standing = self.states.get(name)
         assert (standing.version if standing else -1) == before.partition_epoch, "written under the version we know"
         state = LoadedState(

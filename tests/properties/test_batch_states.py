@@ -23,21 +23,21 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import Durable
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from tests.properties.image import Crashed, Image, Name
+from tests.properties.image import Crashed, Image
 from tests.properties.test_controller_states import CONFIGS, NAMES, SAFE, Controller, crashes, names, replica_lists
 
 targets = st.one_of(replica_lists, replica_lists, st.sampled_from([(), (1, 1), (-1,)]))
-entry_names = st.one_of(names, names, st.sampled_from([("gone", 0), (SAFE, 9)]))
+entry_names = st.one_of(names, names, st.sampled_from([TopicPartition("gone", 0), TopicPartition(SAFE, 9)]))
 
 
 @dataclass
 class BatchImage(Image):
     """With the batch's znode and the two others. `changed`: the zxid of the batch's last write."""
 
-    batch: dict[Name, BatchEntry] | None = None
+    batch: dict[TopicPartition, BatchEntry] | None = None
     version: int = 0
     changed: int = 0
     cancel: int | None = None
@@ -53,7 +53,7 @@ class BatchImage(Image):
     def read(self) -> BatchZnode | None:
         return None if self.batch is None else BatchZnode(self.batch, self.version, self.changed)
 
-    def put(self, entries: dict[Name, BatchEntry] | None) -> None:
+    def put(self, entries: dict[TopicPartition, BatchEntry] | None) -> None:
         """By hand, or by the controller."""
         self.zxid += 1
         self.version = 0 if self.batch is None else self.version + 1
@@ -80,8 +80,8 @@ class BatchImage(Image):
     def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         super()._topic(topic, cluster, view, durable)
         for index, before in cluster.topics[topic].partitions.items():
-            changed = view.partitions.get((topic, index))
-            entry = (self.batch or {}).get((topic, index))
+            changed = view.changes_of(topic).get(index)
+            entry = (self.batch or {}).get(TopicPartition(topic, index))
             if changed is None or entry is None or not changed.value.is_moving or changed.value.target == before.target:
                 continue
             assert changed.value.target != entry.target or entry.original is not None, "recorded before anything moves"
@@ -95,19 +95,19 @@ class BatchController(Controller):
     # ------------------------------------------------------------------------------------------ what happens
 
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=3), crash=crashes)
-    def a_batch_is_made(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
+    def a_batch_is_made(self, wanted: dict[TopicPartition, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is None:
             self.image.put({name: BatchEntry(target) for name, target in wanted.items()})
             self.look(crash)
 
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=2), crash=crashes)
-    def the_batch_is_changed_by_hand(self, wanted: dict[Name, tuple[int, ...]], crash: int | None) -> None:
+    def the_batch_is_changed_by_hand(self, wanted: dict[TopicPartition, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is not None:
             self.image.put(self.image.batch | {name: BatchEntry(target) for name, target in wanted.items()})
             self.look(crash)
 
     @rule(name=names, crash=crashes)
-    def an_entry_is_taken_out_by_hand(self, name: Name, crash: int | None) -> None:
+    def an_entry_is_taken_out_by_hand(self, name: TopicPartition, crash: int | None) -> None:
         if self.image.batch is not None:
             self.image.put({one: entry for one, entry in self.image.batch.items() if one != name})
             self.look(crash)
@@ -147,7 +147,7 @@ class BatchController(Controller):
         self.look(crash)
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
-    def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
+    def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
         view = RoundView(self.cluster)
         for name, target in wanted:
             self.ask(view, name, target)
@@ -167,7 +167,7 @@ class BatchController(Controller):
 
     # ------------------------------------------------------------------------------------------ the machinery
 
-    def ask(self, view: RoundView, name: Name, target: tuple[int, ...] | None) -> KafkaError | None:
+    def ask(self, view: RoundView, name: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
         closed = restrictions.reassignments_disabled(view.cluster)
         if target is not None and closed is not None:
             return closed
@@ -175,7 +175,7 @@ class BatchController(Controller):
         self.add(view, changes)
         return reassign_partitions.overruled(view, name, error)
 
-    def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
+    def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
         view = RoundView(self.cluster)
         error = self.ask(view, name, target)
         if self.commit(view, crash) and error is None:

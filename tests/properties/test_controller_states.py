@@ -23,13 +23,13 @@ from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stoppe
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState
 from kafka_reassign_rpc.core.round.round_view import Change, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Partition, TopicPartition
 from tests.core.build import broker
-from tests.properties.image import Crashed, Image, Name
+from tests.properties.image import Crashed, Image
 
 BROKERS = (1, 2, 3, 4)
 SAFE, UNCLEAN = "safe", "unclean"
-NAMES: tuple[Name, ...] = ((SAFE, 0), (SAFE, 1), (UNCLEAN, 0))
+NAMES: tuple[TopicPartition, ...] = (TopicPartition(SAFE, 0), TopicPartition(SAFE, 1), TopicPartition(UNCLEAN, 0))
 CONFIGS = {UNCLEAN: {"unclean.leader.election.enable": "true"}}
 
 names = st.sampled_from((*NAMES[:1] * 4, *NAMES[1:]))
@@ -66,8 +66,8 @@ class Controller(RuleBasedStateMachine):
         self.joining: set[int] = set()
         self.unclean_asked = False
         self.cluster = Cluster()
-        self.logs: dict[Name, set[int]] = {name: set() for name in NAMES}
-        self.told: dict[tuple[Name, int], tuple[object, ...]] = {}
+        self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
+        self.told: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -79,11 +79,11 @@ class Controller(RuleBasedStateMachine):
         self.fail_over(None)
 
     @rule(name=names, replicas=replica_lists, crash=crashes)
-    def give_a_target(self, name: Name, replicas: tuple[int, ...], crash: int | None) -> None:
+    def give_a_target(self, name: TopicPartition, replicas: tuple[int, ...], crash: int | None) -> None:
         self.alter(name, replicas, crash)
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
-    def give_many_targets(self, wanted: list[tuple[Name, tuple[int, ...]]], crash: int | None) -> None:
+    def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
         view = RoundView(self.cluster)
         for name, target in wanted:
             _, changes = alter(view, *name, target, allow_replication_factor_change=True)
@@ -91,11 +91,11 @@ class Controller(RuleBasedStateMachine):
         self.commit(view, crash)
 
     @rule(name=names, crash=crashes)
-    def cancel(self, name: Name, crash: int | None) -> None:
+    def cancel(self, name: TopicPartition, crash: int | None) -> None:
         self.alter(name, None, crash)
 
     @rule(name=names, replicas=replica_lists)
-    def start_and_cancel(self, name: Name, replicas: tuple[int, ...]) -> None:
+    def start_and_cancel(self, name: TopicPartition, replicas: tuple[int, ...]) -> None:
         before = self.partition(name)
         if before.is_moving:
             return
@@ -106,7 +106,7 @@ class Controller(RuleBasedStateMachine):
 
     @rule(name=names, replicas=replica_lists, joined=masks, left=masks, preferred=st.booleans(), gone=masks)
     def a_move_gets_half_way(
-        self, name: Name, replicas: tuple[int, ...], joined: int, left: int, preferred: bool, gone: int
+        self, name: TopicPartition, replicas: tuple[int, ...], joined: int, left: int, preferred: bool, gone: int
     ) -> None:
         """The start of all that is hard: some adding replicas are in sync, some old ones not, or down."""
         if self.alter(name, replicas, None) is not None:
@@ -126,7 +126,7 @@ class Controller(RuleBasedStateMachine):
             self.a_broker_goes(broker_id=replica, crash=None)
 
     @rule(name=names, pick=picks, crash=crashes)
-    def a_follower_catches_up(self, name: Name, pick: int, crash: int | None) -> None:
+    def a_follower_catches_up(self, name: TopicPartition, pick: int, crash: int | None) -> None:
         standing = self.partition(name)
         late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
         if not late:
@@ -139,7 +139,7 @@ class Controller(RuleBasedStateMachine):
             assert answer.leader_epoch == standing.leader_epoch
 
     @rule(name=names, crash=crashes)
-    def all_followers_catch_up(self, name: Name, crash: int | None) -> None:
+    def all_followers_catch_up(self, name: TopicPartition, crash: int | None) -> None:
         standing = self.partition(name)
         late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
         self.joining = set(late)
@@ -147,7 +147,7 @@ class Controller(RuleBasedStateMachine):
             self.ask_for_isr(name, (*standing.isr, *late), crash)
 
     @rule(name=names, pick=picks, crash=crashes)
-    def a_follower_falls_behind(self, name: Name, pick: int, crash: int | None) -> None:
+    def a_follower_falls_behind(self, name: TopicPartition, pick: int, crash: int | None) -> None:
         standing = self.partition(name)
         followers = [r for r in standing.isr if r != standing.leader]
         if followers and standing.leader != NO_LEADER:
@@ -155,7 +155,7 @@ class Controller(RuleBasedStateMachine):
             self.ask_for_isr(name, tuple(r for r in standing.isr if r != replica), crash)
 
     @rule(name=names, pick=picks)
-    def the_isr_is_asked_for_with_a_dead_broker(self, name: Name, pick: int) -> None:
+    def the_isr_is_asked_for_with_a_dead_broker(self, name: TopicPartition, pick: int) -> None:
         standing = self.partition(name)
         dead = [r for r in standing.replicas if not self.cluster.is_live(r) and r not in standing.isr]
         if dead:
@@ -163,7 +163,7 @@ class Controller(RuleBasedStateMachine):
             assert isinstance(answer, KafkaError)
 
     @rule(name=names, crash=crashes)
-    def the_leader_is_alone_and_goes(self, name: Name, crash: int | None) -> None:
+    def the_leader_is_alone_and_goes(self, name: TopicPartition, crash: int | None) -> None:
         standing = self.partition(name)
         if standing.leader != NO_LEADER:
             self.ask_for_isr(name, (standing.leader,), None)
@@ -214,11 +214,11 @@ class Controller(RuleBasedStateMachine):
                 assert partition.leader != broker_id or name in left or len(partition.replicas) == 1
 
     @rule(name=names, crash=crashes)
-    def the_preferred_replica_leads(self, name: Name, crash: int | None) -> None:
+    def the_preferred_replica_leads(self, name: TopicPartition, crash: int | None) -> None:
         self.an_election_is_asked_for(name=name, election=Election.PREFERRED, crash=crash)
 
     @rule(name=names, election=st.sampled_from(Election), crash=crashes)
-    def an_election_is_asked_for(self, name: Name, election: Election, crash: int | None) -> None:
+    def an_election_is_asked_for(self, name: TopicPartition, election: Election, crash: int | None) -> None:
         self.unclean_asked = election is Election.UNCLEAN
         view = RoundView(self.cluster)
         error, changes = elect(view, *name, election)
@@ -227,7 +227,7 @@ class Controller(RuleBasedStateMachine):
         self.commit(view, crash)
 
     @rule(name=names, crash=crashes)
-    def a_replica_confirms_its_end(self, name: Name, crash: int | None) -> None:
+    def a_replica_confirms_its_end(self, name: TopicPartition, crash: int | None) -> None:
         view = RoundView(self.cluster)
         stopped = [r for r in self.partition(name).pending_deletion if r in self.registered][:1]
         self.logs[name].difference_update(stopped)
@@ -257,7 +257,7 @@ class Controller(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------------ the machinery
 
-    def partition(self, name: Name) -> Partition:
+    def partition(self, name: TopicPartition) -> Partition:
         found = self.cluster.get(*name)
         assert found is not None
         return found
@@ -266,7 +266,7 @@ class Controller(RuleBasedStateMachine):
         self.image.zxid += 1
         self.registered[broker_id] = broker(broker_id, epoch=self.image.zxid)
 
-    def alter(self, name: Name, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
+    def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
         view, before = RoundView(self.cluster), self.partition(name)
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         assert error is None or not changes
@@ -279,7 +279,7 @@ class Controller(RuleBasedStateMachine):
                 assert len(after.isr) >= min(len(before.isr), len(before.origin)), "nor producers their ISR (236-9)"
         return error
 
-    def ask_for_isr(self, name: Name, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
+    def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
         standing = self.partition(name)
         view = RoundView(self.cluster)
         request = IsrRequest(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
@@ -328,7 +328,7 @@ class Controller(RuleBasedStateMachine):
             logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
         return True
 
-    def tell(self, name: Name, value: Partition) -> None:
+    def tell(self, name: TopicPartition, value: Partition) -> None:
         """Brokers act on a LeaderAndIsr only where its leader epoch is higher than what they know.
 
         The order of the replicas is nothing to them.
@@ -338,7 +338,7 @@ class Controller(RuleBasedStateMachine):
 
     # ------------------------------------------------------------------------------------------ what holds
 
-    def state_written(self, name: Name, before: LoadedState | None, after: LoadedState) -> None:
+    def state_written(self, name: TopicPartition, before: LoadedState | None, after: LoadedState) -> None:
         if before is None:
             return
         assert after.leader_epoch >= before.leader_epoch

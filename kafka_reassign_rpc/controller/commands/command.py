@@ -10,8 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import Schedule
 from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Partition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -49,14 +48,14 @@ class Round:
             yield from schedule.count(self.view)
             self.schedule = schedule
 
-    def starts(self, name: Name, before: Partition, after: Partition) -> bool:
+    def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether a partition may be changed so now, as far as the caps go."""
         if self.schedule.held_by(name, before, after) is not None:
             return False
         self.schedule.replace(name, before, after)
         return True
 
-    def has_to_wait(self, name: Name, before: Partition, after: Partition) -> bool:
+    def has_to_wait(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether a partition may not be changed so yet, since others wait for room already, or there is none."""
         if self.schedule.limits.unlimited or not after.adding:
             return False

@@ -60,9 +60,9 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         super().__init__()
         self.by = by
         self._request = request
-        self._wanted: dict[tuple[str, int], Partition] = {}
+        self._wanted: dict[TopicPartition, Partition] = {}
         """What the last decision wanted to stand."""
-        self._given_up: set[tuple[str, int]] = set()
+        self._given_up: set[TopicPartition] = set()
         """Partitions that had nothing in flight, but something that waited."""
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -75,7 +75,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             too_large = work.refused.get(topic)
             for count, (index, target, expected) in enumerate(items, 1):
                 error = too_large or self._decide_one(
-                    work, (topic, index), target, expected, closed=closed, may_change=may_change
+                    work, TopicPartition(topic, index), target, expected, closed=closed, may_change=may_change
                 )
                 results.append((topic, index, error))
                 if error is not None:
@@ -90,7 +90,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     def _decide_one(
         self,
         work: Round,
-        name: tuple[str, int],
+        name: TopicPartition,
         target: tuple[int, ...] | None,
         expected: tuple[int, ...] | None,
         *,
@@ -123,7 +123,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             self._wanted[name] = change.value
         return self._overruling(work, name, restrictions.with_reason(error, forbidden=not may_change))
 
-    def _has_to_wait(self, work: Round, name: tuple[str, int], target: tuple[int, ...], after: Partition) -> bool:
+    def _has_to_wait(self, work: Round, name: TopicPartition, target: tuple[int, ...], after: Partition) -> bool:
         if work.schedule.limits.unlimited and not self._request.queue:
             return False
         before = work.view.get(*name)
@@ -131,7 +131,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             return False
         return self._request.queue or work.has_to_wait(name, before, after)
 
-    def _overruling(self, work: Round, name: tuple[str, int], error: KafkaError | None) -> KafkaError | None:
+    def _overruling(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
         """What the batch and the queue have for the partition leaves them: the answer that stands then."""
         answer = queue_admission.overruled(work.view, name, error)
         answer = reassign_partitions.overruled(work.view, name, answer)
@@ -146,14 +146,14 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
     """ElectLeaders: of the partitions named, or of all (where those that need none are left out of the answer)."""
 
-    def __init__(self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool) -> None:
+    def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
         super().__init__()
         self._partitions = partitions
         self._election = Election.UNCLEAN if unclean else Election.PREFERRED
 
     def decide(self, work: Round) -> Iterator[None]:
         results: list[ItemResult] = []
-        names: Iterable[tuple[str, int]] = (
+        names: Iterable[TopicPartition] = (
             every_partition(work.view.cluster) if self._partitions is None else self._partitions
         )
         for count, (topic, index) in enumerate(names, 1):
@@ -217,7 +217,7 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
         return answer
 
 
-class ControlledShutdownCommand(Command[Sequence[tuple[str, int]]]):
+class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
     """A broker wants to stop: whatever it leads goes to somebody else. Answers with what it still leads."""
 
     def __init__(self, broker_id: int, broker_epoch: int) -> None:
@@ -237,7 +237,7 @@ class ControlledShutdownCommand(Command[Sequence[tuple[str, int]]]):
             for change in changes:
                 work.view.add(change)
             if still_leads:
-                left.append((name.topic, name.partition))
+                left.append(name)
             if pause:
                 yield
         self.answer(left)

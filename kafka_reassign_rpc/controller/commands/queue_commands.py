@@ -9,8 +9,8 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
 from kafka_reassign_rpc.controller.loading.load_queue import Problem, RootSeen
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 
@@ -68,7 +68,7 @@ class QueueSeen(Command[None]):
 class DropWaiting(Command[int]):
     """Moves that wait, and that `which` is true of, are given up. Answers with how many."""
 
-    def __init__(self, which: Callable[[Name, Waiting], bool], by: str = CONTROLLER) -> None:
+    def __init__(self, which: Callable[[TopicPartition, Waiting], bool], by: str = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._which = which
@@ -78,7 +78,7 @@ class DropWaiting(Command[int]):
         view = work.view
         for topic, places in list(view.cluster.queue.topics.items()):
             for index, place in places.items():
-                name = (topic, index)
+                name = TopicPartition(topic, index)
                 if self._which(name, place.move) and queue_admission.find(view, name) == place.move:
                     queue_admission.overrule(view, name)
                     dropped += 1

@@ -14,7 +14,8 @@ from kafka_reassign_rpc.controller.loading.load_cluster import AdminZnodes
 from kafka_reassign_rpc.controller.loading.load_queue import Problem
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, Name
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import crosses_waiting
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -54,7 +55,7 @@ def settle(work: Round) -> Iterator[None]:
         yield from work.look_at_queue()
 
 
-def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[int, Name, BatchEntry]]:
+def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[int, TopicPartition, BatchEntry]]:
     """Those that an earlier command of the round has not done with."""
     changes = work.view.batch
     for count, (name, entry) in enumerate(batch.entries.items(), 1):
@@ -97,7 +98,9 @@ def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
         work.view.report(Event("entry.waiting", reason=reason))
 
 
-def _outcome(work: Round, name: Name, entry: BatchEntry, *, stripped: bool) -> reassign_partitions.BatchEntryOutcome:
+def _outcome(
+    work: Round, name: TopicPartition, entry: BatchEntry, *, stripped: bool
+) -> reassign_partitions.BatchEntryOutcome:
     """What becomes of an entry within the caps on moves in flight, and within what a topic's znode can hold."""
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:

@@ -19,9 +19,8 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
@@ -59,7 +58,7 @@ class Memory:
         self.alerted: frozenset[int] = frozenset()
         self.held_back: str | None = None
         self.problems: list[str] = []
-        self.left: Mapping[Name, Left] = {}
+        self.left: Mapping[TopicPartition, Left] = {}
 
     @property
     def impossible(self) -> list[str]:
@@ -199,12 +198,14 @@ class Look(Command[HealingLook]):
             report(Event("heal.done", reason=f"{reason}: its last move has ended"))
 
 
-def _heals(work: Round) -> Iterator[tuple[Name, Waiting]]:
+def _heals(work: Round) -> Iterator[tuple[TopicPartition, Waiting]]:
     """Repairs that wait."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
-            if place.move.route == HEAL and waiting.find(work.view, (topic, index)) == place.move:
-                yield (topic, index), place.move
+            if place.move.route == HEAL:
+                name = TopicPartition(topic, index)
+                if waiting.find(work.view, name) == place.move:
+                    yield name, place.move
 
 
 def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
@@ -252,7 +253,7 @@ class QueueRepairs(Command[None]):
             if looked % SLICE == 0:
                 yield
         for looked, one in enumerate(self._prepared.plan.left_out, 1):
-            self._leave(work, (one.topic, one.partition), one.replicas, one.reason)
+            self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
             if looked % SLICE == 0:
                 yield
         self._say(work)
@@ -263,7 +264,7 @@ class QueueRepairs(Command[None]):
         cluster = work.view.cluster
         topic, min_isr = None, 1
         for looked, move in enumerate(self._prepared.plan.moves, 1):
-            name = (move.topic, move.partition)
+            name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
             if partition is not None and not gone.isdisjoint(move.origin):
                 queued = waiting.find(work.view, name)
@@ -276,7 +277,7 @@ class QueueRepairs(Command[None]):
                 yield
 
     def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int]) -> None:
-        name = (move.topic, move.partition)
+        name = TopicPartition(move.topic, move.partition)
         partition = work.view.get(*name)
         assert partition is not None
         error: KafkaError | None = None
@@ -293,7 +294,7 @@ class QueueRepairs(Command[None]):
         for broker in lost:
             self._moves[broker] += 1
 
-    def _leave(self, work: Round, name: Name, replicas: Iterable[int], reason: str) -> None:
+    def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
         self._left[name] = Left(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
 
     def _say(self, work: Round) -> None:
@@ -322,7 +323,7 @@ def _reason(brokers: Sequence[int]) -> str:
     return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
 
 
-def _impossible(found: Mapping[Name, Left]) -> Iterator[str]:
+def _impossible(found: Mapping[TopicPartition, Left]) -> Iterator[str]:
     """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
     reasons = Counter(left.reason for left in found.values())
     for reason, count in reasons.most_common(REASONS):

@@ -15,8 +15,8 @@ from kafka_reassign_rpc.controller.loading.load_cluster import Loaded, read_clus
 from kafka_reassign_rpc.controller.loading.load_queue import Problem
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, Name
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.support.slices import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -235,7 +235,7 @@ def _is_news(problem: Problem, known: Cluster) -> bool:
     return not occupied if problem.changed < 0 else problem.changed > changed
 
 
-def _note(durable: replay.Durable, name: Name, stat: Stat, *, is_record: bool) -> None:
+def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
     topic, partition = name
     if is_record:
         # One that is written again keeps its identity, also where it was left by a start that was cut off.

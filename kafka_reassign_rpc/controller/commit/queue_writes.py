@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.queue_entries import Part, Queue, QueueChanges, Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.queue_entries import Part, Queue, QueueChanges, StoredName, Waiting
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, encode_queue, encode_waiting
@@ -35,10 +34,10 @@ def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
             yield Create(znode_paths.REASSIGN_QUEUE, EMPTY)
             root = znode_paths.REASSIGN_QUEUE
             changes.made[root] = Part(root, root, size=len(EMPTY))
-        yield from _new_parts(queue, changes, znode_paths.REASSIGN_QUEUE, changes.appended)
+        yield from _new_parts(queue, changes, znode_paths.REASSIGN_QUEUE, changes.appended.items())
     for path in changes.split:
         part = queue.parts[path]
-        yield from _new_parts(queue, changes, part.root, _left(part, changes.withdrawn))
+        yield from _new_parts(queue, changes, part.root, _left(part, changes.withdrawn).items())
     for path in changes.split | dict.fromkeys(changes.withdrawn):
         part = queue.parts[path]
         yield _written(changes, part, {} if path in changes.split else _left(part, changes.withdrawn))
@@ -79,12 +78,12 @@ def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) 
         yield  # many parts are too short to come to one of their own
 
 
-def _left(part: Part, leaving: Mapping[str, Mapping[Name, None]]) -> Mapping[Name, Waiting]:
+def _left(part: Part, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, Waiting]:
     gone = leaving.get(part.path)
     return part.entries if not gone else {name: move for name, move in part.entries.items() if name not in gone}
 
 
-def _written(changes: QueueChanges, part: Part, entries: Mapping[Name, Waiting]) -> Op:
+def _written(changes: QueueChanges, part: Part, entries: Mapping[StoredName, Waiting]) -> Op:
     """The part with these entries alone; a child that has none goes."""
     if not entries and not part.is_root:
         changes.made[part.path] = None
@@ -96,18 +95,20 @@ def _written(changes: QueueChanges, part: Part, entries: Mapping[Name, Waiting])
     return SetData(part.path, data, part.version)
 
 
-def _new_parts(queue: Queue, changes: QueueChanges, root: str, moves: Mapping[Name, Waiting]) -> Iterator[Op]:
+def _new_parts(
+    queue: Queue, changes: QueueChanges, root: str, moves: Iterable[tuple[StoredName, Waiting]]
+) -> Iterator[Op]:
     known = [part.path for part in queue.of(root)] + [path for path, part in changes.made.items() if part is not None]
     number = max((znode_paths.queue_part_number(path) for path in known if path.startswith(f"{root}/")), default=-1)
-    for entries, data in _chunks(moves.items()):
+    for entries, data in _chunks(moves):
         number += 1
         path = znode_paths.queue_part(root, number)
         changes.made[path] = Part(root, path, entries, size=len(data))
         yield Create(path, data)
 
 
-def _chunks(moves: Iterable[tuple[Name, Waiting]]) -> Iterator[tuple[dict[Name, Waiting], bytes]]:
-    entries: dict[Name, Waiting] = {}
+def _chunks(moves: Iterable[tuple[StoredName, Waiting]]) -> Iterator[tuple[dict[StoredName, Waiting], bytes]]:
+    entries: dict[StoredName, Waiting] = {}
     encoded: list[bytes] = []
     size = 0
     for name, move in moves:
@@ -115,7 +116,8 @@ def _chunks(moves: Iterable[tuple[Name, Waiting]]) -> Iterator[tuple[dict[Name, 
         if encoded and size + len(one) > PART_BYTES:
             yield entries, encode_queue(encoded)
             entries, encoded, size = {}, [], 0
-        entries[name] = move
+        topic, partition = name
+        entries[topic, partition] = move
         encoded.append(one)
         size += len(one)
     if encoded:

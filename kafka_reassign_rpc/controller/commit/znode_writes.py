@@ -34,8 +34,8 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicCreated,
     TopicDeletionStarted,
 )
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, Name
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
@@ -49,7 +49,7 @@ class Step(NamedTuple):
     """One write and what it is for: a partition's record or state, or a topic's znode (`NO_PARTITION`)."""
 
     op: Op
-    name: Name | None = None
+    name: TopicPartition | None = None
     is_record: bool = False
     with_previous: bool = False
     """In one transaction with the step before: the end of a record must not be there without the state it ends with."""
@@ -79,9 +79,9 @@ def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> 
 def topic_znode(topic: Topic, view: RoundView) -> bytes:
     """The whole topic znode with this round's values."""
     assignments = {}
-    name, changes = topic.name, view.partitions
+    changes = view.changes_of(topic.name)
     for index, value in topic.partitions.items():
-        changed = changes.get((name, index))
+        changed = changes.get(index)
         assignments[index] = durable_assignment(value if changed is None else changed.value)
     added = view.topics.get(topic.name)
     if isinstance(added, PartitionsAdded):
@@ -123,7 +123,10 @@ def _parent(path: str, made: set[str]) -> Iterator[Step]:
 def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
     for name in _rewritten(cluster, view):
         topic = cluster.topics[name]
-        yield Step(SetData(znode_paths.topic(name), topic_znode(topic, view), topic.version), (name, NO_PARTITION))
+        yield Step(
+            SetData(znode_paths.topic(name), topic_znode(topic, view), topic.version),
+            TopicPartition(name, NO_PARTITION),
+        )
     for name, change in view.topics.items():
         match change:
             case TopicCreated():
@@ -135,7 +138,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
                 )
                 assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
                 data = znode_contents.encode_topic(change.id, assignments, {})
-                yield Step(Create(znode_paths.topic(name), data), (name, NO_PARTITION))
+                yield Step(Create(znode_paths.topic(name), data), TopicPartition(name, NO_PARTITION))
             case TopicDeletionStarted():
                 yield Step(Create(znode_paths.delete_topic(name), b""))
 
@@ -160,7 +163,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) ->
     for topic, added in view.topics.items():
         if isinstance(added, TopicCreated | PartitionsAdded):
             for index, value in added.partitions.items():
-                yield from _new_state(cluster, (topic, index), value, epoch, made)
+                yield from _new_state(cluster, TopicPartition(topic, index), value, epoch, made)
     for name, change in view.partitions.items():
         before = _before(cluster, name)
         value = change.value
@@ -174,7 +177,7 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) ->
             yield Step(Delete(znode_paths.reassignment(*name), -1), with_previous=changed)
 
 
-def _new_state(cluster: Cluster, name: Name, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
+def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:
     known = cluster.topics.get(name[0])
     parent = znode_paths.partitions(name[0])
     if parent not in made and (known is None or all(other.partition_epoch < 0 for other in known.partitions.values())):
@@ -187,7 +190,7 @@ def _state_znode(value: Partition, epoch: int) -> bytes:
     return znode_contents.encode_state(value.leader, value.leader_epoch, value.isr, epoch, value.leader_recovery_state)
 
 
-def _before(cluster: Cluster, name: Name) -> Partition | None:
+def _before(cluster: Cluster, name: TopicPartition) -> Partition | None:
     found = cluster.topics.get(name[0])
     return None if found is None else found.partitions.get(name[1])
 
@@ -230,7 +233,7 @@ def _failures(view: RoundView) -> Iterator[Step]:
             yield Step(Create(path, data) if data else Delete(path, -1))
 
 
-def _batch_znode(batch: BatchZnode, entries: Mapping[Name, BatchEntry], version: int) -> Step:
+def _batch_znode(batch: BatchZnode, entries: Mapping[TopicPartition, BatchEntry], version: int) -> Step:
     """With nothing in it the znode goes; one that somebody has put znodes under can only be emptied."""
     if entries or batch.occupied:
         return Step(SetData(znode_paths.REASSIGN_PARTITIONS, encode_reassignments(entries), version))

@@ -208,7 +208,7 @@ class Healer:
 
 
 def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
-    place = cluster.queue.place((topic, index))
+    place = cluster.queue.place(topic, index)
     return lost_brokers.wanted(cluster, partition, None if place is None else place.move)
 
 

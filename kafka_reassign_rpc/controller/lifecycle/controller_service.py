@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
@@ -178,14 +178,14 @@ class ControllerService:
         )
 
     async def elect_leaders(
-        self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
+        self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
     ) -> Sequence[ItemResult]:
         return await self._submit(lambda: partition_commands.ElectLeadersCommand(partitions, unclean=unclean))
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
         return await self._submit(lambda: partition_commands.AlterPartitionCommand(request))
 
-    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:
+    async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
         return await self._submit(lambda: partition_commands.ControlledShutdownCommand(broker_id, broker_epoch))
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:

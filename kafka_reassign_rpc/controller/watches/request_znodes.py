@@ -29,8 +29,8 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome, take_up
 from kafka_reassign_rpc.support.slices import SliceTimer
@@ -119,7 +119,7 @@ class TakeUp(Command[RequestTakenUp]):
         self.answer(RequestTakenUp.UP)
 
     @staticmethod
-    def _take_up(work: Round, name: Name, target: tuple[int, ...], route: str) -> None:
+    def _take_up(work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
         refused = work.refused.get(name[0])
         if refused is not None:
             outcome = RequestOutcome(report=str(refused))

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing import lost_brokers
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
 
 CONTROLLER = "controller"
 """Who decides what nobody has asked for: that a move is over, for one."""
@@ -99,7 +99,7 @@ def reassigned(before: Partition, after: Partition) -> bool:
     return before.replicas != after.replicas or before.adding != after.adding or before.removing != after.removing
 
 
-def events_of(said: deque[RoundNote], moves: Mapping[tuple[str, int], MoveRecord]) -> Iterator[Event]:
+def events_of(said: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
     """A durable round's events, in the order of its decisions. `moves`: those whose records it has written.
 
     Takes `said` apart as it goes: to let go of a hundred thousand decisions at once takes longer than to tell of some.
@@ -117,10 +117,10 @@ def kept(said: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
 
     The rest is decided again, and noted again then. An entry that was refused is not there any more to be refused.
     """
-    decided: dict[tuple[str, int], list[AssignmentDecision]] = {}
+    decided: dict[TopicPartition, list[AssignmentDecision]] = {}
     for one in said:
         if isinstance(one, AssignmentDecision):
-            decided.setdefault((one.topic, one.partition), []).append(one)
+            decided.setdefault(TopicPartition(one.topic, one.partition), []).append(one)
         elif _stands(cluster, one):
             yield one
     for (topic, index), ones in decided.items():
@@ -162,7 +162,7 @@ def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
-    if topic is None or partition is None or cluster.queue.place((topic, partition)) is not None:
+    if topic is None or partition is None or cluster.queue.place(topic, partition) is not None:
         return True
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 
@@ -171,16 +171,16 @@ def _waits(cluster: Cluster, event: Event) -> bool:
     """Whether the move that an event is about stands in the queue."""
     if event.topic is None or event.partition is None:
         return False
-    place = cluster.queue.place((event.topic, event.partition))
+    place = cluster.queue.place(event.topic, event.partition)
     return place is not None and (place.move.route, place.move.target) == (event.route, event.target)
 
 
-def _of_move(one: AssignmentDecision, durable: Mapping[tuple[str, int], MoveRecord]) -> Iterator[Event]:
+def _of_move(one: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
     topic, partition, before, after, who = one
     move = after.move or before.move
     route, reason = (None, None) if move is None else (move.route, move.reason or None)
     if move is not None and move.id < 0:
-        move = durable.get((topic, partition))
+        move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = original(before), after.target
     for name in _what(before, after, back):

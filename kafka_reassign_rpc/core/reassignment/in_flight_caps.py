@@ -21,7 +21,6 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules, limits
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 
 CLUSTER = -2
 """Stands for a broker where a move waits for a cap of the whole cluster."""
@@ -45,7 +44,7 @@ class Weight(NamedTuple):
 NOTHING = Weight()
 
 
-def weight(cluster: Cluster, name: Name, value: Partition) -> Weight:
+def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
     if not value.adding:
         return NOTHING
     missing = [broker for broker in value.adding if broker not in value.isr]
@@ -56,7 +55,7 @@ def weight(cluster: Cluster, name: Name, value: Partition) -> Weight:
         brokers = (*brokers, value.leader)
     if value.move is not None and value.move.route == HEAL:
         brokers = (*brokers, REPAIRS)
-    return Weight(brokers, cluster.sizes.get(TopicPartition(*name), 0) * len(value.adding))
+    return Weight(brokers, cluster.sizes.get(name, 0) * len(value.adding))
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
@@ -68,7 +67,9 @@ def to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
     """Partitions whose moves wait, and whose sizes say when they may start: those that are next in line."""
     if limits(cluster, rules).bytes_in_flight < 0:
         return []
-    batch: Iterable[Name] = () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
+    batch: Iterable[TopicPartition] = (
+        () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
+    )
     return [TopicPartition(*name) for name in islice(chain(cluster.queue.names.values(), batch), AHEAD)]
 
 
@@ -95,7 +96,7 @@ class Schedule:
             for index in indexes:
                 value = view.get(topic, index)
                 if value is not None:
-                    self._put(weight(self._cluster, (topic, index), value), 1)
+                    self._put(weight(self._cluster, TopicPartition(topic, index), value), 1)
                 done += 1
                 if done % SLICE == 0:
                     yield
@@ -105,7 +106,7 @@ class Schedule:
                 if value is not None:
                     self._put(weight(self._cluster, name, value), 1)
 
-    def replace(self, name: Name, before: Partition, after: Partition) -> None:
+    def replace(self, name: TopicPartition, before: Partition, after: Partition) -> None:
         """A partition has another value."""
         if self._counts:
             self._put(weight(self._cluster, name, before), -1)
@@ -126,7 +127,7 @@ class Schedule:
         limit = self.limits.repairs if broker == REPAIRS else self.limits.per_broker
         return 0 <= limit <= moves
 
-    def held_by(self, name: Name, before: Partition, after: Partition) -> int | None:
+    def held_by(self, name: TopicPartition, before: Partition, after: Partition) -> int | None:
         """What keeps a partition from getting the value `after`: a broker, `CLUSTER`, or None."""
         if not self._counts:
             return None

@@ -33,7 +33,6 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 
 SLICE = 200
 """Partitions put in between two `yield`s."""
@@ -51,8 +50,8 @@ class Durable(NamedTuple):
     """
 
     topics: dict[str, int]
-    states: dict[Name, int]
-    records: dict[Name, tuple[int, int]]
+    states: dict[TopicPartition, int]
+    records: dict[TopicPartition, tuple[int, int]]
 
 
 class PartitionTransition(NamedTuple):
@@ -69,7 +68,7 @@ class ReplayedChanges:
 
     def __init__(self) -> None:
         self.partitions: list[PartitionTransition] = []
-        self.moves: dict[Name, MoveRecord] = {}
+        self.moves: dict[TopicPartition, MoveRecord] = {}
         """Whose records were written, with what ZooKeeper says of their identity."""
         self.created: list[str] = []
         self.deleting: list[str] = []
@@ -98,7 +97,7 @@ def replay(
                 applied.deleted.append(topic)
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
-                _put(cluster, (topic, index), value, durable, controller_epoch, applied)
+                _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
                 count += 1
                 if count % SLICE == 0:
                     yield
@@ -122,7 +121,12 @@ def _put_failures(cluster: Cluster, view: RoundView) -> None:
 
 
 def _put(
-    cluster: Cluster, name: Name, value: Partition, durable: Durable, controller_epoch: int, applied: ReplayedChanges
+    cluster: Cluster,
+    name: TopicPartition,
+    value: Partition,
+    durable: Durable,
+    controller_epoch: int,
+    applied: ReplayedChanges,
 ) -> None:
     topic, index = name
     found = cluster.topics.get(topic)
@@ -359,7 +363,7 @@ def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> 
             cluster.sizes.pop(name, None)
         else:
             cluster.sizes[name] = size
-            if cluster.queue.place(name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
+            if cluster.queue.place(*name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
                 cluster.queue.more = True  # it may have waited for this
         if count % SLICE == 0:
             yield

@@ -1,5 +1,6 @@
 """What a decision asks for: the values that should stand after it, to be made durable and then replayed."""
 
+from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
@@ -7,7 +8,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, AssignmentDecision, Event, RoundNote, reassigned
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 
@@ -91,6 +92,9 @@ class RequestEnded(NamedTuple):
 Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
 
 
+_NO_CHANGES: Mapping[int, PartitionChange] = {}
+
+
 class RoundView:
     """The cluster with the changes of the round on top: what the next decision of the same round is based on.
 
@@ -106,7 +110,8 @@ class RoundView:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self.partitions: dict[tuple[str, int], PartitionChange] = {}
+        self.partitions: dict[TopicPartition, PartitionChange] = {}
+        self._by_topic: dict[str, dict[int, PartitionChange]] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
@@ -119,8 +124,12 @@ class RoundView:
         """Requests that are over at the end of the round, by the name of their znode."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        changed = self.partitions.get((topic, partition))
+        changed = self.changes_of(topic).get(partition)
         return self._committed(topic, partition) if changed is None else changed.value
+
+    def changes_of(self, topic: str) -> Mapping[int, PartitionChange]:
+        """What the round changes in a topic, by partition."""
+        return self._by_topic.get(topic, _NO_CHANGES)
 
     def _committed(self, topic: str, partition: int) -> Partition | None:
         if self.topics and isinstance(self.topics.get(topic), TopicDeletionStarted | TopicDeleted):
@@ -136,12 +145,13 @@ class RoundView:
 
     def add(self, change: Change) -> None:
         if isinstance(change, PartitionChange):
-            name = change.topic, change.partition
-            earlier = self.partitions.get(name)
-            self._note(self._committed(*name) if earlier is None else earlier.value, change)
+            topic, partition = change.topic, change.partition
+            changes = self._by_topic.setdefault(topic, {})
+            earlier = changes.get(partition)
+            self._note(self._committed(topic, partition) if earlier is None else earlier.value, change)
             if earlier is not None and earlier.assignment is AssignmentWrite.NOW:
                 change = change._replace(assignment=AssignmentWrite.NOW)
-            self.partitions[name] = change
+            changes[partition] = self.partitions[TopicPartition(topic, partition)] = change
         else:
             if isinstance(change, TopicCreated):
                 self.report(Event("topic.created", change.name, reason=f"{len(change.partitions)} partitions"))

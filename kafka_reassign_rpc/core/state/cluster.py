@@ -7,7 +7,6 @@ always sees what is durable, also while a large commit is under way.
 
 from collections.abc import Iterator, Mapping
 from itertools import count
-from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -15,6 +14,7 @@ import msgspec
 from kafka_reassign_rpc.core.state.queue_entries import Queue
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.state.throttle_leases import Lease, Leases
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition as TopicPartition  # noqa: PLC0414 - imported from here
 
 NO_LEADER = -1
 """Leader id of a partition that no live in-sync replica can lead."""
@@ -25,16 +25,6 @@ RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
 `/admin/reassignment_requests` (all KIP-236), or self-healing."""
 
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
-
-
-class TopicPartition(NamedTuple):
-    """A partition's name."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
 
 
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):

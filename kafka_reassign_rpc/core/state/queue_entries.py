@@ -15,7 +15,11 @@ from itertools import count, islice
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+
+StoredName = tuple[str, int]
+"""A `TopicPartition` as the queue stores it: a plain pair. The garbage collector stops tracking plain pairs, but never
+a NamedTuple, and a full pass over a hundred thousand names would hold the event loop for too long."""
 
 SLICE = 200
 """Moves put in between two `yield`s."""
@@ -45,7 +49,7 @@ class Part(msgspec.Struct, frozen=True):
 
     root: str
     path: str
-    entries: Mapping[Name, Waiting] = {}
+    entries: Mapping[StoredName, Waiting] = {}
     version: int = 0
     changed: int = -1
     created: int = -1
@@ -91,8 +95,8 @@ class Queue:
         self.parts: dict[str, Part] = {}
         self.topics: dict[str, dict[int, Place]] = {}
         self.routes: Counter[str] = Counter()
-        self.names: dict[int, Name] = {}
-        self.superseded: dict[str, dict[Name, None]] = {}
+        self.names: dict[int, StoredName] = {}
+        self.superseded: dict[str, dict[StoredName, None]] = {}
         self.occupied: set[str] = set()
         self.fresh: list[int] = []
         self.blocked: dict[int, list[int]] = {}
@@ -104,13 +108,13 @@ class Queue:
     def __len__(self) -> int:
         return len(self.names)
 
-    def first(self, most: int) -> Iterator[tuple[Name, Waiting]]:
+    def first(self, most: int) -> Iterator[tuple[TopicPartition, Waiting]]:
         """The moves that have waited for longest."""
         for name in islice(self.names.values(), most):
-            yield name, self.topics[name[0]][name[1]].move
+            yield TopicPartition(*name), self.topics[name[0]][name[1]].move
 
-    def place(self, name: Name) -> Place | None:
-        return self.topics.get(name[0], {}).get(name[1])
+    def place(self, topic: str, partition: int) -> Place | None:
+        return self.topics.get(topic, {}).get(partition)
 
     def put(self, part: Part) -> Iterator[None]:
         """Put in a part as it stands now, in the place of what was known of it, yielding every `SLICE` moves and at
@@ -129,7 +133,7 @@ class Queue:
             if done % SLICE == 0:
                 yield
         for name, move in part.entries.items():
-            known = self.place(name)
+            known = self.place(*name)
             if name in again and known is not None and before is not None and before.entries.get(name) == move:
                 self.superseded.setdefault(part.path, {})[name] = None
             else:
@@ -158,7 +162,7 @@ class Queue:
         for place in self.topics.get(topic, {}).values():
             heappush(self.fresh, place.serial)
 
-    def _enter(self, name: Name, path: str, move: Waiting, known: Place | None) -> None:
+    def _enter(self, name: StoredName, path: str, move: Waiting, known: Place | None) -> None:
         if known is not None and known.path != path:
             self.superseded.setdefault(known.path, {})[name] = None
         if known is not None and known.move == move:
@@ -174,8 +178,8 @@ class Queue:
             self.more = True
         self.topics.setdefault(name[0], {})[name[1]] = Place(serial, path, move)
 
-    def _leave(self, name: Name, path: str) -> None:
-        known = self.place(name)
+    def _leave(self, name: StoredName, path: str) -> None:
+        known = self.place(*name)
         if known is None or known.path != path:
             return
         del self.names[known.serial]
@@ -203,14 +207,14 @@ class QueueChanges:
 
     def __init__(self) -> None:
         self.verify: dict[str, None] = {}
-        self.appended: dict[Name, Waiting] = {}
+        self.appended: dict[TopicPartition, Waiting] = {}
         self.split: dict[str, None] = {}
-        self.withdrawn: dict[str, dict[Name, None]] = {}
-        self.ended: dict[str, dict[Name, None]] = {}
+        self.withdrawn: dict[str, dict[StoredName, None]] = {}
+        self.ended: dict[str, dict[StoredName, None]] = {}
         self.rewrite: dict[str, None] = {}
         self.made: dict[str, Part | None] = {}
         self.told: set[int] | None = None
 
-    def gone(self, name: Name, path: str) -> bool:
+    def gone(self, name: StoredName, path: str) -> bool:
         """Whether it leaves that part in this round."""
         return name in self.withdrawn.get(path, ()) or name in self.ended.get(path, ())

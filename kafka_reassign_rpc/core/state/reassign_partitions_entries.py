@@ -5,8 +5,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-Name = tuple[str, int]
-"""Topic and partition (a `TopicPartition` is equal to it)."""
+from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class BatchEntry(msgspec.Struct, frozen=True):
@@ -34,13 +33,13 @@ class BatchZnode(msgspec.Struct, frozen=True):
     crowded     entries wait because their original replicas would not fit into the znode beside the others'
     """
 
-    entries: Mapping[Name, BatchEntry] = {}
+    entries: Mapping[TopicPartition, BatchEntry] = {}
     version: int = -1
     changed: int = -1
     unreadable: bool = False
     flawed: bool = False
     occupied: bool = False
-    stripped: frozenset[Name] = frozenset()
+    stripped: frozenset[TopicPartition] = frozenset()
     waiting: int = 0
     crowded: bool = False
 
@@ -65,10 +64,10 @@ class BatchChanges:
     """
 
     def __init__(self) -> None:
-        self.started: dict[Name, BatchEntry] = {}
-        self.withdrawn: dict[Name, None] = {}
-        self.ended: dict[Name, None] = {}
-        self.noted: dict[Name, BatchEntry] = {}
+        self.started: dict[TopicPartition, BatchEntry] = {}
+        self.withdrawn: dict[TopicPartition, None] = {}
+        self.ended: dict[TopicPartition, None] = {}
+        self.noted: dict[TopicPartition, BatchEntry] = {}
         self.rewrite = False
         self.cancelled: CancelAll | None = None
         self.waiting: int | None = None

@@ -31,9 +31,8 @@ from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster
+from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Place, Queue, Waiting
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, start
 
@@ -70,7 +69,7 @@ class QueueOutcome(NamedTuple):
     held_by: int | None = None
 
 
-def take_up(view: RoundView, name: Name, move: Waiting, rules: Rules, schedule: Schedule) -> QueueOutcome:
+def take_up(view: RoundView, name: TopicPartition, move: Waiting, rules: Rules, schedule: Schedule) -> QueueOutcome:
     """A waiting move, while the guard is open."""
     partition = view.get(*name)
     if partition is None:
@@ -116,16 +115,16 @@ def _after(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
 # ------------------------------------------------------------------------------------------------ joining, leaving
 
 
-def find(view: RoundView, name: Name) -> Waiting | None:
+def find(view: RoundView, name: TopicPartition) -> Waiting | None:
     """What waits for a partition, as the round goes on."""
     joined = view.queue.appended.get(name)
     if joined is not None:
         return joined
-    place = view.cluster.queue.place(name)
+    place = view.cluster.queue.place(*name)
     return None if place is None or view.queue.gone(name, place.path) else place.move
 
 
-def append(view: RoundView, name: Name, move: Waiting) -> KafkaError | None:
+def append(view: RoundView, name: TopicPartition, move: Waiting) -> KafkaError | None:
     """A move joins the queue, in the place of one that waited for the same partition. Returns why it cannot."""
     if len(name[0]) + len(move.reason) + 12 * len(move.target) > LONGEST:
         return PolicyViolation("The target is too long to wait in the queue.")
@@ -136,13 +135,13 @@ def append(view: RoundView, name: Name, move: Waiting) -> KafkaError | None:
     return None
 
 
-def overrule(view: RoundView, name: Name) -> bool:
+def overrule(view: RoundView, name: TopicPartition) -> bool:
     """What waits for a partition is given up for what somebody wants since; whether there was anything."""
     move = find(view, name)
     if move is None:
         return False
     view.queue.appended.pop(name, None)
-    place = view.cluster.queue.place(name)
+    place = view.cluster.queue.place(*name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
     view.report(Event(WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target))
@@ -156,7 +155,7 @@ def forget(view: RoundView, path: str) -> None:
         of_path.pop(path, None)
 
 
-def overruled(view: RoundView, name: Name, error: KafkaError | None) -> KafkaError | None:
+def overruled(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
     """A client has given this partition a target, or cancelled its move, with that answer: what waits for it leaves.
 
     The answer that stands then: a cancel of a move that has not started has something to cancel after all.
@@ -280,9 +279,10 @@ def _in_line(
             looked += 1
             if looked % SLICE == 0:
                 yield
-            name = queue.names.get(serial)
-            if name is None:
+            stored = queue.names.get(serial)
+            if stored is None:
                 continue
+            name = TopicPartition(*stored)
             place = queue.topics[name[0]][name[1]]
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
@@ -304,7 +304,12 @@ def _in_line(
 
 
 def _settle(
-    view: RoundView, name: Name, place: Place, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError]
+    view: RoundView,
+    name: TopicPartition,
+    place: Place,
+    rules: Rules,
+    schedule: Schedule,
+    refused: Mapping[str, KafkaError],
 ) -> QueueOutcome:
     move = place.move
     before = view.get(*name)

@@ -38,8 +38,8 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges, BatchEntry, BatchZnode, Name
+from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges, BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, listed, start
 
 
@@ -59,7 +59,7 @@ class BatchEntryOutcome(NamedTuple):
 
 
 def take_up(
-    view: RoundView, name: Name, entry: BatchEntry, rules: Rules, *, stripped: bool = False
+    view: RoundView, name: TopicPartition, entry: BatchEntry, rules: Rules, *, stripped: bool = False
 ) -> BatchEntryOutcome:
     """An entry of a batch that nobody has cancelled."""
     partition = view.get(*name)
@@ -85,7 +85,7 @@ def take_up(
     return BatchEntryOutcome(BatchEntry(entry.target, original(partition)), started.changes, started.report)
 
 
-def roll_back(view: RoundView, name: Name, entry: BatchEntry) -> BatchEntryOutcome:
+def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> BatchEntryOutcome:
     """An entry of a batch that is cancelled."""
     partition = view.get(*name)
     if partition is None or not partition.is_moving or partition.target != entry.target:
@@ -131,8 +131,8 @@ def left_alone(entry: BatchEntry, reason: str) -> BatchEntryOutcome:
 class Contents(NamedTuple):
     """The entries that the znode has to hold before anything moves, and at the end of the round."""
 
-    first: Mapping[Name, BatchEntry]
-    last: Mapping[Name, BatchEntry]
+    first: Mapping[TopicPartition, BatchEntry]
+    last: Mapping[TopicPartition, BatchEntry]
 
 
 def contents(cluster: Cluster, view: RoundView) -> Contents | None:
@@ -184,9 +184,9 @@ def put_durable(cluster: Cluster, view: RoundView, version: int, changed: int) -
     )
 
 
-def _done(batch: BatchZnode, view: RoundView) -> dict[Name, None]:
+def _done(batch: BatchZnode, view: RoundView) -> dict[TopicPartition, None]:
     """Entries that this round brings to their end without having looked at them."""
-    found: dict[Name, None] = {}
+    found: dict[TopicPartition, None] = {}
     for name, change in view.partitions.items():
         entry = batch.entries.get(name)
         if entry is not None and not change.value.is_moving and change.value.replicas == entry.target:
@@ -197,7 +197,7 @@ def _done(batch: BatchZnode, view: RoundView) -> dict[Name, None]:
     return found
 
 
-def overruled(view: RoundView, name: Name, error: KafkaError | None) -> KafkaError | None:
+def overruled(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
     """A client has given this partition a target, or cancelled its move, with `error` or None as its answer: what it
     wants stands above the batch, so that an entry leaves.
 
@@ -232,7 +232,7 @@ def seen(view: RoundView, read: BatchZnode | None) -> bool:
     return True
 
 
-def _stripped(view: RoundView, known: BatchZnode, read: BatchZnode) -> Iterator[Name]:
+def _stripped(view: RoundView, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
     """Entries under way whose original replicas somebody has taken out."""
     for name, entry in read.entries.items():
         before = known.entries.get(name)

@@ -19,8 +19,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Cluster
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions as legacy
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, start
 
@@ -28,7 +27,7 @@ from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, cross
 class ReassignmentRequest(msgspec.Struct, frozen=True):
     """`legacy`: it stands for `/admin/reassign_partitions`, so that its moves count as started by that."""
 
-    targets: Mapping[Name, tuple[int, ...]] = {}
+    targets: Mapping[TopicPartition, tuple[int, ...]] = {}
     legacy: bool = False
 
     @property
@@ -43,7 +42,7 @@ class RequestOutcome(NamedTuple):
     report: str | None = None
 
 
-def take_up(view: RoundView, name: Name, target: tuple[int, ...], route: str, rules: Rules) -> RequestOutcome:
+def take_up(view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, rules: Rules) -> RequestOutcome:
     """One target of a request, while the guard is open."""
     partition = view.get(*name)
     if partition is None:

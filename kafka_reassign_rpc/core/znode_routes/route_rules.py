@@ -14,8 +14,7 @@ from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition
-from kafka_reassign_rpc.core.state.reassign_partitions_entries import Name
+from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition, TopicPartition
 
 NO_PARTITION = "The partition does not exist."
 
@@ -49,7 +48,7 @@ class Started(NamedTuple):
 
 def start(
     view: RoundView,
-    name: Name,
+    name: TopicPartition,
     partition: Partition,
     target: tuple[int, ...],
     route: str,

@@ -85,7 +85,7 @@ class Health(msgspec.Struct, frozen=True):
 
     live: frozenset[int]
     holding: frozenset[int]
-    under_replicated: frozenset[tuple[str, int]]
+    under_replicated: frozenset[TopicPartition]
 
 
 def look(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> Health:
@@ -97,7 +97,7 @@ def look(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> Health:
         for index, partition in topic.partitions.items():
             holding.update(partition.replicas)
             if len(partition.isr) < len(partition.replicas):
-                behind.add((topic.name, index))
+                behind.add(TopicPartition(topic.name, index))
     return Health(live, live & holding, frozenset(behind))
 
 
@@ -108,12 +108,12 @@ class HealthWatch:
 
     first: Health
     _lost: dict[int, int] = field(default_factory=dict)
-    _behind: dict[tuple[str, int], int] = field(default_factory=dict)
+    _behind: dict[TopicPartition, int] = field(default_factory=dict)
 
     def update(self, now: Health, moving: Iterable[TopicPartition]) -> None:
         """Take another look."""
         self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in self.first.holding - now.live}
-        behind = now.under_replicated - self.first.under_replicated - frozenset(map(tuple, moving))
+        behind = now.under_replicated - self.first.under_replicated - frozenset(moving)
         self._behind = {name: self._behind.get(name, 0) + 1 for name in behind}
 
     @property
@@ -130,7 +130,7 @@ class HealthWatch:
         if lost:
             said.append(f"broker{'s' if len(lost) > 1 else ''} {', '.join(map(str, lost))} lost")
         if late:
-            shown = ", ".join(str(TopicPartition(*name)) for name in late[:5])
+            shown = ", ".join(str(name) for name in late[:5])
             more = f" and {len(late) - 5} more" if len(late) > 5 else ""
             said.append(f"{len(late)} partitions that do not move are under-replicated: {shown}{more}")
         return "; ".join(said) or None

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, Kafka
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, put_partition, replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Part, Waiting
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -104,7 +104,9 @@ def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_t
     decide(here, None, by="carol")
     decide(here, (5, 2), by="dave")
     applied = ReplayedChanges()
-    for _ in replay(here.cluster, here, Durable({}, {(TOPIC, 0): 5}, {(TOPIC, 0): (77, 1)}), 9, applied):
+    for _ in replay(
+        here.cluster, here, Durable({}, {TopicPartition(TOPIC, 0): 5}, {TopicPartition(TOPIC, 0): (77, 1)}), 9, applied
+    ):
         pass
     assert seen(list(events_of(deque(here.said), applied.moves))) == [
         ("move.started", ALICE, 77),
@@ -178,7 +180,7 @@ def test_sv_7_an_end_that_a_takeover_repeats_is_not_said_again() -> None:
 def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -> None:
     refused = Event("entry.refused", TOPIC, 0, who="znode", reason="no")
     here = cluster(standing(1, 2))
-    here.batch = BatchZnode({(TOPIC, 0): BatchEntry((3, 4))})
+    here.batch = BatchZnode({TopicPartition(TOPIC, 0): BatchEntry((3, 4))})
     assert list(kept([refused], here)) == [], "it will be refused again"
     here.batch = None
     assert list(kept([refused], here)) == [refused]
@@ -187,7 +189,7 @@ def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -
 
 def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
     here = view(standing(1, 2))
-    name, first, second = (TOPIC, 0), Waiting((3, 2), RPC, "why"), Waiting((4, 2), HEAL)
+    name, first, second = TopicPartition(TOPIC, 0), Waiting((3, 2), RPC, "why"), Waiting((4, 2), HEAL)
     here.by = ALICE
     assert queue_admission.append(here, name, first) is None
     assert queue_admission.append(here, name, first) is None
@@ -207,7 +209,7 @@ def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
 
 
 def test_sv_7_of_a_lost_commit_what_has_become_of_the_queue_is_recorded() -> None:
-    name, move = (TOPIC, 0), Waiting((3, 2), RPC)
+    name, move = TopicPartition(TOPIC, 0), Waiting((3, 2), RPC)
     here = view(standing(1, 2))
     queue_admission.append(here, name, move)
     assert list(kept(here.said, here.cluster)) == [], "it joins when that is decided again"

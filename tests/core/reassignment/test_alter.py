@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.reassignment.alter import Decision, alter
 from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, made, moving, sets, standing, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
@@ -62,7 +62,11 @@ def test_455_1_b_an_invalid_target_is_refused_with_kafkas_text(target: tuple[int
     refused(given(view(standing(1, 2, 3), live=(1, 2, 3)), target), InvalidReplicaAssignment, text)
 
 
-@pytest.mark.parametrize(("topic", "index"), [("nope", 0), (TOPIC, 99), (TOPIC, -1)], ids=["B05", "B06", "A13"])
+@pytest.mark.parametrize(
+    ("topic", "index"),
+    [TopicPartition("nope", 0), TopicPartition(TOPIC, 99), TopicPartition(TOPIC, -1)],
+    ids=["B05", "B06", "A13"],
+)
 def test_455_1_b05_an_unknown_partition_is_refused(topic: str, index: int) -> None:
     text = "The partition does not exist."
     refused(given(view(standing(1, 2)), (1, 2), index, topic), UnknownTopicOrPartition, text)

@@ -33,7 +33,7 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     view.add(
         PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
     )
-    written = Durable({TOPIC: 4}, {(TOPIC, 0): 12}, {(TOPIC, 0): (400, 77)})
+    written = Durable({TOPIC: 4}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)})
     applied = replayed(here, view, written)
     value = here.topics[TOPIC].partitions[0]
     assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)

@@ -52,7 +52,7 @@ def outcome(
     partition: Partition, move: Waiting, rules: Rules = NO_RULES, *, live: Iterable[int] = range(1, 7)
 ) -> queue_admission.QueueOutcome:
     view = RoundView(cluster(partition, live=live))
-    return queue_admission.take_up(view, (TOPIC, 0), move, rules, scheduled(view, rules))
+    return queue_admission.take_up(view, TopicPartition(TOPIC, 0), move, rules, scheduled(view, rules))
 
 
 def test_236_13_moves_that_wait_leave_nothing_for_the_garbage_collector_to_look_at() -> None:
@@ -142,7 +142,7 @@ def test_236_7_what_cannot_be_leaves_with_the_reason() -> None:
         "INVALID_REPLICA_ASSIGNMENT: Duplicate replica ids in partition reassignment replica list: ArrayBuffer(3, 3)"
     )
     view = RoundView(cluster())
-    gone = queue_admission.take_up(view, (TOPIC, 0), Waiting((1,), QUEUE), Rules(), scheduled(view))
+    gone = queue_admission.take_up(view, TopicPartition(TOPIC, 0), Waiting((1,), QUEUE), Rules(), scheduled(view))
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
     found = outcome(standing(1, 2), Waiting((3,), QUEUE), Rules(replication_factor_change_allowed=False))
     assert found.leaves
@@ -166,7 +166,7 @@ def test_236_13_what_waits_for_room_on_a_broker_does_not_wait_for_its_return() -
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
     replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, standing(1, 4, isr=(4,)))
-    assert set(looked(in_cluster, rules).partitions) == {(TOPIC, 1)}
+    assert set(looked(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,9 @@ def test_236_13_a_move_waits_for_what_is_full(caps: InFlightCaps, target: Target
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
     view = RoundView(in_cluster)
     rules = Rules(limits=caps)
-    found = queue_admission.take_up(view, (TOPIC, 1), Waiting(target, QUEUE), rules, scheduled(view, rules))
+    found = queue_admission.take_up(
+        view, TopicPartition(TOPIC, 1), Waiting(target, QUEUE), rules, scheduled(view, rules)
+    )
     assert (found.held_by, found.leaves) == (held_by, held_by is None)
 
 
@@ -199,7 +201,9 @@ def test_236_13_one_that_is_larger_than_the_cap_starts_alone() -> None:
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 1000}
     view = RoundView(in_cluster)
     rules = Rules(limits=InFlightCaps(bytes_in_flight=10))
-    assert queue_admission.take_up(view, (TOPIC, 0), Waiting((3, 4), QUEUE), rules, scheduled(view, rules)).leaves
+    assert queue_admission.take_up(
+        view, TopicPartition(TOPIC, 0), Waiting((3, 4), QUEUE), rules, scheduled(view, rules)
+    ).leaves
 
 
 def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() -> None:
@@ -207,20 +211,20 @@ def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() 
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
     rules = Rules(limits=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
-    assert to_measure(in_cluster, rules) == [(TOPIC, 1), (TOPIC, 2)]
+    assert to_measure(in_cluster, rules) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
     assert to_measure(in_cluster, NO_RULES) == []
     view = looked(in_cluster, rules)
-    assert set(view.partitions) == {(TOPIC, 2)}, "nobody else is held up"
+    assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "nobody else is held up"
     through(replay.sizes_seen(in_cluster, {TopicPartition(TOPIC, 1): 10}))
     assert in_cluster.queue.more
-    assert set(looked(in_cluster, rules).partitions) == {(TOPIC, 1)}
+    assert set(looked(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
 
 
 def test_236_13_moves_to_dead_brokers_count_for_nothing() -> None:
     in_cluster = cluster(moving((1, 2), (3, 6)), live=(1, 2, 3))
-    assert weight(in_cluster, (TOPIC, 0), moving((1, 2), (3, 6))).brokers == (3, 6, 1)
-    assert weight(in_cluster, (TOPIC, 0), moving((1, 2), (3, 6), isr=(1, 2, 3))).brokers == ()
-    assert weight(in_cluster, (TOPIC, 0), moving((1, 2), (2, 6))).brokers == ()
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6))).brokers == (3, 6, 1)
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6), isr=(1, 2, 3))).brokers == ()
+    assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (2, 6))).brokers == ()
 
 
 def test_236_13_the_clusters_config_stands_above_the_setting() -> None:
@@ -249,7 +253,7 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_holds_up_those_alon
     in_cluster = cluster(*[standing(1, 2) for _ in range(3)], *[standing(2, 1) for _ in range(3)])
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
     view = looked(in_cluster, Rules(limits=InFlightCaps(per_broker=1)))
-    assert set(view.partitions) == {(TOPIC, 0), (TOPIC, 3)}
+    assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
     assert {broker: len(line) for broker, line in in_cluster.queue.blocked.items()} == {3: 1, 1: 1, 5: 1, 2: 1}
 
 
@@ -263,9 +267,9 @@ def test_236_13_a_look_sees_none_of_those_whose_broker_is_full(monkeypatch: pyte
     monkeypatch.setattr(queue_admission, "take_up", lambda *given: seen.append(given[1]) or take_up(*given))
     looked(in_cluster, rules)
     assert seen == []
-    complete(in_cluster, (TOPIC, 0))
+    complete(in_cluster, TopicPartition(TOPIC, 0))
     view = looked(in_cluster, rules)
-    assert set(view.partitions) == {(TOPIC, 1)}
+    assert set(view.partitions) == {TopicPartition(TOPIC, 1)}
     assert len(seen) == 1, "the one that starts: then its broker is full again"
 
 
@@ -282,7 +286,7 @@ def test_236_7_a_round_that_was_given_up_has_taken_nothing_out_of_the_line() -> 
     in_cluster = cluster(standing(1, 2), standing(1, 2))
     queued(in_cluster, {0: (3, 4), 1: (4, 5)})
     looked(in_cluster)
-    assert set(looked(in_cluster).partitions) == {(TOPIC, 0), (TOPIC, 1)}
+    assert set(looked(in_cluster).partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)}
 
 
 def test_236_7_of_two_for_the_same_partition_the_later_one_counts() -> None:
@@ -290,9 +294,9 @@ def test_236_7_of_two_for_the_same_partition_the_later_one_counts() -> None:
     queued(in_cluster, {0: (3, 4), 1: (3, 4)})
     queued(in_cluster, {0: (5, 6)}, path=f"{ROOT}/part_0000000000")
     view = looked(in_cluster)
-    assert view.queue.withdrawn == {ROOT: {(TOPIC, 0): None}}
-    assert view.partitions[TOPIC, 0].value.target == (5, 6)
-    assert view.partitions[TOPIC, 1].value.target == (3, 4)
+    assert view.queue.withdrawn == {ROOT: {TopicPartition(TOPIC, 0): None}}
+    assert view.partitions[TopicPartition(TOPIC, 0)].value.target == (5, 6)
+    assert view.partitions[TopicPartition(TOPIC, 1)].value.target == (3, 4)
 
 
 def test_236_7_the_answer_to_a_cancel_of_what_waits_is_that_it_was_done() -> None:
@@ -300,15 +304,15 @@ def test_236_7_the_answer_to_a_cancel_of_what_waits_is_that_it_was_done() -> Non
     queued(in_cluster, {0: (3, 4)})
     view = RoundView(in_cluster)
     nothing = NoReassignmentInProgress()
-    assert queue_admission.overruled(view, (TOPIC, 0), nothing) is None
-    assert queue_admission.find(view, (TOPIC, 0)) is None
-    assert queue_admission.overruled(view, (TOPIC, 0), nothing) is nothing
-    assert queue_admission.overruled(view, (TOPIC, 1), nothing) is nothing
+    assert queue_admission.overruled(view, TopicPartition(TOPIC, 0), nothing) is None
+    assert queue_admission.find(view, TopicPartition(TOPIC, 0)) is None
+    assert queue_admission.overruled(view, TopicPartition(TOPIC, 0), nothing) is nothing
+    assert queue_admission.overruled(view, TopicPartition(TOPIC, 1), nothing) is nothing
 
 
 def test_236_14_what_would_not_fit_into_a_part_is_refused() -> None:
     view = RoundView(cluster(standing(1, 2)))
-    error = queue_admission.append(view, (TOPIC, 0), Waiting(tuple(range(1000)), QUEUE))
+    error = queue_admission.append(view, TopicPartition(TOPIC, 0), Waiting(tuple(range(1000)), QUEUE))
     assert error is not None
     assert error.name == "POLICY_VIOLATION"
     assert not view.queue.appended
@@ -355,7 +359,7 @@ def stat(zxid: int, version: int) -> Stat:
     return Stat(zxid, zxid, 0, 0, version, 0, 0, 0, 0, 0, 0)
 
 
-def complete(in_cluster: Cluster, name: tuple[str, int]) -> None:
+def complete(in_cluster: Cluster, name: TopicPartition) -> None:
     value = in_cluster.get(*name)
     assert value is not None
     done = finished(in_cluster, replace(value, isr=value.target))
@@ -397,11 +401,11 @@ def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(dat
         for index, target in enumerate(targets):
             value = in_cluster.get(TOPIC, index)
             assert value is not None
-            assert value.target == target or in_cluster.queue.place((TOPIC, index)) is not None
+            assert value.target == target or in_cluster.queue.place(TOPIC, index) is not None
         for index in sorted(in_cluster.moving.get(TOPIC, ())):
             value = in_cluster.get(TOPIC, index)
             if value is not None and all(map(in_cluster.is_live, value.target)) and data.draw(st.booleans()):
-                complete(in_cluster, (TOPIC, index))
+                complete(in_cluster, TopicPartition(TOPIC, index))
 
     in_cluster.brokers = everybody
     if 0 in (caps_.per_broker, caps_.per_cluster):
@@ -409,7 +413,7 @@ def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(dat
     for _ in range(4 * len(targets)):
         durable(in_cluster, looked(in_cluster, rules))
         for index in sorted(in_cluster.moving.get(TOPIC, ())):
-            complete(in_cluster, (TOPIC, index))
+            complete(in_cluster, TopicPartition(TOPIC, index))
     assert len(in_cluster.queue) == 0
     assert in_cluster.queue.parts == {}
     assert [value.replicas for _, _, value in in_cluster.all_partitions()] == targets
@@ -420,7 +424,9 @@ def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes:
     if not view.partitions:
         return
     values = {index: view.get(TOPIC, index) for index in range(len(sizes))}
-    weights = {i: weight(in_cluster, (TOPIC, i), value) for i, value in values.items() if value is not None}
+    weights = {
+        i: weight(in_cluster, TopicPartition(TOPIC, i), value) for i, value in values.items() if value is not None
+    }
     begun = {name[1] for name in view.partitions if weights[name[1]].brokers}
     in_flight = [one for one in weights.values() if one.brokers]
     if caps_.per_cluster >= 0 and begun:
@@ -440,7 +446,7 @@ def nothing_could_start(in_cluster: Cluster, rules: Rules) -> None:
     schedule = scheduled(view, rules)
     for serial in sorted(in_cluster.queue.names):
         name = in_cluster.queue.names[serial]
-        place = in_cluster.queue.place(name)
+        place = in_cluster.queue.place(*name)
         assert place is not None
         found = queue_admission.take_up(view, name, place.move, rules, schedule)
         if found.held_by == CLUSTER:

@@ -11,12 +11,12 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition
+from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from tests.core.build import TOPIC, made, moving, sets, standing, view
 
-NAME = (TOPIC, 0)
+NAME = TopicPartition(TOPIC, 0)
 CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
 
 
@@ -95,7 +95,7 @@ def test_236_5_a_target_that_cannot_be_leaves_with_the_reason(target: tuple[int,
 
 
 def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
-    outcome = reassign_partitions.take_up(view(standing(1, 2)), ("nope", 0), BatchEntry((1, 2)), Rules())
+    outcome = reassign_partitions.take_up(view(standing(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules())
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
 
@@ -232,10 +232,10 @@ def with_batch(in_view: RoundView, **entries: BatchEntry) -> RoundView:
 def test_236_1_entries_that_start_are_written_first_and_leave_last() -> None:
     in_view = with_batch(view(standing(1, 2), standing(1, 2)), p0=BatchEntry((3, 4)), p1=BatchEntry((2, 1)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
-    in_view.batch.ended = {(TOPIC, 1): None}
+    in_view.batch.ended = {TopicPartition(TOPIC, 1): None}
     found = reassign_partitions.contents(in_view.cluster, in_view)
     assert found is not None
-    assert found.first == {NAME: BatchEntry((3, 4), (1, 2)), (TOPIC, 1): BatchEntry((2, 1))}
+    assert found.first == {NAME: BatchEntry((3, 4), (1, 2)), TopicPartition(TOPIC, 1): BatchEntry((2, 1))}
     assert found.last == {NAME: BatchEntry((3, 4), (1, 2))}
 
 
@@ -266,7 +266,7 @@ def test_i06_a_request_that_is_refused_overrules_nothing() -> None:
     refusal = InvalidReplicationFactor()
     assert reassign_partitions.overruled(in_view, NAME, refusal) is refusal
     nothing = NoReassignmentInProgress()
-    assert reassign_partitions.overruled(in_view, (TOPIC, 7), nothing) is nothing
+    assert reassign_partitions.overruled(in_view, TopicPartition(TOPIC, 7), nothing) is nothing
     assert reassign_partitions.contents(in_view.cluster, in_view) is None
 
 

@@ -5,18 +5,18 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
-from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions as legacy
 from kafka_reassign_rpc.core.znode_routes import reassignment_requests
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
 
-NAME = (TOPIC, 0)
+NAME = TopicPartition(TOPIC, 0)
 
 
 def asked(
-    in_view: RoundView, *target: int, legacy: bool = False, name: tuple[str, int] = NAME, rules: Rules = NO_RULES
+    in_view: RoundView, *target: int, legacy: bool = False, name: TopicPartition = NAME, rules: Rules = NO_RULES
 ) -> RequestOutcome:
     return reassignment_requests.take_up(in_view, name, target, ReassignmentRequest(legacy=legacy).route, rules)
 
@@ -41,8 +41,8 @@ def test_236_8_a_request_that_stands_for_the_batch_starts_the_batchs_moves() -> 
     assert value.move.route == BATCH
 
 
-@pytest.mark.parametrize("name", [("nope", 0), (TOPIC, 7), (TOPIC, -1)])
-def test_236_8_what_does_not_exist_is_reported(name: tuple[str, int]) -> None:
+@pytest.mark.parametrize("name", [TopicPartition("nope", 0), TopicPartition(TOPIC, 7), TopicPartition(TOPIC, -1)])
+def test_236_8_what_does_not_exist_is_reported(name: TopicPartition) -> None:
     assert asked(view(standing(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
 
 

@@ -1,0 +1,13 @@
+"""The name of a partition."""
+
+from typing import NamedTuple
+
+
+class TopicPartition(NamedTuple):
+    """A partition's name: its topic and its number in it. It equals the plain pair `(topic, partition)`."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
