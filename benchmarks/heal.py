@@ -18,6 +18,7 @@ from benchmarks.client import Pings, until_nothing_moves
 from benchmarks.cluster import Cluster, spread
 from benchmarks.tables import duration, show
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -129,7 +130,7 @@ async def _scheduled(address: tuple[str, int]) -> float:
             request = DescribeReassignmentEventsRequest(from_seq=seq, max_bytes=1_000_000)
             answer: Any = await client.call(DescribeReassignmentEventsRequest, request, 0)
             for event in map(json.loads, answer.events):
-                if event["event"] == "heal.scheduled":
+                if event["event"] == catalogue.HEAL_SCHEDULED:
                     return float(event["at"] / 1000)
             seq = answer.next_seq
             if not answer.events:

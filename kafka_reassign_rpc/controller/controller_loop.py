@@ -23,17 +23,22 @@ from itertools import chain
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, StaleRead, TopicTooLarge
+from kafka_reassign_rpc.controller.commit.durable_store import (
+    ControllerMoved,
+    DurableStore,
+    ReloadNeeded,
+    TopicTooLarge,
+)
 from kafka_reassign_rpc.controller.commit.throttle_configs import ThrottleConfigs
-from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND, Record, Took
-from kafka_reassign_rpc.core.events import decided_events
+from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND, ObserveDuration, Record
+from kafka_reassign_rpc.core.events import catalogue, decided_events
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, PolicyViolation, UnknownServerError
 from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +48,7 @@ ATTEMPTS = 10
 T = TypeVar("T")
 
 
-class Loop:
+class ControllerLoop:
     """Works on commands while this process is the controller.
 
     cluster   what is durable; readers may look at it at any time
@@ -65,7 +70,7 @@ class Loop:
         anew: Callable[[Sequence[Topic]], Command[None]],
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
-        took: Took = lambda *_: None,
+        took: ObserveDuration = lambda *_: None,
     ) -> None:
         self.cluster = cluster
         self._store = store
@@ -106,7 +111,7 @@ class Loop:
                 begun = time.perf_counter()
                 await self._round(working)
                 self._took(ROUND, time.perf_counter() - begun)
-        except (ControllerMoved, StaleRead) as reason:
+        except (ControllerMoved, ReloadNeeded) as reason:
             log.warning("the loop ends: %s", reason)
         finally:
             self._closed = NotController()
@@ -130,7 +135,7 @@ class Loop:
             except TopicTooLarge as error:
                 self.throttler.given_up()
                 refused[error.topic] = PolicyViolation(str(error))
-            except StaleRead as reason:
+            except ReloadNeeded as reason:
                 log.warning("reading the cluster again: %s", reason)
                 self.throttler.given_up()
                 gone += await self._store.reload(self.cluster)
@@ -156,7 +161,9 @@ class Loop:
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
         """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
         found = self._store.problems()
-        problems = [Event("entry.refused", who=f"znode {problem.root}", reason=problem.text) for problem in found]
+        problems = [
+            Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
+        ]
         said = deque(chain(self._said, problems, view.said))
         self._said = []
         news = list(self._news_of.of(self.cluster))

@@ -1,4 +1,12 @@
-"""What the controller tells brokers: built from the latest state, batched per broker, repeated until confirmed."""
+"""Channels to brokers, for LeaderAndIsr, StopReplica and UpdateMetadata (Kafka's ControllerChannelManager).
+
+channel_manager    one channel for each registered broker; which brokers have to learn of a change
+broker_channel     the ordered connection to one broker, with its retries (Kafka's RequestSendThread)
+pending_requests   what one broker still has to learn, and in which order
+request_builders   the three requests as message objects, in every version
+packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
+broker_client      a client of one broker: one connection, one request at a time
+"""
 
 from kafka_reassign_rpc.controller_channel.channel_manager import ChannelManager
 from kafka_reassign_rpc.controller_channel.request_builders import Sender

@@ -1,8 +1,7 @@
-"""One ordered connection to one broker, on which the controller tells it what changed.
+"""One ordered connection to one broker, on which the controller propagates changes (Kafka's RequestSendThread).
 
-At most one request is in flight; whatever is not confirmed is told again, for as long as the broker is
-registered (Kafka's RequestSendThread). Each request is built when the connection is free, from the cluster
-as it stands then.
+At most one request is in flight. The channel repeats what the broker has not confirmed, for as long as the broker is
+registered. It builds each request when the connection is free, from the state of the cluster at that time.
 """
 
 import asyncio
@@ -13,34 +12,35 @@ from typing import Any
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.pending_requests import (
-    Brokers,
+    BrokerRequest,
     LeaderAndIsr,
+    LiveBrokers,
     PendingRequests,
     ReplicaStop,
     StopReplica,
-    Task,
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, StaleControllerEpoch
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
 
 PARTITIONS_PER_REQUEST = 500
-"""So that building and encoding one request stays well under 20 ms of the loop."""
+"""Keeps the time that the event loop builds and encodes one request well under 20 ms."""
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 FIRST_BACKOFF_S = 0.05
-LAST_BACKOFF_S = 1.0
+LONGEST_BACKOFF_S = 1.0
 FIRST_REFUSAL_S = 1.0
-LAST_REFUSAL_S = 60.0
-"""How long a stop that the broker has refused waits until it is told again: a log dir that is offline may stay so."""
+LONGEST_REFUSAL_S = 60.0
+"""How long the channel waits before it repeats a stop that the broker has refused: a log dir may stay offline."""
 
-_REQUESTS: dict[type[Task], Any] = {
-    Brokers: UpdateMetadataRequest,
+_REQUESTS: dict[type[BrokerRequest], Any] = {
+    LiveBrokers: UpdateMetadataRequest,
     UpdateMetadata: UpdateMetadataRequest,
     LeaderAndIsr: LeaderAndIsrRequest,
     StopReplica: StopReplicaRequest,
@@ -50,12 +50,12 @@ Stopped = Callable[[int, dict[TopicPartition, ReplicaStop]], None]
 
 
 class BrokerChannel:
-    """Tells one broker (one registration of it: a bounce makes a new channel) what its outbox holds.
+    """Sends one broker its pending requests. A broker that registers again gets a new channel.
 
-    stopped   called with the broker's id and the stops that it has confirmed
-    deposed   called when the broker knows a newer controller
-    turn      held while a request is built, until the next turn of the event loop: channels share one, so that many
-              brokers that are told the same do not make one long turn
+    stopped            called with the broker's id and the stops that it has confirmed
+    controller_moved   called when the broker knows a newer controller
+    turn               held while a request is built, until the next turn of the event loop: all channels share it, so
+                       that requests to many brokers do not add up to one long turn
     """
 
     def __init__(
@@ -64,149 +64,151 @@ class BrokerChannel:
         cluster: Callable[[], Cluster],
         sender: request_builders.Sender,
         stopped: Stopped,
-        deposed: Callable[[], None],
+        controller_moved: Callable[[], None],
         listener: str | None = None,
         turn: asyncio.Lock | None = None,
     ) -> None:
         self.broker = broker
-        self.outbox = PendingRequests()
+        self.pending = PendingRequests()
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
-        self._deposed = deposed
+        self._controller_moved = controller_moved
         self._listener = listener
         self._turn = turn or asyncio.Lock()
-        self._news = asyncio.Event()
+        self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
-        self._again: asyncio.TimerHandle | None = None
+        self._retry: asyncio.TimerHandle | None = None
         self._task = asyncio.create_task(self._run(), name=f"channel-{broker.id}")
 
     def wake(self) -> None:
-        """There is something in the outbox."""
-        self._news.set()
+        """There are pending requests."""
+        self._wakeup.set()
 
     async def close(self) -> None:
-        if self._again is not None:
-            self._again.cancel()
+        if self._retry is not None:
+            self._retry.cancel()
         await end(self._task)
 
     async def _run(self) -> None:
-        backoff = FIRST_BACKOFF_S
+        backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         while True:
             endpoint = self.broker.endpoint(self._listener)
             try:
                 client = await RpcClient.open(endpoint.host, endpoint.port, str(self._sender.id), ANSWER_TIMEOUT_S)
             except (OSError, TimeoutError) as error:
                 log.debug("broker %d at %s:%d: %s", self.broker.id, endpoint.host, endpoint.port, error)
-                await asyncio.sleep(backoff)
-                backoff = min(backoff * 2, LAST_BACKOFF_S)
+                await backoff.sleep()
                 continue
+            defect = False
             try:
                 await client.versions()
-                backoff = FIRST_BACKOFF_S
+                backoff.reset()
                 while True:
-                    await self._tell_next(client)
+                    await self._send_next(client)
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.info(
                     "broker %d: connection lost (%s), connecting again", self.broker.id, error or type(error).__name__
                 )
             except Exception:
-                log.exception("broker %d: a defect in what it was to be told; trying again", self.broker.id)
-                backoff = LAST_BACKOFF_S
+                log.exception("broker %d: a defect kept a request from being sent; trying again", self.broker.id)
+                defect = True
             finally:
                 client.close()
-            await asyncio.sleep(backoff)
+            await backoff.sleep(longest=defect)
 
-    async def _tell_next(self, client: RpcClient) -> None:
-        task = self.outbox.take(PARTITIONS_PER_REQUEST)
-        if task is None:
-            self._news.clear()
-            await self._news.wait()
+    async def _send_next(self, client: RpcClient) -> None:
+        request = self.pending.take(PARTITIONS_PER_REQUEST)
+        if request is None:
+            self._wakeup.clear()
+            await self._wakeup.wait()
             return
         answered = False
         try:
-            request_class = _REQUESTS[type(task)]
+            request_class = _REQUESTS[type(request)]
             version = await client.version(request_class)
-            for part in _parts(task, version):
+            for part in _parts(request, version):
                 async with self._turn:
                     body = self._build(part, version)
                     await asyncio.sleep(0)
                 if body is not None:
                     answer = await client.call(request_class, body, version)
-                    self._take_in(part, answer)
+                    self._handle_answer(part, answer)
             answered = True
         finally:
             if not answered:
-                self.outbox.restore(task)
+                self.pending.restore(request)
 
-    def _build(self, task: Task, version: int) -> Any | None:
-        """The body of the request, or its bytes; None where there is nothing left to say."""
+    def _build(self, request: BrokerRequest, version: int) -> Any | None:
+        """The body of the request, or its bytes; None where nothing is left to propagate."""
         cluster = self._cluster()
-        match task:
-            case Brokers():
+        match request:
+            case LiveBrokers():
                 return request_builders.update_metadata(cluster, self._sender, self.broker, {}, {}, version)
             case UpdateMetadata(partitions, deleted):
-                made_of: Any = packed_requests if version >= packed_requests.UPDATE_METADATA_SINCE else request_builders
-                return made_of.update_metadata(cluster, self._sender, self.broker, partitions, deleted, version)
+                packed = version >= packed_requests.UPDATE_METADATA_SINCE
+                builders: Any = packed_requests if packed else request_builders
+                return builders.update_metadata(cluster, self._sender, self.broker, partitions, deleted, version)
             case LeaderAndIsr(partitions):
-                made_of = packed_requests if version >= packed_requests.LEADER_AND_ISR_SINCE else request_builders
-                return made_of.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
+                builders = packed_requests if version >= packed_requests.LEADER_AND_ISR_SINCE else request_builders
+                return builders.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
             case StopReplica(stops):
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
-    def _take_in(self, task: Task, answer: Any) -> None:
+    def _handle_answer(self, request: BrokerRequest, answer: Any) -> None:
         if answer.error_code == StaleControllerEpoch.code:
             log.warning("broker %d knows a newer controller than epoch %d", self.broker.id, self._sender.epoch)
-            self._deposed()
+            self._controller_moved()
             return
         if answer.error_code:
-            log.warning("broker %d refused %s: error %d", self.broker.id, type(task).__name__, answer.error_code)
+            log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, answer.error_code)
             return
-        if isinstance(task, StopReplica):
+        if isinstance(request, StopReplica):
             failed = {
                 TopicPartition(error.topic_name, error.partition_index): error.error_code
                 for error in answer.partition_errors
                 if error.error_code
             }
-            self._refused(task, failed)
-            # A replica that has been given back and taken away again since waits for the newer stop.
+            self._retry_later(request, failed)
+            # The partition may have come back to the broker and left again since: then the newer stop counts.
             self._stopped(
                 self.broker.id,
                 {
                     name: stop
-                    for name, stop in task.stops.items()
-                    if name not in failed and not self.outbox.has_stop(name)
+                    for name, stop in request.stops.items()
+                    if name not in failed and not self.pending.has_stop(name)
                 },
             )
 
-    def _refused(self, task: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
-        """Tell again what may succeed then. A stop that is fenced is older than what the broker knows."""
+    def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
+        """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""
         if not failed:
             self._refusal_s = FIRST_REFUSAL_S
             return
         name, code = next(iter(failed.items()))
         log.warning(
             "broker %d did not stop %d of %d replicas, the first of them %s: error %d",
-            self.broker.id, len(failed), len(task.stops), name, code,
+            self.broker.id, len(failed), len(request.stops), name, code,
         )  # fmt: skip
         fenced = FencedLeaderEpoch.code
-        self.outbox.refused({name: stop for name, stop in task.stops.items() if failed.get(name, fenced) != fenced})
-        if self._again is None:
-            self._again = asyncio.get_running_loop().call_later(self._refusal_s, self._tell_refused_again)
-            self._refusal_s = min(self._refusal_s * 2, LAST_REFUSAL_S)
+        refused = {name: stop for name, stop in request.stops.items() if failed.get(name, fenced) != fenced}
+        self.pending.stops_refused(refused)
+        if self._retry is None:
+            self._retry = asyncio.get_running_loop().call_later(self._refusal_s, self._retry_refused_stops)
+            self._refusal_s = next_wait_s(self._refusal_s, FIRST_REFUSAL_S, LONGEST_REFUSAL_S)
 
-    def _tell_refused_again(self) -> None:
-        self._again = None
-        self.outbox.tell_refused_again()
+    def _retry_refused_stops(self) -> None:
+        self._retry = None
+        self.pending.retry_refused_stops()
         self.wake()
 
 
-def _parts(task: Task, version: int) -> list[Task]:
-    """Before version 3 a StopReplica deletes all of its partitions or none."""
-    if not isinstance(task, StopReplica) or version >= 3:
-        return [task]
+def _parts(request: BrokerRequest, version: int) -> list[BrokerRequest]:
+    """One request, or two: before version 3 a StopReplica deletes all of its partitions or none."""
+    if not isinstance(request, StopReplica) or version >= 3:
+        return [request]
     kinds = (
-        StopReplica({name: stop for name, stop in task.stops.items() if stop.delete is delete})
+        StopReplica({name: stop for name, stop in request.stops.items() if stop.delete is delete})
         for delete in (False, True)
     )
     return [part for part in kinds if part.stops]

@@ -1,7 +1,6 @@
 """A client of one broker: one connection, one request at a time.
 
-The protocol's side of it (numbers, order, whether an answer makes sense) is
-`protocol.connection_state.ClientConnection`.
+`protocol.connection_state.ClientConnection` keeps correlation ids and order, and checks answers.
 """
 
 import asyncio
@@ -17,7 +16,7 @@ READ_BYTES = 64 * 1024
 
 
 class RpcClient:
-    """After whatever goes wrong (OSError, TimeoutError, EOFError or ProtocolError) it is of no more use: close it.
+    """A client with one connection. After an OSError, TimeoutError, EOFError or ProtocolError, close it.
 
     timeout_s   how long an answer may take
     """
@@ -39,11 +38,11 @@ class RpcClient:
         return cls(reader, writer, client_id, timeout_s)
 
     def close(self) -> None:
-        """At once. A call that waits for its answer raises EOFError."""
+        """Close at once. A call that waits for its answer raises EOFError."""
         self._writer.close()
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
-        """What the other side serves, by API key; asked once."""
+        """The versions that the broker serves, by API key; the client asks once."""
         if self._versions is None:
             answer = await self.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
             self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
@@ -60,10 +59,10 @@ class RpcClient:
     async def call(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> Any:
         """The answer to a request: `body` is a message of that class, or the bytes of one.
 
-        `raw`: the bytes of the answer's body, for whoever reads them in a way of its own.
+        `raw`: returns the bytes of the answer's body, which the caller decodes.
         """
         if self._connection.pending:
-            raise ConnectionError("the request before has no answer")
+            raise ConnectionError("the previous request has no answer yet")
         self._writer.write(self._connection.send(request_class, body, version, raw=raw))
         async with asyncio.timeout(self._timeout_s):
             await self._writer.drain()

@@ -1,4 +1,4 @@
-"""All broker connections of one controller, and who has to be told what after a change."""
+"""The channels of one controller to all brokers: which brokers have to learn of a change."""
 
 import asyncio
 from collections.abc import Callable, Collection, Iterable
@@ -10,30 +10,30 @@ from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, To
 
 
 class ChannelManager:
-    """One channel per registered broker. Marks are cheap; `flush` wakes the channels that have news."""
+    """One channel per registered broker. Methods mark what is out of date there; `flush` makes the channels send it."""
 
     def __init__(
         self,
         cluster: Callable[[], Cluster],
         sender: Sender,
         stopped: Stopped,
-        deposed: Callable[[], None],
+        controller_moved: Callable[[], None],
         listener: str | None = None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
-        self._deposed = deposed
+        self._controller_moved = controller_moved
         self._listener = listener
         self._channels: dict[int, BrokerChannel] = {}
-        self._gone: dict[int, dict[TopicPartition, ReplicaStop]] = {}
+        self._stops_on_absent_brokers: dict[int, dict[TopicPartition, ReplicaStop]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
     def set_brokers(self, brokers: Iterable[Broker]) -> list[int]:
-        """Connect to those registered and to no other; returns the ids that were not connected before.
+        """Connect to the registered brokers and to no others. Returns the ids that were not connected before.
 
-        Everybody learns the new set of live brokers.
+        Every broker learns the new set of live brokers.
         """
         wanted = {broker.id: broker for broker in brokers}
         for broker_id, channel in list(self._channels.items()):
@@ -49,66 +49,71 @@ class ChannelManager:
                 self._cluster,
                 self._sender,
                 self._stopped,
-                self._deposed,
+                self._controller_moved,
                 self._listener,
                 self._turn,
             )
         for channel in self._channels.values():
-            channel.outbox.live_brokers_changed()
+            channel.pending.live_brokers_changed()
         return new
 
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
-        """Mark what a partition's replicas have to be told, and who has to stop. (See `metadata` for the rest.)
+        """Mark LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
-        A replica that was pending_deletion before may have stopped, and been added and dropped again in the same round.
+        A replica that was pending deletion before may have stopped, been added and been removed again in one round.
+        (`metadata` marks UpdateMetadata.)
         """
-        news = before is None or before.leader_epoch != after.leader_epoch
-        if news:
+        has_new_epoch = before is None or before.leader_epoch != after.leader_epoch
+        if has_new_epoch:
             for replica in after.replicas:
                 self.leader_and_isr(replica, topic, index, is_new=before is None or replica not in before.replicas)
         for replica in after.pending_deletion:
-            if news or before is None or replica not in before.pending_deletion:
-                self.retire(replica, topic, index, after)
+            if has_new_epoch or before is None or replica not in before.pending_deletion:
+                self.stop_and_delete(replica, topic, index, after)
 
     def leader_and_isr(self, broker_id: int, topic: str, index: int, *, is_new: bool = False) -> None:
         channel = self._channels.get(broker_id)
         if channel is not None:
-            channel.outbox.leader_and_isr(topic, index, is_new=is_new)
+            channel.pending.leader_and_isr(topic, index, is_new=is_new)
 
     def metadata(self, topic: str, indexes: Collection[int], *, to: int | None = None) -> None:
-        """What brokers tell clients about these partitions is out of date: at all of them, or at broker `to`."""
+        """Mark UpdateMetadata for these partitions: for every broker, or for broker `to` alone."""
         for broker_id, channel in self._channels.items():
             if to is None or to == broker_id:
-                channel.outbox.metadata(topic, indexes)
+                channel.pending.metadata(topic, indexes)
 
     def stop(self, broker_id: int, topic: str, index: int, stop: ReplicaStop) -> None:
         channel = self._channels.get(broker_id)
         if channel is not None:
-            channel.outbox.stop(topic, index, stop)
+            channel.pending.stop(topic, index, stop)
 
-    def retire(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
-        """The broker may hold a replica that has left the assignment. A broker that is gone is not waited for."""
+    def stop_and_delete(self, broker_id: int, topic: str, index: int, value: Partition) -> None:
+        """Mark StopReplica with delete for a replica that is pending deletion on that broker.
+
+        Where the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
+        """
         stop = ReplicaStop(value.leader_epoch, delete=True)
         if broker_id in self._cluster().brokers:
             self.stop(broker_id, topic, index, stop)
         else:
-            self._gone.setdefault(broker_id, {})[TopicPartition(topic, index)] = stop
+            self._stops_on_absent_brokers.setdefault(broker_id, {})[TopicPartition(topic, index)] = stop
 
     def topic_deleted(self, topic: str, partitions: Iterable[tuple[int, Partition]]) -> None:
-        """Everybody forgets the topic; its replicas stop and delete their logs."""
+        """Every broker forgets the topic; its replicas stop and delete their logs."""
         found = list(partitions)
         for channel in self._channels.values():
-            channel.outbox.topic_deleted(topic, (index for index, _ in found))
+            channel.pending.topic_deleted(topic, (index for index, _ in found))
         for index, value in found:
             for replica in (*value.replicas, *value.pending_deletion):
                 self.stop(replica, topic, index, ReplicaStop(DELETED_EPOCH, delete=True))
 
     def flush(self) -> None:
-        gone, self._gone = self._gone, {}
-        for broker_id, stops in gone.items():
+        """Send what has been marked."""
+        absent, self._stops_on_absent_brokers = self._stops_on_absent_brokers, {}
+        for broker_id, stops in absent.items():
             self._stopped(broker_id, stops)
         for channel in self._channels.values():
-            if channel.outbox:
+            if channel.pending:
                 channel.wake()
 
     async def close(self) -> None:

@@ -1,20 +1,20 @@
-"""What one broker has yet to be told.
+"""What one broker still has to learn.
 
-Nothing here holds a message: the outbox holds *names* of what is out of date at the broker, and the request
-is built from the cluster as it stands when the connection is free. So a burst of changes to one partition
-costs one entry, and a broker that was away is told what holds now.
+`PendingRequests` holds no messages. It holds the names of the partitions whose state at the broker is out of date; the
+channel builds the request from the cluster when the connection is free. So a burst of changes to one partition costs
+one entry, and a broker that was away learns the latest state.
 
-Order (the first that applies is sent next):
+The order (the first one that applies is sent next):
 
 1. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
-2. StopReplica for a partition that has been given back to this broker since: the stop must not undo the start;
+2. StopReplica for a partition that has been assigned to this broker again since: it must not undo the LeaderAndIsr;
 3. LeaderAndIsr;
 4. UpdateMetadata;
-5. StopReplica for the rest.
+5. StopReplica for all other partitions.
 
-A StopReplica drops a LeaderAndIsr that was pending for the same partition. One that the broker has refused waits until
-it is told again (Kafka forgets it: the log lies there until the broker or the controller changes); where the replica
-has been given back by then, it is not told again.
+A StopReplica drops a LeaderAndIsr that was pending for the same partition. A StopReplica that the broker has refused is
+repeated later, unless the partition has been assigned to the broker again by then. (Kafka does not repeat it: the log
+stays until the broker or the controller changes.)
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -31,13 +31,13 @@ DELETED_EPOCH = -2
 
 
 class ReplicaStop(NamedTuple):
-    """A replica to be stopped: `leader_epoch` fences an older stop, `delete` removes the log."""
+    """A replica to stop. `leader_epoch` fences an older stop; `delete` removes the log."""
 
     leader_epoch: int
     delete: bool
 
 
-class Brokers(NamedTuple):
+class LiveBrokers(NamedTuple):
     """UpdateMetadata with the live brokers and no partition."""
 
 
@@ -49,18 +49,18 @@ class LeaderAndIsr(NamedTuple):
 class UpdateMetadata(NamedTuple):
     partitions: Mapping[str, Iterable[int]]
     deleted: Mapping[str, Iterable[int]]
-    """Partitions of topics in deletion, which the broker has to forget."""
+    """Partitions of topics in deletion: the broker removes them from its metadata."""
 
 
 class StopReplica(NamedTuple):
     stops: Mapping[TopicPartition, ReplicaStop]
 
 
-Task = Brokers | LeaderAndIsr | UpdateMetadata | StopReplica
+BrokerRequest = LiveBrokers | LeaderAndIsr | UpdateMetadata | StopReplica
 
 
 class PendingRequests:
-    """One broker's pending news. `take` hands out the next piece; `restore` puts back what was not confirmed."""
+    """The pending requests of one broker. `take` hands out the next one; `restore` puts back one without an answer."""
 
     def __init__(self) -> None:
         self._brokers = False
@@ -96,7 +96,7 @@ class PendingRequests:
         pending[partition] = is_new or pending.get(partition, False)
 
     def metadata(self, topic: str, partitions: Collection[int]) -> None:
-        """What the broker tells clients about these partitions is out of date."""
+        """The broker's metadata of these partitions is out of date."""
         self._metadata.setdefault(topic, set()).update(partitions)
         self._not_deleted(topic, partitions)
 
@@ -106,7 +106,7 @@ class PendingRequests:
         self._deleted.setdefault(topic, set()).update(partitions)
 
     def _not_deleted(self, topic: str, partitions: Collection[int]) -> None:
-        """A topic of the same name is there again."""
+        """A topic of the same name exists again."""
         deleted = self._deleted.get(topic)
         if deleted is not None:
             deleted.difference_update(partitions)
@@ -122,25 +122,25 @@ class PendingRequests:
         self._refused_stops.pop(name, None)
         self._stops[name] = stop
 
-    def refused(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
-        """The broker has not done these: they wait for `tell_refused_again`. What was asked for since counts."""
+    def stops_refused(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+        """The broker has refused these stops: they wait for `retry_refused_stops`. Newer requests replace them."""
         for name, stop in stops.items():
             if not self.has_stop(name) and name.partition not in self._leader_and_isr.get(name.topic, ()):
                 self._refused_stops[name] = stop
 
-    def tell_refused_again(self) -> None:
+    def retry_refused_stops(self) -> None:
         self._stops |= self._refused_stops
         self._refused_stops = {}
 
     def has_stop(self, name: TopicPartition) -> bool:
-        """Whether a stop of this replica has yet to be told."""
+        """Whether a stop of this replica is pending."""
         return name in self._stops or name in self._urgent_stops
 
-    def take(self, limit: int) -> Task | None:
-        """The next thing to tell, of at most `limit` partitions; None when the broker knows everything."""
+    def take(self, limit: int) -> BrokerRequest | None:
+        """The next request, of at most `limit` partitions; None when the broker knows everything."""
         if self._brokers:
             self._brokers = False
-            return Brokers()
+            return LiveBrokers()
         if self._urgent_stops:
             return StopReplica(_take_map(self._urgent_stops, limit))
         if self._leader_and_isr:
@@ -153,10 +153,10 @@ class PendingRequests:
             return StopReplica(_take_map(self._stops, limit))
         return None
 
-    def restore(self, task: Task) -> None:
-        """Put back a task whose answer never came. What has been asked for since keeps its place."""
-        match task:
-            case Brokers():
+    def restore(self, request: BrokerRequest) -> None:
+        """Put back a request that got no answer. Newer pending requests go before it."""
+        match request:
+            case LiveBrokers():
                 self._brokers = True
             case LeaderAndIsr(starts):
                 self._restore_starts(starts)
@@ -182,8 +182,8 @@ class PendingRequests:
         for name, stop in stops.items():
             if name in self._stops:
                 continue
-            given_back = name.partition in self._leader_and_isr.get(name.topic, ())
-            (self._urgent_stops if given_back else self._stops)[name] = stop
+            assigned_again = name.partition in self._leader_and_isr.get(name.topic, ())
+            (self._urgent_stops if assigned_again else self._stops)[name] = stop
 
 
 def _take_map(source: dict[_K, _V], limit: int) -> dict[_K, _V]:

@@ -1,7 +1,7 @@
-"""The three requests of a controller, built from the cluster as it stands (Kafka's ControllerChannelManager).
+"""The three requests of a controller as message objects (Kafka's AbstractControllerBrokerRequestBatch).
 
-Each builder is pure. Versions are the broker's choice: what is not in the version asked for is left out by
-the schema (`ignorable` fields), so one builder serves IBP 2.7 to 3.9.
+Each builder is pure. The broker chooses the version: the schema leaves out fields that the version lacks (`ignorable`
+fields), so one builder serves IBP 2.7 to 3.9.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +20,7 @@ ZERO_UUID = UUID(int=0)
 
 
 class Sender(NamedTuple):
-    """Who is speaking: the controller's id and epoch, and where brokers reach it (one endpoint per listener)."""
+    """The controller: its id and epoch, and where brokers reach it (one endpoint per listener)."""
 
     id: int
     epoch: int
@@ -28,18 +28,18 @@ class Sender(NamedTuple):
 
 
 def own_rack(cluster: Cluster) -> str | None:
-    """Where the controller says that it stands: in the rack of some broker, None where none has one.
+    """The rack that the controller claims: that of some broker, or None where no broker has one.
 
-    Brokers take it for one of them: were it alone without a rack, they could not place the topics that they create
-    themselves, groups' and transactions' among them ("Not all brokers have rack information").
+    Brokers count the controller as one of them. If it alone had no rack, brokers could not create topics, such as those
+    of groups and transactions ("Not all brokers have rack information").
     """
     return next((broker.rack for broker in cluster.brokers.values() if broker.rack is not None), None)
 
 
-def to_show(
+def visible_partitions(
     cluster: Cluster, partitions: Mapping[str, Iterable[int]]
 ) -> Iterator[tuple[Topic, list[tuple[int, Partition]]]]:
-    """What a broker has to know of to tell clients: not what is being deleted or cannot be read."""
+    """The partitions that UpdateMetadata shows: without topics in deletion and partitions that cannot be read."""
     for name, indexes in partitions.items():
         topic = cluster.topics.get(name)
         if topic is not None and not topic.deleting:
@@ -54,12 +54,14 @@ def to_show(
             )
 
 
-def to_hold(
+def hosted_partitions(
     cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]]
 ) -> Iterator[tuple[Topic, list[tuple[int, Partition, bool]]]]:
-    """What it has to hold, and whether that is new there: so a replica that a move is adding always is, so that the
-    broker may create its log (isNew)."""
-    for topic, found in to_show(cluster, partitions):
+    """The partitions with a replica on `broker`, and whether the replica is new there (isNew).
+
+    An adding replica of a move is always new, so that the broker may create its log.
+    """
+    for topic, found in visible_partitions(cluster, partitions):
         is_new, own = partitions[topic.name], broker.id
         held = [(index, value, is_new[index] or own in value.adding) for index, value in found if own in value.replicas]
         if held:
@@ -74,10 +76,10 @@ def update_metadata(
     deleted: Mapping[str, Iterable[int]],
     version: int,
 ) -> Any:
-    """UpdateMetadata for `broker`. Its live brokers are always complete: a broker replaces the set with it."""
+    """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
     live = cluster.brokers.keys()
     topics: dict[str, list[Any]] = {}
-    for topic, found in to_show(cluster, partitions):
+    for topic, found in visible_partitions(cluster, partitions):
         name = topic.name
         topics[name] = [_metadata_state(name, index, value, live, sender.epoch, version) for index, value in found]
     for name, indexes in deleted.items():
@@ -113,13 +115,13 @@ def leader_and_isr(
     partitions: Mapping[str, Mapping[int, bool]],
     version: int,
 ) -> Any | None:
-    """LeaderAndIsr for `broker`; None where none of the partitions is left on it.
+    """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
 
-    `partitions` says for each whether the replica is new.
+    `partitions` says for each partition whether the replica is new.
     """
     leaders: set[int] = set()
     topics: dict[str, list[Any]] = {}
-    for topic, held in to_hold(cluster, broker, partitions):
+    for topic, held in hosted_partitions(cluster, broker, partitions):
         leaders.update([value.leader for _, value, _ in held])
         topics[topic.name] = [
             _leader_and_isr_state(topic.name, index, value, is_new, sender.epoch, version)
@@ -153,7 +155,7 @@ def leader_and_isr(
 
 
 def stop_replica(sender: Sender, broker: Broker, stops: Mapping[TopicPartition, ReplicaStop], version: int) -> Any:
-    """StopReplica. Below version 3 one request either deletes all or none: the caller gives one kind at a time."""
+    """StopReplica. Below version 3 one request deletes all or none: there the caller gives one kind at a time."""
     body = StopReplicaRequest(
         version=version, controller_id=sender.id, controller_epoch=sender.epoch, broker_epoch=broker.epoch
     )
@@ -292,9 +294,9 @@ def _leader_and_isr_state(
 __all__ = [
     "NO_LEADER",
     "Sender",
+    "hosted_partitions",
     "leader_and_isr",
     "stop_replica",
-    "to_hold",
-    "to_show",
     "update_metadata",
+    "visible_partitions",
 ]

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ class ControllerLink:
         The answer may carry any error but NOT_CONTROLLER among its `errors`. Without `tries` it never ends by itself
         while there is no controller; with it, raises TimeoutError after so many vain attempts.
         """
-        backoff = FIRST_BACKOFF_S
+        backoff = Backoff(FIRST_BACKOFF_S, LAST_BACKOFF_S)
         tried = 0
         async with self._lock:
             while True:
@@ -82,8 +83,7 @@ class ControllerLink:
                 tried += 1
                 if tried == tries:
                     raise TimeoutError(f"no controller answered {tried} attempts")
-                await asyncio.sleep(backoff)
-                backoff = min(backoff * 2, LAST_BACKOFF_S)
+                await backoff.sleep()
 
     async def _connected(self) -> RpcClient | None:
         found = self._find()

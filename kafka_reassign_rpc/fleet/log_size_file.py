@@ -9,6 +9,7 @@ is confirmed to anybody, so they survive the end of the process (not of the mach
 
 import os
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
@@ -16,6 +17,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log
+from kafka_reassign_rpc.support.atomic_files import write_file
 
 _ENCODE = msgspec.json.Encoder().encode
 
@@ -47,13 +49,8 @@ class LogSizeFile:
             return {}
         logs = dict(self._read(self._path)) if self._path.exists() else {}
         self._path.parent.mkdir(parents=True, exist_ok=True)
-        new = self._path.with_suffix(".new")
-        with new.open("wb") as file:
-            file.write(_ENCODE(self._owner) + b"\n")
-            file.writelines(_line(name, log) for name, log in logs.items())
-            file.flush()
-            os.fsync(file.fileno())
-        new.replace(self._path)
+        lines = (_line(name, log) for name, log in logs.items())
+        write_file(self._path, chain((_ENCODE(self._owner) + b"\n",), lines), sync=True)
         self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND)
         return logs
 

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
 from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, UNLIMITED, TokenBucket
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest
+from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -148,19 +149,19 @@ class Fetcher:
             self._wake.set()
 
     async def _run(self) -> None:
-        backoff = FIRST_BACKOFF_S
+        backoff = Backoff(FIRST_BACKOFF_S, LAST_BACKOFF_S)
         while True:
             if not self._followed:
                 self._wake.clear()
                 await self._wake.wait()
-                backoff = FIRST_BACKOFF_S
+                backoff.reset()
             endpoint = self._find()
             if endpoint is not None:
                 connection: RpcClient | None = None
                 try:
                     client_id = f"follower-{self._broker_id}"
                     connection = await RpcClient.open(endpoint.host, endpoint.port, client_id, ANSWER_TIMEOUT_S)
-                    backoff = FIRST_BACKOFF_S
+                    backoff.reset()
                     while True:
                         await self._session(connection)
                 except (OSError, TimeoutError, EOFError, ProtocolError) as error:
@@ -169,8 +170,7 @@ class Fetcher:
                     if connection is not None:
                         connection.close()
                     self._set_busy(False)
-            await asyncio.sleep(backoff)
-            backoff = min(backoff * 2, LAST_BACKOFF_S)
+            await backoff.sleep()
 
     async def _session(self, connection: RpcClient) -> None:
         """One session, from its first request to the answer that the leader does not know it."""
@@ -253,7 +253,7 @@ class Fetcher:
         if name in self._to_announce:
             return
         _, waited = self._refused.get(name, (0.0, 0.0))
-        wait = min(waited * 2, LAST_BACKOFF_S) or FIRST_BACKOFF_S
+        wait = next_wait_s(waited, FIRST_BACKOFF_S, LAST_BACKOFF_S)
         self._refused[name] = (now + wait, wait)
 
     async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.support.atomic_files import hidden_path
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -36,7 +37,7 @@ class TableWriter:
         self._schema = schema
         self._group_rows = group_rows
         self._pending: list[Row] = []
-        self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
+        self._hidden = hidden_path(path)
         self._file = pq.ParquetWriter(self._hidden, schema, compression="zstd")
 
     def add(self, row: Row) -> None:

@@ -1,35 +1,30 @@
-"""Long work in slices, so that nobody waits for the event loop."""
+"""Long work in slices: where a generator that works through many items has to yield.
 
-import asyncio
-import time
-from collections.abc import Iterator
+Nothing may hold the event loop for more than 20 ms. A generator therefore yields after every slice of its items; a
+`slice_timer.SliceTimer` that runs the generator decides at each yield whether other tasks run. This module is pure:
+`core` may use it.
+"""
 
-YIELD_AFTER_S = 0.005
-"""How long to work before letting others run: well under the 20 ms that nobody may hold the loop."""
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
-class SliceTimer:
-    """Lets the event loop run whenever this task has worked for a while."""
+class SliceCounter:
+    """Counts steps: `step()` is true after every `size`th. For loops that are nested or skip items."""
 
-    def __init__(self) -> None:
-        self._since = time.perf_counter()
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._steps = 0
 
-    @property
-    def is_due(self) -> bool:
-        """Whether `rest` would yield. Where steps are short, asking costs less than resting."""
-        return time.perf_counter() - self._since > YIELD_AFTER_S
+    def step(self) -> bool:
+        self._steps += 1
+        return self._steps % self._size == 0
 
-    async def rest(self) -> None:
-        """Yield if it is time to."""
-        if self.is_due:
-            await asyncio.sleep(0)
-            self._since = time.perf_counter()
 
-    async def through(self, steps: Iterator[None]) -> None:
-        """Run a generator to its end, yielding between its steps when it is time to.
-
-        The clock goes on from one call to the next: a round of many short commands is long work too.
-        """
-        for _ in steps:
-            if self.is_due:
-                await self.rest()
+def in_slices(items: Iterable[T], size: int) -> Iterator[tuple[T, bool]]:
+    """Each item, and whether it is the last of a slice of `size`: yield after it."""
+    counter = SliceCounter(size)
+    for item in items:
+        yield item, counter.step()

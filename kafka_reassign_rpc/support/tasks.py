@@ -5,9 +5,9 @@ from typing import Any
 
 
 async def end(*tasks: asyncio.Task[Any]) -> None:
-    """Cancel tasks and wait until they are over. What one of them failed with before is raised.
+    """Cancel tasks and wait until they are over. Raises the exception with which one of them failed before.
 
-    (Awaiting a cancelled task and suppressing its CancelledError would suppress that of the caller as well.)
+    (A caller that awaits a cancelled task and suppresses its CancelledError would suppress its own cancellation too.)
     """
     for task in tasks:
         task.cancel()

@@ -10,11 +10,11 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, IsrChange, ItemResult
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.commands import partition_commands
-from kafka_reassign_rpc.controller.commands.queue_commands import LookAtQueue, QueueSeen
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesSeen
+from kafka_reassign_rpc.controller.commands import alter_reassignments_command, cluster_commands, leadership_commands
+from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead, StartQueuedMoves
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster
 from kafka_reassign_rpc.controller.loading.load_queue import read_root
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
@@ -102,11 +102,11 @@ class Rig:
         self.cluster = cluster
         self.applied: list[ReplayedChanges] = []
         self.events: list[Event] = []
-        self.loop = Loop(
+        self.loop = ControllerLoop(
             cluster,
             store,
             self._tell,
-            lambda _: partition_commands.ControllerFailover(SERVER, lambda: None),
+            lambda _: cluster_commands.ControllerFailover(SERVER, lambda: None),
             record=self.events.extend,
         )
         self.requests = RequestZnodes(zk, self.loop, self.events.extend)
@@ -139,7 +139,9 @@ class Rig:
             route=route or (QUEUE if queue else RPC),
             throttle=throttle,
         )
-        results: Sequence[ItemResult] = await self.loop.submit(partition_commands.AlterReassignmentsCommand(request))
+        results: Sequence[ItemResult] = await self.loop.submit(
+            alter_reassignments_command.AlterReassignmentsCommand(request)
+        )
         return {(topic, index): error for topic, index, error in results}
 
     async def isr(self, name: Name, isr: Replicas) -> Partition | KafkaError:
@@ -148,7 +150,7 @@ class Rig:
         change = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
         epoch = self.cluster.brokers[standing.leader].epoch
         request = AlterPartition(standing.leader, epoch, [change], 1)
-        (answer,) = await self.loop.submit(partition_commands.AlterPartitionCommand(request))
+        (answer,) = await self.loop.submit(leadership_commands.AlterPartitionCommand(request))
         return answer
 
     async def caught_up(self, name: Name) -> Partition | KafkaError:
@@ -161,18 +163,18 @@ class Rig:
         """Whoever has left the partition has deleted its log."""
         for broker in self.partition(*name).pending_deletion:
             stop = {TopicPartition(*name): ReplicaStop(0, delete=True)}
-            await self.loop.submit(partition_commands.StopsConfirmed(broker, stop))
+            await self.loop.submit(cluster_commands.StopsConfirmed(broker, stop))
 
     async def look(self) -> None:
         """KIP-236's znodes have changed: what their watches would bring about."""
         found = await read_admin(self.zk)
-        await self.loop.submit(AdminZnodesSeen(found, batch_read=True))
-        await self.loop.submit(QueueSeen([await read_root(self.zk, root) for root in znode_paths.QUEUES]))
+        await self.loop.submit(AdminZnodesRead(found, batch_read=True))
+        await self.loop.submit(QueueZnodesRead([await read_root(self.zk, root) for root in znode_paths.QUEUES]))
 
     async def look_at_queue(self) -> None:
         """Until nothing more can start at once."""
         while True:
-            await self.loop.submit(LookAtQueue())
+            await self.loop.submit(StartQueuedMoves())
             if not self.cluster.queue.more:
                 break
 
@@ -277,7 +279,7 @@ async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig
         task = asyncio.create_task(rig.loop.run())
         beside: list[asyncio.Task[None]] = []
         try:
-            await rig.loop.submit(partition_commands.ControllerFailover(SERVER, lambda: None))
+            await rig.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None))
             beside.append(asyncio.create_task(rig.loop.throttler.run()))
             zk.transactions.clear()
             yield rig

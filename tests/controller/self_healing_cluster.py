@@ -3,7 +3,7 @@
 import json
 from collections.abc import Awaitable, Callable, Mapping
 
-from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
@@ -49,7 +49,7 @@ class Carer:
 
     async def brokers_seen(self) -> None:
         registered = (await read_cluster(self.rig.zk)).cluster.brokers
-        await self.rig.loop.submit(partition_commands.BrokersSeen(registered, lambda: None))
+        await self.rig.loop.submit(cluster_commands.BrokersRead(registered, lambda: None))
 
     def said(self) -> list[tuple[str, str | None]]:
         found = [(one.event, one.reason) for one in self.rig.events if one.event.startswith("heal.")]

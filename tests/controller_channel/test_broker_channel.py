@@ -1,4 +1,4 @@
-"""One connection to one broker: everything is told until it is confirmed, in order, whatever happens to the broker."""
+"""The channel to one broker repeats every request, in order, until the broker confirms it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -38,11 +38,11 @@ STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
 
 
 class ScriptedBroker:
-    """A broker on a real socket that answers as a test says, and remembers what it was told."""
+    """A broker on a real socket. The test sets its answers; it keeps the requests that it received."""
 
     def __init__(self, versions: dict[int, int]) -> None:
         self.versions = versions
-        self.told: list[Any] = []
+        self.received: list[Any] = []
         self.connections = 0
         self.answer: Callable[[Any], Any] = lambda body: RESPONSES[body.API_KEY]
         self._writers: set[asyncio.StreamWriter] = set()
@@ -57,7 +57,7 @@ class ScriptedBroker:
             writer.close()
 
     def kinds(self) -> list[type]:
-        return [type(body) for body in self.told]
+        return [type(body) for body in self.received]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
@@ -74,9 +74,9 @@ class ScriptedBroker:
                     ]
                     body: Any = ApiVersionsResponse(version=version, error_code=0, api_keys=found)
                 else:
-                    self.told.append(request.body)
+                    self.received.append(request.body)
                     body = self.answer(request.body)
-                    if body is None:  # it goes without an answer
+                    if body is None:  # it closes the connection without an answer
                         return
                     if isinstance(body, bytes):
                         writer.write(len(body).to_bytes(4, "big") + body)
@@ -91,7 +91,7 @@ class ScriptedBroker:
             writer.close()
 
 
-class Told:
+class ChannelReports:
     """What the channel has reported."""
 
     def __init__(self) -> None:
@@ -101,104 +101,106 @@ class Told:
     def note_stopped(self, broker: int, stops: dict[TopicPartition, ReplicaStop]) -> None:
         self.stopped.append((broker, stops))
 
-    def note_deposed(self) -> None:
+    def note_controller_moved(self) -> None:
         self.controller_moved += 1
 
 
 @asynccontextmanager
 async def connected(
     versions: dict[int, int] | None = None,
-) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, Told, Cluster]]:
+) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, ChannelReports, Cluster]]:
     scripted = ScriptedBroker(NEWEST if versions is None else versions)
     await scripted.start()
     found = cluster(moving((1, 2), (3, 4)), standing(1, 2, 3))
     endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", scripted.port)
     broker = Broker(3, 103, (endpoint,))
     found.brokers[3] = broker
-    told = Told()
+    reports = ChannelReports()
     own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
-    made = BrokerChannel(broker, lambda: found, Sender(1000, 9, (own,)), told.note_stopped, told.note_deposed)
+    made = BrokerChannel(
+        broker, lambda: found, Sender(1000, 9, (own,)), reports.note_stopped, reports.note_controller_moved
+    )
     try:
-        yield scripted, made, told, found
+        yield scripted, made, reports, found
     finally:
         await made.close()
         await scripted.stop()
 
 
-async def test_455_4_what_is_in_the_outbox_is_told_in_its_order() -> None:
-    async with connected() as (broker, channel, told, _):
-        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
-        channel.outbox.metadata("t", [0, 1])
-        channel.outbox.leader_and_isr("t", 0, is_new=True)
-        channel.outbox.live_brokers_changed()
+async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
+    async with connected() as (broker, channel, reports, _):
+        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.metadata("t", [0, 1])
+        channel.pending.leader_and_isr("t", 0, is_new=True)
+        channel.pending.live_brokers_changed()
         channel.wake()
 
-        await eventually(lambda: told.stopped)
+        await eventually(lambda: reports.stopped)
         assert broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
-        assert told.stopped == [(3, {TopicPartition("t", 1): ReplicaStop(5, delete=True)})]
+        assert reports.stopped == [(3, {TopicPartition("t", 1): ReplicaStop(5, delete=True)})]
         assert broker.connections == 1
 
 
-async def test_sv_4_what_was_not_confirmed_is_told_again_on_a_new_connection() -> None:
-    async with connected() as (broker, channel, told, _):
+async def test_sv_4_a_request_without_an_answer_is_sent_again_on_a_new_connection() -> None:
+    async with connected() as (broker, channel, reports, _):
         answers = iter([None, None])
         broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
-        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: told.stopped)
+        await eventually(lambda: reports.stopped)
         assert broker.kinds() == [StopReplicaRequest] * 3
         assert broker.connections == 3
-        assert len(told.stopped) == 1
+        assert len(reports.stopped) == 1
 
 
-async def test_sv_4_a_broker_that_is_away_is_told_what_holds_when_it_is_back() -> None:
+async def test_sv_4_a_broker_that_was_away_learns_the_latest_state() -> None:
     async with connected() as (broker, channel, _, found):
         await broker.stop()
-        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
         found.topics["t"].partitions[0] = standing(3, 4, epoch=9)
         again = ScriptedBroker(NEWEST)
         again._server = await asyncio.start_server(again._serve, "127.0.0.1", broker.port)
         try:
-            await eventually(lambda: again.told)
-            (state,) = again.told[0].topic_states[0].partition_states
+            await eventually(lambda: again.received)
+            (state,) = again.received[0].topic_states[0].partition_states
             assert (state.leader_epoch, state.replicas) == (9, [3, 4])
         finally:
             await again.stop()
 
 
-async def test_sv_4_the_versions_of_an_old_broker_are_spoken() -> None:
+async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None:
     old: dict[int, int] = {
         ApiKey.LEADER_AND_ISR: 4,
         ApiKey.STOP_REPLICA: 2,
         ApiKey.UPDATE_METADATA: 6,
         ApiKey.API_VERSIONS: 3,
     }
-    async with connected(old) as (broker, channel, told, _):
-        channel.outbox.leader_and_isr("t", 0, is_new=True)
-        channel.outbox.metadata("t", [0])
-        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
-        channel.outbox.stop("t", 2, ReplicaStop(5, delete=False))
+    async with connected(old) as (broker, channel, reports, _):
+        channel.pending.leader_and_isr("t", 0, is_new=True)
+        channel.pending.metadata("t", [0])
+        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 2, ReplicaStop(5, delete=False))
         channel.wake()
 
-        await eventually(lambda: len(told.stopped) == 2)
+        await eventually(lambda: len(reports.stopped) == 2)
         assert broker.kinds()[:2] == [LeaderAndIsrRequest, UpdateMetadataRequest]
-        deletes = [body.delete_partitions for body in broker.told[2:]]
+        deletes = [body.delete_partitions for body in broker.received[2:]]
         assert deletes == [False, True], "an old StopReplica deletes all or none"
 
 
-async def test_sv_3_a_broker_that_knows_a_newer_controller_deposes_this_one() -> None:
-    async with connected() as (broker, channel, told, _):
+async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this_one() -> None:
+    async with connected() as (broker, channel, reports, _):
         broker.answer = lambda body: RESPONSES[body.API_KEY](version=7, error_code=STALE_CONTROLLER_EPOCH)
-        channel.outbox.leader_and_isr("t", 0, is_new=True)
+        channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
 
-        await eventually(lambda: told.controller_moved)
-        assert told.controller_moved == 1
+        await eventually(lambda: reports.controller_moved)
+        assert reports.controller_moved == 1
 
 
-async def test_455_4_a_replica_whose_stop_failed_is_not_taken_for_stopped_and_told_again(
+async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
@@ -213,21 +215,25 @@ async def test_455_4_a_replica_whose_stop_failed_is_not_taken_for_stopped_and_to
             for state in body.topic_states[0].partition_states
             if (code := {1: KAFKA_STORAGE_ERROR, 2: FENCED_LEADER_EPOCH}.get(state.partition_index))
         ]
-        return StopReplicaResponse(version=4, error_code=0, partition_errors=failed if len(broker.told) < times else [])
+        return StopReplicaResponse(
+            version=4, error_code=0, partition_errors=failed if len(broker.received) < times else []
+        )
 
-    async with connected() as (broker, channel, told, _):
+    async with connected() as (broker, channel, reports, _):
         broker.answer = refuse
         for index in range(3):
-            channel.outbox.stop("t", index, stop)
+            channel.pending.stop("t", index, stop)
         channel.wake()
 
-        await eventually(lambda: len(told.stopped) >= times)
-        assert [stops for _, stops in told.stopped] == [
+        await eventually(lambda: len(reports.stopped) >= times)
+        assert [stops for _, stops in reports.stopped] == [
             {TopicPartition("t", 0): stop},
             {},
             {TopicPartition("t", 1): stop},
         ]
-        states = [[state.partition_index for state in body.topic_states[0].partition_states] for body in broker.told]
+        states = [
+            [state.partition_index for state in body.topic_states[0].partition_states] for body in broker.received
+        ]
         assert states == [[0, 1, 2], [1], [1]]
 
 
@@ -241,7 +247,7 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
         later = loop.call_later
 
         def call_later(delay: float, callback: Callable[..., object], *args: object) -> asyncio.TimerHandle:
-            if callback == channel._tell_refused_again:
+            if callback == channel._retry_refused_stops:
                 waits.append(delay)
                 delay = 0 if len(waits) < 9 else delay
             return later(delay, callback, *args)
@@ -251,53 +257,59 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
             version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
         )
         broker.answer = lambda _: StopReplicaResponse(version=4, error_code=0, partition_errors=[failed])
-        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
         channel.wake()
 
         await eventually(lambda: len(waits) == 9)
         assert waits == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-        assert channel._again is not None
+        assert channel._retry is not None
         await channel.close()
-        assert channel._again.cancelled()
+        assert channel._retry.cancelled()
 
 
-async def test_sv_4_a_broker_that_answers_garbage_is_connected_to_again() -> None:
-    async with connected() as (broker, channel, told, _):
-        broker.answer = lambda body: b"garbage" if len(broker.told) == 1 else RESPONSES[body.API_KEY]
-        channel.outbox.stop("t", 1, ReplicaStop(5, delete=True))
+async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() -> None:
+    async with connected() as (broker, channel, reports, _):
+        broker.answer = lambda body: b"garbage" if len(broker.received) == 1 else RESPONSES[body.API_KEY]
+        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
         channel.wake()
 
-        await eventually(lambda: told.stopped)
+        await eventually(lambda: reports.stopped)
         assert broker.connections == 2
 
 
-async def test_236_14_many_partitions_are_told_in_requests_of_bounded_size(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_236_14_many_partitions_are_propagated_in_requests_of_bounded_size(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(channel_module, "PARTITIONS_PER_REQUEST", 10)
     async with connected() as (broker, channel, _, found):
         found.topics["t"].partitions.update({index: standing(1, 2, 3) for index in range(95)})
         for index in range(95):
-            channel.outbox.leader_and_isr("t", index, is_new=False)
+            channel.pending.leader_and_isr("t", index, is_new=False)
         channel.wake()
 
-        await eventually(lambda: len(broker.told) == 10)
-        told = [state.partition_index for body in broker.told for state in body.topic_states[0].partition_states]
-        assert sorted(told) == list(range(95))
+        await eventually(lambda: len(broker.received) == 10)
+        propagated = [
+            state.partition_index for body in broker.received for state in body.topic_states[0].partition_states
+        ]
+        assert sorted(propagated) == list(range(95))
 
 
-async def test_sv_4_a_closed_channel_tells_nothing_more() -> None:
+async def test_sv_4_a_closed_channel_sends_nothing() -> None:
     async with connected() as (broker, channel, _, _found):
         await eventually(lambda: broker.connections == 1)
         await channel.close()
-        channel.outbox.live_brokers_changed()
+        channel.pending.live_brokers_changed()
         channel.wake()
-        assert broker.told == []
+        assert broker.received == []
 
 
-def test_455_5_a_replica_that_is_dropped_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Confirmed, added and dropped in one round, it stands as it stood before the round, but for the epoch."""
+def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stopped, added and removed in one round: after the round only the leader epoch differs."""
     channels = ChannelManager(lambda: cluster(live=(1, 2, 3)), Sender(1000, 1, ()), lambda *_: None, lambda: None)
     stopped: list[tuple[int, int]] = []
-    monkeypatch.setattr(channels, "retire", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch)))
+    monkeypatch.setattr(
+        channels, "stop_and_delete", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch))
+    )
     before = replace(standing(1, 2, epoch=7), pending_deletion=(3,))
     channels.partition_changed("t", 0, before, replace(before, isr=(1,)))
     assert stopped == [], "nothing has happened to it"

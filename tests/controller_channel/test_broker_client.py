@@ -65,7 +65,7 @@ def shutdown(broker_id: int) -> Any:
     return ControlledShutdownRequest(version=2, broker_id=broker_id, broker_epoch=5)
 
 
-async def test_455_4_versions_are_asked_once_and_the_highest_that_both_know_is_taken() -> None:
+async def test_455_4_the_client_asks_for_versions_once_and_takes_the_highest_common_one() -> None:
     asked: list[DecodedRequest] = []
     async with client_of(asked) as client:
         assert [await client.version(ControlledShutdownRequest) for _ in range(3)] == [2, 2, 2]
@@ -86,7 +86,7 @@ async def test_455_4_a_request_gets_its_answer_whether_encoded_already_or_not() 
     assert [(request.header.client_id, request.body.broker_epoch) for request in asked] == [("someone", 5)] * 3
 
 
-async def test_455_4_a_connection_whose_answer_did_not_come_is_of_no_more_use() -> None:
+async def test_455_4_after_a_missing_answer_the_connection_refuses_another_request() -> None:
     async with client_of([], lambda _: b"", timeout_s=0.05) as client:
         with pytest.raises(TimeoutError):
             await client.call(ControlledShutdownRequest, shutdown(1), 2)
@@ -109,7 +109,7 @@ async def test_455_4_closing_the_client_ends_a_call_that_waits() -> None:
     [lambda _: b"\xff\xff\xff\xff", lambda answer: answer[:4] + b"\1\1\1\1" + answer[8:], lambda answer: answer * 2],
     ids=["a size below zero", "another correlation id", "two answers"],
 )
-async def test_455_4_an_answer_that_makes_no_sense_is_a_protocol_error(reply: Callable[[bytes], bytes]) -> None:
+async def test_455_4_a_malformed_answer_is_a_protocol_error(reply: Callable[[bytes], bytes]) -> None:
     async with client_of([], reply) as client:
         with pytest.raises(ProtocolError):  # noqa: PT012
             await client.call(ControlledShutdownRequest, shutdown(1), 2)

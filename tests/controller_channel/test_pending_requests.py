@@ -1,11 +1,11 @@
-"""What a broker is told, and in which order."""
+"""Which requests a broker gets, and in which order."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.controller_channel.pending_requests import (
-    Brokers,
     LeaderAndIsr,
+    LiveBrokers,
     PendingRequests,
     ReplicaStop,
     StopReplica,
@@ -14,153 +14,153 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 
-def drain(outbox: PendingRequests, limit: int = 1000) -> list[object]:
-    told = []
-    while (task := outbox.take(limit)) is not None:
-        told.append(task)
-    return told
+def drain(pending: PendingRequests, limit: int = 1000) -> list[object]:
+    taken_requests = []
+    while (request := pending.take(limit)) is not None:
+        taken_requests.append(request)
+    return taken_requests
 
 
 def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -> None:
-    outbox = PendingRequests()
-    outbox.stop("t", 1, ReplicaStop(4, delete=True))
-    outbox.metadata("t", [0, 1])
-    outbox.leader_and_isr("t", 0, is_new=True)
-    outbox.live_brokers_changed()
+    pending = PendingRequests()
+    pending.stop("t", 1, ReplicaStop(4, delete=True))
+    pending.metadata("t", [0, 1])
+    pending.leader_and_isr("t", 0, is_new=True)
+    pending.live_brokers_changed()
 
-    assert drain(outbox) == [
-        Brokers(),
+    assert drain(pending) == [
+        LiveBrokers(),
         LeaderAndIsr({"t": {0: True}}),
         UpdateMetadata({"t": {0, 1}}, {}),
         StopReplica({TopicPartition("t", 1): ReplicaStop(4, delete=True)}),
     ]
-    assert not outbox
+    assert not pending
 
 
-def test_455_5_a_stop_drops_the_start_that_it_overtakes() -> None:
-    outbox = PendingRequests()
-    outbox.leader_and_isr("t", 0, is_new=True)
-    outbox.stop("t", 0, ReplicaStop(3, delete=True))
+def test_455_5_a_stop_drops_the_earlier_leader_and_isr() -> None:
+    pending = PendingRequests()
+    pending.leader_and_isr("t", 0, is_new=True)
+    pending.stop("t", 0, ReplicaStop(3, delete=True))
 
-    assert drain(outbox) == [StopReplica({TopicPartition("t", 0): ReplicaStop(3, delete=True)})]
+    assert drain(pending) == [StopReplica({TopicPartition("t", 0): ReplicaStop(3, delete=True)})]
 
 
-def test_455_5_a_replica_given_back_is_stopped_before_it_is_started_again() -> None:
-    outbox = PendingRequests()
-    outbox.stop("t", 0, ReplicaStop(3, delete=True))
-    outbox.leader_and_isr("t", 0, is_new=True)
+def test_455_5_a_replica_that_is_assigned_again_is_stopped_before_its_leader_and_isr() -> None:
+    pending = PendingRequests()
+    pending.stop("t", 0, ReplicaStop(3, delete=True))
+    pending.leader_and_isr("t", 0, is_new=True)
 
-    assert drain(outbox) == [
+    assert drain(pending) == [
         StopReplica({TopicPartition("t", 0): ReplicaStop(3, delete=True)}),
         LeaderAndIsr({"t": {0: True}}),
     ]
 
 
-def test_455_5_a_stop_without_answer_is_repeated_before_the_start_that_came_after_it() -> None:
-    outbox = PendingRequests()
-    outbox.stop("t", 0, ReplicaStop(3, delete=True))
-    lost = outbox.take(10)
+def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr() -> None:
+    pending = PendingRequests()
+    pending.stop("t", 0, ReplicaStop(3, delete=True))
+    lost = pending.take(10)
     assert lost is not None
-    outbox.leader_and_isr("t", 0, is_new=True)
-    outbox.restore(lost)
+    pending.leader_and_isr("t", 0, is_new=True)
+    pending.restore(lost)
 
-    assert [type(task) for task in drain(outbox)] == [StopReplica, LeaderAndIsr]
+    assert [type(request) for request in drain(pending)] == [StopReplica, LeaderAndIsr]
 
 
-def test_455_5_a_start_without_answer_does_not_undo_a_later_stop() -> None:
-    outbox = PendingRequests()
-    outbox.leader_and_isr("t", 0, is_new=False)
-    lost = outbox.take(10)
+def test_455_5_a_leader_and_isr_without_answer_does_not_undo_a_later_stop() -> None:
+    pending = PendingRequests()
+    pending.leader_and_isr("t", 0, is_new=False)
+    lost = pending.take(10)
     assert lost is not None
-    outbox.stop("t", 0, ReplicaStop(5, delete=True))
-    outbox.restore(lost)
+    pending.stop("t", 0, ReplicaStop(5, delete=True))
+    pending.restore(lost)
 
-    assert drain(outbox) == [StopReplica({TopicPartition("t", 0): ReplicaStop(5, delete=True)})]
+    assert drain(pending) == [StopReplica({TopicPartition("t", 0): ReplicaStop(5, delete=True)})]
 
 
-def test_455_4_a_deleted_topic_is_forgotten_and_nothing_else_is_told_of_it() -> None:
-    outbox = PendingRequests()
-    outbox.metadata("gone", [0, 1])
-    outbox.leader_and_isr("gone", 0, is_new=True)
-    outbox.topic_deleted("gone", [0, 1])
+def test_455_4_a_deleted_topic_leaves_the_metadata_and_all_other_requests() -> None:
+    pending = PendingRequests()
+    pending.metadata("gone", [0, 1])
+    pending.leader_and_isr("gone", 0, is_new=True)
+    pending.topic_deleted("gone", [0, 1])
 
-    assert drain(outbox) == [UpdateMetadata({}, {"gone": {0, 1}})]
+    assert drain(pending) == [UpdateMetadata({}, {"gone": {0, 1}})]
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 30)), max_size=80), st.integers(1, 7))
-def test_236_14_every_mark_is_told_once_whatever_the_size_of_a_request(
+def test_236_14_every_partition_is_sent_once_whatever_the_size_of_a_request(
     marks: list[tuple[str, int]], limit: int
 ) -> None:
-    outbox = PendingRequests()
+    pending = PendingRequests()
     for topic, index in marks:
-        outbox.leader_and_isr(topic, index, is_new=False)
-        outbox.metadata(topic, [index])
+        pending.leader_and_isr(topic, index, is_new=False)
+        pending.metadata(topic, [index])
 
-    told = drain(outbox, limit)
+    taken_requests = drain(pending, limit)
 
-    assert all(sum(map(len, task.partitions.values())) <= limit for task in told)
+    assert all(sum(map(len, request.partitions.values())) <= limit for request in taken_requests)
     for kind in (LeaderAndIsr, UpdateMetadata):
         names = [
             (topic, index)
-            for task in told
-            if isinstance(task, kind)
-            for topic, indexes in task.partitions.items()
+            for request in taken_requests
+            if isinstance(request, kind)
+            for topic, indexes in request.partitions.items()
             for index in indexes
         ]
         assert sorted(names) == sorted(set(marks))
 
 
-def test_sv_4_a_topic_that_is_made_again_is_not_forgotten_by_a_broker_that_was_slow() -> None:
-    outbox = PendingRequests()
-    outbox.topic_deleted("t", [0, 1, 2])
-    outbox.metadata("t", [0, 1])
+def test_sv_4_a_slow_broker_keeps_a_topic_that_was_created_again() -> None:
+    pending = PendingRequests()
+    pending.topic_deleted("t", [0, 1, 2])
+    pending.metadata("t", [0, 1])
 
-    assert drain(outbox) == [UpdateMetadata({"t": {0, 1}}, {"t": {2}})]
+    assert drain(pending) == [UpdateMetadata({"t": {0, 1}}, {"t": {2}})]
 
 
-def test_sv_4_an_end_without_answer_does_not_undo_a_topic_that_was_made_again_since() -> None:
-    outbox = PendingRequests()
-    outbox.topic_deleted("t", [0, 1])
-    lost = outbox.take(10)
+def test_sv_4_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_again() -> None:
+    pending = PendingRequests()
+    pending.topic_deleted("t", [0, 1])
+    lost = pending.take(10)
     assert lost is not None
-    outbox.metadata("t", [0])
-    outbox.leader_and_isr("t", 0, is_new=True)
-    outbox.restore(lost)
+    pending.metadata("t", [0])
+    pending.leader_and_isr("t", 0, is_new=True)
+    pending.restore(lost)
 
-    assert drain(outbox) == [LeaderAndIsr({"t": {0: True}}), UpdateMetadata({"t": {0}}, {"t": {1}})]
+    assert drain(pending) == [LeaderAndIsr({"t": {0: True}}), UpdateMetadata({"t": {0}}, {"t": {1}})]
 
 
-def test_sv_4_news_without_answer_do_not_undo_the_end_of_a_topic() -> None:
-    outbox = PendingRequests()
-    outbox.metadata("t", [0, 1])
-    lost = outbox.take(10)
+def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_topic() -> None:
+    pending = PendingRequests()
+    pending.metadata("t", [0, 1])
+    lost = pending.take(10)
     assert lost is not None
-    outbox.topic_deleted("t", [0, 1])
-    outbox.restore(lost)
+    pending.topic_deleted("t", [0, 1])
+    pending.restore(lost)
 
-    assert drain(outbox) == [UpdateMetadata({}, {"t": {0, 1}})]
+    assert drain(pending) == [UpdateMetadata({}, {"t": {0, 1}})]
 
 
-def test_455_5_a_stop_that_was_refused_is_told_again_unless_something_else_holds_since() -> None:
-    outbox = PendingRequests()
+def test_455_5_a_refused_stop_is_repeated_unless_a_newer_request_replaces_it() -> None:
+    pending = PendingRequests()
     names = [TopicPartition("t", index) for index in range(5)]
     old, new = ReplicaStop(3, delete=True), ReplicaStop(5, delete=True)
     for name in names:
-        outbox.stop(*name, old)
-    taken = outbox.take(10)
+        pending.stop(*name, old)
+    taken = pending.take(10)
     assert isinstance(taken, StopReplica)
-    outbox.stop(*names[1], new)
-    outbox.leader_and_isr(*names[2], is_new=True)
-    outbox.refused(taken.stops)
-    outbox.stop(*names[3], new)
-    outbox.leader_and_isr(*names[4], is_new=True)
-    assert drain(outbox) == [
+    pending.stop(*names[1], new)
+    pending.leader_and_isr(*names[2], is_new=True)
+    pending.stops_refused(taken.stops)
+    pending.stop(*names[3], new)
+    pending.leader_and_isr(*names[4], is_new=True)
+    assert drain(pending) == [
         LeaderAndIsr({"t": {2: True, 4: True}}),
         StopReplica({names[1]: new, names[3]: new}),
     ]
 
-    assert not outbox
-    outbox.tell_refused_again()
-    assert drain(outbox) == [StopReplica({names[0]: old})]
-    outbox.tell_refused_again()
-    assert not outbox
+    assert not pending
+    pending.retry_refused_stops()
+    assert drain(pending) == [StopReplica({names[0]: old})]
+    pending.retry_refused_stops()
+    assert not pending

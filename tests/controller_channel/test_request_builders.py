@@ -59,7 +59,7 @@ def test_455_3_leader_and_isr_carries_adding_and_removing_replicas_from_version_
     assert [leader.broker_id for leader in read.live_leaders] == [1]
 
 
-def test_455_3_a_broker_is_not_told_to_hold_what_it_does_not() -> None:
+def test_455_3_leader_and_isr_names_only_partitions_with_a_replica_on_the_broker() -> None:
     found, broker = made()
 
     assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {1: False}, "gone": {0: True}}, 7) is None
@@ -68,7 +68,7 @@ def test_455_3_a_broker_is_not_told_to_hold_what_it_does_not() -> None:
 
 
 @pytest.mark.parametrize("version", versions(UpdateMetadataRequest))
-def test_455_4_update_metadata_names_every_live_broker_ourselves_and_who_is_offline(version: int) -> None:
+def test_455_4_update_metadata_names_every_live_broker_the_controller_and_offline_replicas(version: int) -> None:
     found, broker = made()
     body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {"old": [5]}, version)
 
@@ -97,7 +97,7 @@ def test_455_4_update_metadata_names_every_live_broker_ourselves_and_who_is_offl
 
 
 @pytest.mark.parametrize("version", [version for version in versions(UpdateMetadataRequest) if version >= 2])
-def test_455_4_where_brokers_have_racks_the_server_stands_in_one_of_them(version: int) -> None:
+def test_455_4_where_brokers_have_racks_the_controller_claims_one_of_them(version: int) -> None:
     """Or brokers could not create topics of their own: Kafka places none where a rack is missing."""
     found, broker = made()
 
@@ -110,7 +110,7 @@ def test_455_4_where_brokers_have_racks_the_server_stands_in_one_of_them(version
     assert racks() == {1: "r1", 2: "r2", 3: "r3", 1000: "r1"}
 
 
-def test_455_4_what_is_deleted_or_unreadable_is_not_told() -> None:
+def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> None:
     found, broker = made()
     found.topics["t"].unreadable = frozenset([0])
     body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
@@ -145,7 +145,7 @@ def test_455_4_stop_replica_deletes_in_every_version_and_is_fenced_from_version_
         assert [(one.topic_name, one.partition_index) for one in read.ungrouped_partitions] == [("t", 0), ("u", 3)]
 
 
-def test_455_2_a_topic_without_an_id_is_told_without_one() -> None:
+def test_455_2_a_topic_without_an_id_is_propagated_without_one() -> None:
     found, broker = made()
     found.topics["t"] = replace(found.topics["t"], id=None)
 

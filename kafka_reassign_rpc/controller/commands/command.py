@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import Schedule
 from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -20,6 +20,13 @@ BY_QUEUE = f"znode {znode_paths.REASSIGN_QUEUE}"
 
 SLICE = 100
 """Partitions decided between two looks at the clock."""
+
+
+def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
+    """Of the topics that stand now: what a later slice finds gone is skipped by the decision."""
+    for topic in list(cluster.topics.values()):
+        for index in list(topic.partitions):
+            yield TopicPartition(topic.name, index)
 
 
 class Round:

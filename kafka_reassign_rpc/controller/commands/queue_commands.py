@@ -1,20 +1,21 @@
 """Commands about KIP-236's queue; what is decided about what waits in it stands in `core.znode_routes.queue_admission`.
 
-Who submits moves from within the controller takes back what has not started by `DropWaiting`.
+Who submits moves from within the controller takes back what has not started by `WithdrawQueuedMoves`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
-from kafka_reassign_rpc.controller.loading.load_queue import Problem, RootSeen
+from kafka_reassign_rpc.controller.loading.load_queue import QueueRootRead, ZnodeProblem
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 
-class LookAtQueue(Command[None]):
+class StartQueuedMoves(Command[None]):
     """There may be room for what waits in the queue."""
 
     def decide(self, work: Round) -> Iterator[None]:
@@ -22,28 +23,28 @@ class LookAtQueue(Command[None]):
         self.answer(None)
 
 
-class QueueSeen(Command[None]):
+class QueueZnodesRead(Command[None]):
     """The queues' own znodes as they were just read.
 
     One that is gone may have been made by ourselves since: so that is found out with the next write. Where it is
     gone indeed, everything is read again.
     """
 
-    def __init__(self, roots: Sequence[RootSeen]) -> None:
+    def __init__(self, roots: Sequence[QueueRootRead]) -> None:
         super().__init__()
-        self._roots: Sequence[RootSeen] = roots
-        self._problems: list[Problem] = []
+        self._roots: Sequence[QueueRootRead] = roots
+        self._problems: list[ZnodeProblem] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         roots, self._roots = self._roots, ()  # once: what is read after a lost commit is newer
         for seen in roots:
             yield from self._put(work, seen)
         for problem in self._problems:
-            work.view.report(Event("entry.refused", who=f"znode {problem.root}", reason=problem.text))
+            work.view.report(Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text))
         yield from settle(work)
         self.answer(None)
 
-    def _put(self, work: Round, seen: RootSeen) -> Iterator[None]:
+    def _put(self, work: Round, seen: QueueRootRead) -> Iterator[None]:
         queue = work.view.cluster.queue
         known = queue.parts.get(seen.root)
         if seen.part is None:
@@ -65,7 +66,7 @@ class QueueSeen(Command[None]):
         self._problems += seen.problems
 
 
-class DropWaiting(Command[int]):
+class WithdrawQueuedMoves(Command[int]):
     """Moves that wait, and that `which` is true of, are given up. Answers with how many."""
 
     def __init__(self, which: Callable[[TopicPartition, Waiting], bool], by: str = CONTROLLER) -> None:

@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterator
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES
 from kafka_reassign_rpc.controller.loading.load_cluster import AdminZnodes
-from kafka_reassign_rpc.controller.loading.load_queue import Problem
+from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
@@ -49,7 +50,7 @@ def settle(work: Round) -> Iterator[None]:
     if cancel is not None and changes.cancelled is None:
         changes.cancelled = cancel
         reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
-        work.view.report(Event("batch.cancelled", reason=reason))
+        work.view.report(Event(catalogue.BATCH_CANCELLED, reason=reason))
     work.view.by = asked_by
     if cancel is not None:
         yield from work.look_at_queue()
@@ -80,7 +81,7 @@ def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:
-            what = "entry.refused" if outcome.entry is None else "entry.waiting"
+            what = catalogue.ENTRY_REFUSED if outcome.entry is None else catalogue.ENTRY_WAITING
             work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
         if outcome.entry is None:
             changes.ended[name] = None
@@ -92,10 +93,10 @@ def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
     if changes.waiting and changes.waiting != batch.waiting:
         closed = restrictions.reassignments_disabled(work.view.cluster)
         what = "They start as moves in flight end." if closed is None else str(closed)
-        work.view.report(Event("entry.waiting", reason=f"{changes.waiting} of its entries wait. {what}"))
+        work.view.report(Event(catalogue.ENTRY_WAITING, reason=f"{changes.waiting} of its entries wait. {what}"))
     if changes.crowded and not batch.crowded:
         reason = "the znode is full; the rest of its entries wait until others have left it"
-        work.view.report(Event("entry.waiting", reason=reason))
+        work.view.report(Event(catalogue.ENTRY_WAITING, reason=reason))
 
 
 def _outcome(
@@ -138,7 +139,7 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
         if outcome.changes and before is not None:
             work.view.unthrottle(*name, before.replicas)
         if outcome.report is not None:
-            what = "entry.rolled-back" if outcome.entry is None else "entry.kept"
+            what = catalogue.ENTRY_ROLLED_BACK if outcome.entry is None else catalogue.ENTRY_CANCEL_SKIPPED
             work.view.report(Event(what, *name, reason=outcome.report, target=entry.target))
         if outcome.entry is None:
             changes.ended[name] = None
@@ -150,7 +151,7 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
             yield
 
 
-class Settle(Command[None]):
+class ProcessBatchAndQueue(Command[None]):
     """Something has changed that entries may wait for: each is looked at again.
 
     topics   all that waits in the queue for these is looked at again too
@@ -167,7 +168,7 @@ class Settle(Command[None]):
         self.answer(None)
 
 
-class AdminZnodesSeen(Command[None]):
+class AdminZnodesRead(Command[None]):
     """The znodes of KIP-236 as they stand now.
 
     batch_read  whether `read` has the batch at all; otherwise it stands as it is known
@@ -177,18 +178,18 @@ class AdminZnodesSeen(Command[None]):
         super().__init__()
         self._read: AdminZnodes | None = read
         self._batch_read = batch_read
-        self._problems: list[Problem] = []
+        self._problems: list[ZnodeProblem] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         if self._read is not None:  # once: what is read after a lost commit is newer
             self._problems = self._put(work, self._read)
             self._read = None
         for problem in self._problems:
-            work.view.report(Event("entry.refused", who=BY_BATCH, reason=problem.text))
+            work.view.report(Event(catalogue.ENTRY_REFUSED, who=BY_BATCH, reason=problem.text))
         yield from settle(work)
         self.answer(None)
 
-    def _put(self, work: Round, read: AdminZnodes) -> list[Problem]:
+    def _put(self, work: Round, read: AdminZnodes) -> list[ZnodeProblem]:
         """What is wrong with the batch, where it is news."""
         cluster = work.view.cluster
         cluster.disabled_by_znode = read.disabled_by_znode

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
-from kafka_reassign_rpc.controller.commands.partition_commands import every_partition, in_slices
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import lost_brokers
 from kafka_reassign_rpc.core.healing.lost_brokers import Diagnosis, FailureWatch, Healing, Losses, diagnose
@@ -27,19 +27,20 @@ from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.planner.forced_changes import priority_of
 from kafka_reassign_rpc.planner.start_order import Turns
 from kafka_reassign_rpc.planner.values import Plan, PlannedMove
+from kafka_reassign_rpc.support.slices import in_slices
 
 REASONS = 5
 """Why partitions cannot be repaired: as many reasons are reported at a time."""
 
 
-class Left(NamedTuple):
+class UnrepairedPartition(NamedTuple):
     """Why a partition that has lost replicas on these brokers stays as it is."""
 
     brokers: frozenset[int]
     reason: str
 
 
-class Memory:
+class RepairMemory:
     """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
 
     missed      since when it has missed each lost broker, ms
@@ -58,7 +59,7 @@ class Memory:
         self.alerted: frozenset[int] = frozenset()
         self.held_back: str | None = None
         self.problems: list[str] = []
-        self.left: Mapping[TopicPartition, Left] = {}
+        self.left: Mapping[TopicPartition, UnrepairedPartition] = {}
 
     @property
     def impossible(self) -> list[str]:
@@ -66,7 +67,7 @@ class Memory:
         return list(_impossible(self.left))
 
 
-class HealingLook(msgspec.Struct, frozen=True):
+class FailedBrokersReport(msgspec.Struct, frozen=True):
     """What a look has found: what is to be done, replicas lost with each broker, and moves of repairs by state."""
 
     settings: Healing
@@ -76,13 +77,13 @@ class HealingLook(msgspec.Struct, frozen=True):
     moving: int
 
 
-class Look(Command[HealingLook]):
+class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     """Who is gone: failures are noted and forgotten, repairs that nobody needs any more are given up.
 
     What is to be healed now is in the answer. `ordered`: brokers that an operator wants healed at once.
     """
 
-    def __init__(self, started_with: Healing, memory: Memory, now_ms: int, ordered: Collection[int] = ()) -> None:
+    def __init__(self, started_with: Healing, memory: RepairMemory, now_ms: int, ordered: Collection[int] = ()) -> None:
         super().__init__()
         self._started_with = started_with
         self._memory = memory
@@ -103,7 +104,7 @@ class Look(Command[HealingLook]):
         yield from self._queued(work)
         yield from self._under_way(work, cancel=settings.cancel_on_return)
         losses = Losses(cluster)
-        for name, pause in in_slices(every_partition(cluster)):
+        for name, pause in in_slices(every_partition(cluster), SLICE):
             partition = work.view.get(*name)
             if partition is not None:
                 losses.count(partition, waiting.find(work.view, name))
@@ -133,7 +134,7 @@ class Look(Command[HealingLook]):
             work.view.failed[broker] = None
         self._diagnosis = diagnosis
         self._say(work, diagnosis, lost)
-        self.answer(HealingLook(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
+        self.answer(FailedBrokersReport(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
 
     def durable(self) -> None:
         memory = self._memory
@@ -156,7 +157,9 @@ class Look(Command[HealingLook]):
             if looked % SLICE == 0:
                 yield
         for reason, count in self._dropped.items():
-            work.view.report(Event("heal.dropped", reason=f"{reason}: {count} moves that had not started; it is back"))
+            work.view.report(
+                Event(catalogue.HEAL_DROPPED, reason=f"{reason}: {count} moves that had not started; it is back")
+            )
 
     def _under_way(self, work: Round, *, cancel: bool) -> Iterator[None]:
         looked = 0
@@ -179,23 +182,31 @@ class Look(Command[HealingLook]):
     def _say(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
-            report(Event("heal.noticed", broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
+            report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
         for broker in sorted(found.forget):
             back = broker in work.view.cluster.brokers
-            report(Event("heal.over", broker=broker, reason="it is back" if back else "it holds no replica any more"))
+            report(
+                Event(
+                    catalogue.HEAL_OVER, broker=broker, reason="it is back" if back else "it holds no replica any more"
+                )
+            )
         for broker in found.alerts:
             if broker not in memory.alerted:
                 report(
-                    Event("heal.alert", broker=broker, reason=_alert(found.heal_at[broker], self._now_ms, lost[broker]))
+                    Event(
+                        catalogue.HEAL_ALERT,
+                        broker=broker,
+                        reason=_alert(found.heal_at[broker], self._now_ms, lost[broker]),
+                    )
                 )
         if found.held_back is not None and found.held_back != memory.held_back:
-            report(Event("heal.held-back", reason=found.held_back))
+            report(Event(catalogue.HEAL_HELD_BACK, reason=found.held_back))
         for problem in self._problems:
             if problem not in memory.problems:
-                report(Event("heal.misconfigured", reason=problem))
+                report(Event(catalogue.HEAL_MISCONFIGURED, reason=problem))
         self._ended = memory.repairs - self._waiting.keys() - self._moving.keys()
         for reason in sorted(self._ended - self._dropped.keys()):
-            report(Event("heal.done", reason=f"{reason}: its last move has ended"))
+            report(Event(catalogue.HEAL_DONE, reason=f"{reason}: its last move has ended"))
 
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, Waiting]]:
@@ -213,7 +224,7 @@ def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
     return f"it is still gone, with {replicas} replicas{when}"
 
 
-class Prepared(NamedTuple):
+class PreparedRepair(NamedTuple):
     """What is to be done about lost brokers: `plan` for `brokers`, made when those of `live` were there, at `at_ms`."""
 
     plan: Plan
@@ -232,7 +243,13 @@ class QueueRepairs(Command[None]):
     """
 
     def __init__(
-        self, prepared: Prepared, throttle: HealingThrottle, fastest: int, memory: Memory, now_ms: int, by: str
+        self,
+        prepared: PreparedRepair,
+        throttle: HealingThrottle,
+        fastest: int,
+        memory: RepairMemory,
+        now_ms: int,
+        by: str,
     ) -> None:
         super().__init__()
         self.by = by
@@ -295,7 +312,7 @@ class QueueRepairs(Command[None]):
             self._moves[broker] += 1
 
     def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
-        self._left[name] = Left(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
+        self._left[name] = UnrepairedPartition(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
 
     def _say(self, work: Round) -> None:
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
@@ -304,11 +321,11 @@ class QueueRepairs(Command[None]):
                 work.view.failed[broker] = None
             if count:
                 what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
-                work.view.report(Event("heal.scheduled", broker=broker, reason=what))
+                work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
         told = self._memory.impossible
         for problem in _impossible(self._left):
             if problem not in told:
-                work.view.report(Event("heal.impossible", reason=problem))
+                work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))
 
     def durable(self) -> None:
         memory, live = self._memory, frozenset(self._prepared.live)
@@ -323,7 +340,7 @@ def _reason(brokers: Sequence[int]) -> str:
     return f"heal broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"
 
 
-def _impossible(found: Mapping[TopicPartition, Left]) -> Iterator[str]:
+def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
     """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
     reasons = Counter(left.reason for left in found.values())
     for reason, count in reasons.most_common(REASONS):

@@ -7,15 +7,16 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
-from kafka_reassign_rpc.controller.commands.command import Command, Round
-from kafka_reassign_rpc.controller.commands.partition_commands import in_slices
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 NO_ID = UUID(int=0)
@@ -131,7 +132,7 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
         self.answer(results)
 
 
-class DeletionsSeen(Command[None]):
+class TopicDeletionsRead(Command[None]):
     """Topics that `/admin/delete_topics` names: those that we did not mark ourselves are marked now.
 
     marked   called with those, to have their replicas stopped
@@ -147,7 +148,7 @@ class DeletionsSeen(Command[None]):
         self._new = [name for name in self._names if self._concerns(work, name)]
         for name in self._new:
             replay.begin_deletion(work.view.cluster, name)
-            work.view.report(Event("topic.deleted", name, who=f"znode {znode_paths.delete_topic(name)}"))
+            work.view.report(Event(catalogue.TOPIC_DELETED, name, who=f"znode {znode_paths.delete_topic(name)}"))
         self.answer(None)
         yield
 
@@ -205,7 +206,7 @@ class TopicsRead(Command[None]):
         for name in self._put:
             topic = cluster.topics.get(name)
             for partition, pause in in_slices(
-                TopicPartition(name, index) for index in (topic.partitions if topic else ())
+                (TopicPartition(name, index) for index in (topic.partitions if topic else ())), SLICE
             ):
                 for change in fail_over(work.view, *partition, own_id=self._own_id):
                     work.view.add(change)

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commit import queue_writes, znode_writes
 from kafka_reassign_rpc.controller.controller_election import Leadership
-from kafka_reassign_rpc.controller.loading.load_cluster import Loaded, read_cluster
-from kafka_reassign_rpc.controller.loading.load_queue import Problem
+from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
+from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
@@ -37,7 +37,7 @@ class ControllerMoved(Exception):
     """Another controller has taken over, or may have: nothing more may be written or answered."""
 
 
-class StaleRead(Exception):
+class ReloadNeeded(Exception):
     """What ZooKeeper holds is not what we thought (or we cannot know): read it again before going on."""
 
 
@@ -60,19 +60,19 @@ class DurableStore:
         self._leadership = leadership
         self._fence = Check(znode_paths.CONTROLLER_EPOCH, leadership.epoch_version)
         self._parents: set[str] = set()
-        self._problems: list[Problem] = []
+        self._problems: list[ZnodeProblem] = []
 
-    async def load(self) -> Loaded:
+    async def load(self) -> LoadedCluster:
         """The whole cluster. Raises Deposed, OutOfDate."""
         return await self._load(Cluster())
 
-    async def _load(self, known: Cluster) -> Loaded:
+    async def _load(self, known: Cluster) -> LoadedCluster:
         found = await self.reading(read_cluster(self._zk))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_news(problem, known)]
         return found
 
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[ZnodeProblem]:
         """What was wrong with the batch and the queue as they were read with the whole cluster; once."""
         problems, self._problems = self._problems, []
         return problems
@@ -100,7 +100,7 @@ class DurableStore:
         except SessionOver as error:
             raise ControllerMoved("the ZooKeeper session is over") from error
         except ZkError as error:
-            raise StaleRead(str(error)) from error
+            raise ReloadNeeded(str(error)) from error
 
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
         """Make a round's changes durable, then replay them into `cluster`.
@@ -191,11 +191,11 @@ class DurableStore:
         except BatchesFailed as error:
             if isinstance(error.first, Fenced | SessionOver):
                 raise ControllerMoved(str(error.first)) from error
-            raise StaleRead(str(error)) from error
+            raise ReloadNeeded(str(error)) from error
         except SessionOver as error:
             raise ControllerMoved("the ZooKeeper session is over") from error
         except ZkError as error:
-            raise StaleRead(str(error)) from error
+            raise ReloadNeeded(str(error)) from error
 
     async def _batches(self, steps: Iterator[znode_writes.Step], pace: SliceTimer) -> list[list[znode_writes.Step]]:
         """The steps, in order, in transactions that ZooKeeper takes. Raises TopicTooLarge."""
@@ -224,7 +224,7 @@ class DurableStore:
         return [phase for phase in phases if phase]
 
 
-def _is_news(problem: Problem, known: Cluster) -> bool:
+def _is_news(problem: ZnodeProblem, known: Cluster) -> bool:
     """Whether it is not what was wrong when this was read before."""
     if problem.root == znode_paths.REASSIGN_PARTITIONS:
         batch = known.batch or BatchZnode()

@@ -23,8 +23,9 @@ from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, StaleRead, TopicTooLarge
+from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, ReloadNeeded, TopicTooLarge
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round import replay
@@ -40,7 +41,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     Configs,
 )
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
@@ -169,12 +170,12 @@ class ThrottleConfigs:
                         try:
                             written = await self._settle(entities)
                             pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
-                        except StaleRead:
+                        except ReloadNeeded:
                             self._waiting = entities | self._waiting
                             raise
                         finally:
                             self._cluster.leases.being_written = False
-            except StaleRead as reason:
+            except ReloadNeeded as reason:
                 # The session decides: it is over, and so is the term; or it is back soon.
                 log.info("throttles are put off: %s", reason)
                 self._news.set()
@@ -259,7 +260,7 @@ class ThrottleConfigs:
                 for group in groups:
                     for transaction in group.transactions if len(group.transactions) > 1 else ():
                         await self._store.write_together([transaction])
-            except StaleRead:
+            except ReloadNeeded:
                 if not left:
                     raise
                 await self._store.ensure(
@@ -439,13 +440,13 @@ def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_con
     rate = int(now) if now is not None and now.isdigit() else None
     if before != now:
         if lease is not None:
-            yield Event("throttle.set", who=CONTROLLER, broker=broker, bytes=rate)
+            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER, broker=broker, bytes=rate)
         else:
             reason = None if now is not None else "no rate"
-            yield Event("throttle.restored", who=CONTROLLER, broker=broker, bytes=rate, reason=reason)
+            yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER, broker=broker, bytes=rate, reason=reason)
     elif known.leader is not None and before != known.leader.set and lease is not None:
         reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
-        yield Event("throttle.set", broker=broker, bytes=rate, reason=reason)
+        yield Event(catalogue.THROTTLE_SET, broker=broker, bytes=rate, reason=reason)
 
 
 class ThrottleTooLarge(TopicTooLarge):

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from kafka_reassign_rpc.controller.commands.partition_commands import RebalanceLeaders
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands.leadership_commands import RebalanceLeaders
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.zookeeper.config_znodes import CHANGE_EXPIRATION_MS, ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
@@ -33,7 +33,7 @@ async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) 
             log.info("old config change announcements stay for now: %s", error)
 
 
-async def balance_leaders(loop: Loop, settings: LeaderBalance) -> None:
+async def balance_leaders(loop: ControllerLoop, settings: LeaderBalance) -> None:
     """Until cancelled, or until this is no longer the controller."""
     while settings.enabled:
         await asyncio.sleep(settings.interval_s)

@@ -6,7 +6,7 @@ Calls wait for each other: a block is given out once.
 
 import asyncio
 
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, StaleRead
+from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
@@ -56,6 +56,6 @@ class ProducerIds:
             )
             try:
                 await self._store.write([write])
-            except (ControllerMoved, StaleRead) as error:
+            except (ControllerMoved, ReloadNeeded) as error:
                 raise NotController(str(error)) from error
             return first, BLOCK

@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.controller.commands.partition_commands import SizesSeen
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands.cluster_commands import SizesSampled
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartitio
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class Sample(NamedTuple):
     disks: Mapping[int, Disk]
 
 
-class Sampler:
+class ProgressSampler:
     """Asks for as long as `run` runs; `tracker` has the figures.
 
     record   takes the events of moves that stall or get on again
@@ -83,7 +83,7 @@ class Sampler:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: ControllerLoop,
         settings: Sampling,
         client_id: str,
         listener: str | None,
@@ -156,7 +156,7 @@ class Sampler:
         if events:
             self._record(events)
         if sizes:
-            await self._loop.submit(SizesSeen(sizes))
+            await self._loop.submit(SizesSampled(sizes))
 
     async def _hang_up(self, brokers: Iterable[int]) -> None:
         for broker in list(brokers):

@@ -1,29 +1,30 @@
-"""From what a commit changed to who has to be told of it."""
+"""Propagates committed changes to brokers: LeaderAndIsr, StopReplica and UpdateMetadata for those concerned."""
 
 from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import SLICE
-from kafka_reassign_rpc.controller.duties.topic_deletion import Deletions
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
+from kafka_reassign_rpc.support.slices import in_slices
 
 
 class Propagation:
-    """Marks news for brokers; the channels send it. Long work comes in slices (iterators)."""
+    """Marks at the channels what brokers have to learn; the channels send it. Long work yields after each slice."""
 
-    def __init__(self, cluster: Cluster, channels: ChannelManager, deletions: Deletions) -> None:
+    def __init__(self, cluster: Cluster, channels: ChannelManager, deletions: TopicDeletions) -> None:
         self._cluster = cluster
         self._channels = channels
         self._deletions = deletions
 
-    def tell(self, applied: ReplayedChanges) -> Iterator[None]:
-        """What a round has changed."""
+    def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
+        """Propagate what a round has changed."""
         topics: dict[str, list[int]] = {}
-        for count, (topic, index, before, after) in enumerate(applied.partitions, 1):
+        for (topic, index, before, after), pause in in_slices(applied.partitions, SLICE):
             topics.setdefault(topic, []).append(index)
             self._channels.partition_changed(topic, index, before, after)
-            if count % SLICE == 0:
+            if pause:
                 yield
         for topic, indexes in topics.items():
             self._channels.metadata(topic, indexes)
@@ -33,44 +34,44 @@ class Propagation:
         self._channels.flush()
 
     def brokers_changed(self) -> Iterator[None]:
-        """Connect to those that came, let go of those that went; those that came learn everything."""
+        """Connect to brokers that registered and disconnect from those that are gone; new ones learn everything."""
         for broker in self._channels.set_brokers(self._cluster.brokers.values()):
             yield from self._everything_for(broker)
-        yield from self.deletions([topic.name for topic in self._cluster.topics.values() if topic.deleting])
+        yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])
         self._channels.flush()
 
     def everything(self) -> Iterator[None]:
-        """Every broker learns everything."""
+        """Every broker learns the whole state of the cluster."""
         self._channels.set_brokers(self._cluster.brokers.values())
         for broker in list(self._cluster.brokers):
             yield from self._everything_for(broker)
-        yield from self.deletions([topic.name for topic in self._cluster.topics.values() if topic.deleting])
+        yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])
         self._channels.flush()
 
-    def topics(self, names: Sequence[str]) -> Iterator[None]:
-        """All there is to know about these topics, to all who need it."""
+    def topics_appeared(self, names: Sequence[str]) -> Iterator[None]:
+        """Propagate all partitions of these topics to the brokers concerned."""
         for name in names:
             topic = self._cluster.topics.get(name)
             if topic is None or topic.deleting:
                 continue
             self._channels.metadata(name, topic.partitions.keys())
-            for count, (index, value) in enumerate(list(topic.partitions.items()), 1):
+            for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
                 for replica in value.replicas:
                     self._channels.leader_and_isr(replica, name, index)
-                if count % SLICE == 0:
+                if pause:
                     yield
             yield
         self._channels.flush()
 
-    def deletions(self, names: Sequence[str]) -> Iterator[None]:
-        """Topics whose replicas have to be stopped."""
+    def topics_deleted(self, names: Sequence[str]) -> Iterator[None]:
+        """Stop and delete the replicas of these topics, whose deletion has begun."""
         for name in names:
             self._delete(name)
             yield
         self._channels.flush()
 
-    def vanished(self, topics: Sequence[Topic]) -> Iterator[None]:
-        """Topics that are gone, maybe by somebody's hands: whoever still knows them forgets them."""
+    def topics_vanished(self, topics: Sequence[Topic]) -> Iterator[None]:
+        """Brokers forget these topics, whose znodes are gone: by our deletion, or because an operator deleted them."""
         for topic in topics:
             if not topic.deleting:
                 self._channels.topic_deleted(topic.name, topic.partitions.items())
@@ -82,12 +83,12 @@ class Propagation:
             if topic.deleting:
                 continue
             self._channels.metadata(topic.name, topic.partitions.keys(), to=broker)
-            for count, (index, value) in enumerate(list(topic.partitions.items()), 1):
+            for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
                 if broker in value.replicas:
                     self._channels.leader_and_isr(broker, topic.name, index)
                 elif broker in value.pending_deletion:
-                    self._channels.retire(broker, topic.name, index, value)
-                if count % SLICE == 0:
+                    self._channels.stop_and_delete(broker, topic.name, index, value)
+                if pause:
                     yield
             yield
 

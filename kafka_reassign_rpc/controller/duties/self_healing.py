@@ -1,7 +1,7 @@
 """Self-healing (KIP-46), for one term of office: looks at who is gone, and queues repairs.
 
     a broker goes or comes, a config changes, a time has come
-        -> `Look`: failures are noted and forgotten; which brokers are to be healed, now or soon
+        -> `DiagnoseFailedBrokers`: failures are noted and forgotten; which brokers are to be healed, now or soon
         -> soon: brokers are asked what lies on them, and the planner says, in slices, where the replicas go
         -> now: `QueueRepairs` holds the plan to what stands by then. Its moves join the queue, like any others, with
            the route "heal": durable, and taken up chunk by chunk. The failures are forgotten
@@ -19,8 +19,14 @@ from contextlib import suppress
 
 from kafka_reassign_rpc.api.ports import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.controller.commands.command import SLICE
-from kafka_reassign_rpc.controller.commands.repair_commands import HealingLook, Look, Memory, Prepared, QueueRepairs
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands.repair_commands import (
+    DiagnoseFailedBrokers,
+    FailedBrokersReport,
+    PreparedRepair,
+    QueueRepairs,
+    RepairMemory,
+)
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
 from kafka_reassign_rpc.core.healing import lost_brokers
@@ -41,7 +47,7 @@ from kafka_reassign_rpc.planner.values import (
     PlannerPartition,
     PlannerTopic,
 )
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +66,7 @@ class Healer:
 
     def __init__(
         self,
-        loop: Loop,
+        loop: ControllerLoop,
         started_with: Healing,
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
@@ -71,8 +77,8 @@ class Healer:
         self._now_ms = now_ms
         self._sample = sample
         self._links = links
-        self._memory = Memory()
-        self._prepared: Prepared | None = None
+        self._memory = RepairMemory()
+        self._prepared: PreparedRepair | None = None
         self._news = asyncio.Event()
         self._repairs = asyncio.Lock()
         self.last_seen = NO_REPAIRS
@@ -154,15 +160,17 @@ class Healer:
             raise PolicyViolation(f"Nothing can be healed: {error}.") from error
         return _shown(plan)
 
-    def _pause(self, found: HealingLook) -> float | None:
+    def _pause(self, found: FailedBrokersReport) -> float | None:
         """How long there is nothing to look at unless something happens, in seconds; None: for ever."""
         if not found.lost and not found.waiting and not found.moving:
             return None
         due = found.diagnosis.due_ms
         return LOOK_EVERY_S if due is None else min(LOOK_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
 
-    async def _look(self, ordered: Sequence[int] = ()) -> HealingLook:
-        found = await self._loop.submit(Look(self._started_with, self._memory, self._now_ms(), ordered))
+    async def _look(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
+        found = await self._loop.submit(
+            DiagnoseFailedBrokers(self._started_with, self._memory, self._now_ms(), ordered)
+        )
         self.last_seen = Repairs(
             failed=len(self._loop.cluster.failed),
             alerted=len(found.diagnosis.alerts),
@@ -182,14 +190,14 @@ class Healer:
             await self._loop.submit(QueueRepairs(prepared, settings.throttle, fastest, self._memory, now_ms, by))
             return prepared.plan
 
-    def _prepared_for(self, brokers: tuple[int, ...]) -> Prepared | None:
+    def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
         """What has been planned for these brokers, while it is new and the same brokers are there."""
         found = self._prepared
         if found is None or (found.brokers, found.live) != (brokers, self._loop.cluster.brokers):
             return None
         return found if 0 <= self._now_ms() - found.at_ms <= 2 * PREPARE_MS else None
 
-    async def _prepare(self, brokers: tuple[int, ...]) -> Prepared:
+    async def _prepare(self, brokers: tuple[int, ...]) -> PreparedRepair:
         at_ms, live = self._now_ms(), self._loop.cluster.brokers
         sample = await self._sample()
         cluster = self._loop.cluster
@@ -204,7 +212,7 @@ class Healer:
         planning = Planning(PlannerSnapshot(there + lost, topics), Goal(Kind.HEAL, brokers))
         await SliceTimer().through(planning.steps())
         await SliceTimer().through(_let_go(topics))
-        return Prepared(planning.plan, brokers, live, at_ms)
+        return PreparedRepair(planning.plan, brokers, live, at_ms)
 
 
 def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:

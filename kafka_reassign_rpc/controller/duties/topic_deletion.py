@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import left_to_delete
 
 
-class Deletions:
+class TopicDeletions:
     """Counts confirmations of one term. A new controller begins anew: stopping twice does no harm.
 
     due     called with a topic none of whose replicas is left

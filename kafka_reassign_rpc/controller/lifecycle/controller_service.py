@@ -16,9 +16,9 @@ from kafka_reassign_rpc.api.ports import (
     Repair,
     RequestContext,
 )
-from kafka_reassign_rpc.controller.commands import partition_commands, topic_commands
+from kafka_reassign_rpc.controller.commands import alter_reassignments_command, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.command import Command
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.core import restrictions
@@ -55,7 +55,7 @@ class TermServices(NamedTuple):
     healer      what becomes of lost brokers
     """
 
-    loop: Loop
+    loop: ControllerLoop
     producer_ids: ProducerIds
     up_to_date: Callable[[], Awaitable[None]]
     progress: ProgressTracker
@@ -97,7 +97,7 @@ class ControllerService:
         office = self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
             await office.up_to_date()  # a guard that stands holds it up
-        return await self._submit(lambda: partition_commands.AlterReassignmentsCommand(request, who(ctx)))
+        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, who(ctx)))
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -180,13 +180,13 @@ class ControllerService:
     async def elect_leaders(
         self, partitions: Sequence[TopicPartition] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        return await self._submit(lambda: partition_commands.ElectLeadersCommand(partitions, unclean=unclean))
+        return await self._submit(lambda: leadership_commands.ElectLeadersCommand(partitions, unclean=unclean))
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
-        return await self._submit(lambda: partition_commands.AlterPartitionCommand(request))
+        return await self._submit(lambda: leadership_commands.AlterPartitionCommand(request))
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[TopicPartition]:
-        return await self._submit(lambda: partition_commands.ControlledShutdownCommand(broker_id, broker_epoch))
+        return await self._submit(lambda: leadership_commands.ControlledShutdownCommand(broker_id, broker_epoch))
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
         office = self._active()

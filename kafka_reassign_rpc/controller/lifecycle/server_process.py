@@ -119,7 +119,7 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class IdTaken(RuntimeError):
+class BrokerIdTaken(RuntimeError):
     """Our id is a broker's: clients could not tell the two apart."""
 
 
@@ -191,7 +191,7 @@ class ControllerProcess:
         for path in (*znode_paths.PERSISTENT, *own):
             await self._zk.ensure_path(path)
         if await self._zk.exists(znode_paths.broker(config.server_id)) is not None:
-            raise IdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
+            raise BrokerIdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
         await self._recorder.open()
         node = ServerNode(
             config.server_id,

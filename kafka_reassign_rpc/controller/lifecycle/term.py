@@ -15,24 +15,25 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands import partition_commands, topic_commands
+from kafka_reassign_rpc.controller.commands import cluster_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.command import SLICE
-from kafka_reassign_rpc.controller.commands.queue_commands import LookAtQueue
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import Settle
-from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, StaleRead
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
+from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, balance_leaders, purge_config_changes
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
-from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampler, Sampling
+from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
-from kafka_reassign_rpc.controller.duties.topic_deletion import Deletions
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
-from kafka_reassign_rpc.controller.telemetry.event_recorder import Record, Took
+from kafka_reassign_rpc.controller.telemetry.event_recorder import ObserveDuration, Record
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, ReplicaStop
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
@@ -40,7 +41,7 @@ from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.server import garbage_collection
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Delete, WatchKind
@@ -70,7 +71,7 @@ class Term:
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
-        took: Took = lambda *_: None,
+        took: ObserveDuration = lambda *_: None,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -86,12 +87,12 @@ class Term:
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: ZooKeeperWatches | None = None
-        self._loop: Loop
-        self._sampler: Sampler
+        self._loop: ControllerLoop
+        self._sampler: ProgressSampler
         self._healer: Healer
         self._channels: ChannelManager
-        self._deletions: Deletions
-        self._teller: Propagation
+        self._deletions: TopicDeletions
+        self._propagation: Propagation
         self._requests: RequestZnodes
         self._batch_length = 0
         self._looking = self._look_again = False
@@ -113,7 +114,7 @@ class Term:
         """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
         began = False
         why: str | None = None
-        self.record([Event("controller.elected")])
+        self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
             loaded = await self._store.load()
             garbage_collection.settled()
@@ -151,12 +152,12 @@ class Term:
             why = "somebody else is the controller, or may be"
             if loop.done():
                 loop.result()
-        except (ControllerMoved, StaleRead, NotController, ZkError) as reason:
+        except (ControllerMoved, ReloadNeeded, NotController, ZkError) as reason:
             why = str(reason) or type(reason).__name__
         finally:
             self._over.set()
             await self._end()
-            self.record([Event("controller.resigned", reason=why)])
+            self.record([Event(catalogue.CONTROLLER_RESIGNED, reason=why)])
         return began
 
     async def _end(self) -> None:
@@ -173,31 +174,33 @@ class Term:
         self._channels = ChannelManager(
             lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
         )
-        self._deletions = Deletions(cluster, lambda name: self._background(self._remove_topic(name)))
-        self._teller = Propagation(cluster, self._channels, self._deletions)
+        self._deletions = TopicDeletions(cluster, lambda name: self._background(self._remove_topic(name)))
+        self._propagation = Propagation(cluster, self._channels, self._deletions)
         rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
-        self._loop = Loop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
-        self._sampler = Sampler(self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record)
+        self._loop = ControllerLoop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
+        self._sampler = ProgressSampler(
+            self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record
+        )
         sampler = self._sampler
         self._healer = Healer(self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.links)
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
 
     def _tell(self, applied: ReplayedChanges) -> Iterator[None]:
-        yield from self._teller.tell(applied)
+        yield from self._propagation.round_replayed(applied)
         batch = self._loop.cluster.batch
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
-            self._loop.submit(Settle())  # there is room for others
+            self._loop.submit(ProcessBatchAndQueue())  # there is room for others
         self._batch_length = 0 if batch is None else len(batch.entries)
         yield from self._look_for_room(applied)
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
 
-    def _take_over(self, gone: Sequence[Topic] = ()) -> partition_commands.ControllerFailover:
+    def _take_over(self, gone: Sequence[Topic] = ()) -> cluster_commands.ControllerFailover:
         def tell() -> None:
-            self._in_slices(chain(self._teller.vanished(gone), self._teller.everything()))
+            self._in_slices(chain(self._propagation.topics_vanished(gone), self._propagation.everything()))
             self._requests.changed()
 
-        return partition_commands.ControllerFailover(self.own_id, tell)
+        return cluster_commands.ControllerFailover(self.own_id, tell)
 
     def _look_for_room(self, applied: ReplayedChanges) -> Iterator[None]:
         """Where something waits, and what a round has changed may have made room for it."""
@@ -219,7 +222,7 @@ class Term:
             return
         self._looking = True
         batch = self._loop.cluster.batch
-        look = LookAtQueue() if batch is None or not batch.waiting else Settle()
+        look = StartQueuedMoves() if batch is None or not batch.waiting else ProcessBatchAndQueue()
         self._loop.submit(look).add_done_callback(self._looked)
 
     def _looked(self, look: asyncio.Future[None]) -> None:
@@ -231,33 +234,33 @@ class Term:
 
     def brokers_changed(self) -> None:
         self._look()
-        self._in_slices(self._teller.brokers_changed())
+        self._in_slices(self._propagation.brokers_changed())
         self._healer.look_again()
 
     def configs_changed(self) -> None:
         self._healer.look_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:
-        self._in_slices(self._teller.topics(names))
+        self._in_slices(self._propagation.topics_appeared(names))
 
     def deletions_begun(self, names: Sequence[str]) -> None:
-        self._in_slices(self._teller.deletions(names))
+        self._in_slices(self._propagation.topics_deleted(names))
 
     def topics_vanished(self, topics: Sequence[Topic]) -> None:
-        self._in_slices(self._teller.vanished(topics))
+        self._in_slices(self._propagation.topics_vanished(topics))
 
     def _stopped(self, broker: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
         deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
         if deleted:
             self._deletions.confirm(broker, deleted)
         if len(deleted) < len(stops):
-            self._loop.submit(partition_commands.StopsConfirmed(broker, stops))
+            self._loop.submit(cluster_commands.StopsConfirmed(broker, stops))
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
         """Records of partitions that do not exist. One that somebody has put znodes under stays: it is in no way."""
         try:
             await self._store.write(Delete(znode_paths.reassignment(*name)) for name in names)
-        except StaleRead as reason:
+        except ReloadNeeded as reason:
             log.warning("move records of partitions that do not exist could not be removed: %s", reason)
 
     async def _remove_topic(self, name: str) -> None:
@@ -265,7 +268,7 @@ class Term:
             try:
                 await self._store.remove_topic(name)
                 break
-            except StaleRead:  # somebody else is at the same znodes
+            except ReloadNeeded:  # somebody else is at the same znodes
                 if not left:
                     raise
         self._loop.submit(topic_commands.TopicsVanished([name], self.topics_vanished))
@@ -287,7 +290,7 @@ class Term:
         except ControllerMoved as reason:
             log.warning("%s", reason)
             self.controller_moved()
-        except (StaleRead, ZkError) as reason:
+        except (ReloadNeeded, ZkError) as reason:
             # The session decides: with a new connection a new term begins and does this again.
             log.warning("put off: %s", reason)
         except Exception:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.loading.load_queue import Problem, read_queue
+from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem, read_queue
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import (
     NO_LEADER,
@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_reassignments
@@ -41,7 +41,7 @@ UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
 """What stands for a move record that cannot be understood: it fits no assignment, so it is written anew."""
 
 
-class Loaded(NamedTuple):
+class LoadedCluster(NamedTuple):
     """What ZooKeeper holds.
 
     orphans   move records of partitions that do not exist
@@ -54,10 +54,10 @@ class Loaded(NamedTuple):
     orphans: list[TopicPartition]
     parents: set[str]
     since: int
-    problems: list[Problem]
+    problems: list[ZnodeProblem]
 
 
-async def read_cluster(zk: ZooKeeper) -> Loaded:
+async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
     """Everything, from the newest state on (a sync comes first)."""
     await zk.sync()
     since = zk.last_zxid
@@ -104,7 +104,7 @@ async def read_cluster(zk: ZooKeeper) -> Loaded:
             orphans.append(name)
         await pace.rest()
     parents |= await read_stateless(zk, topics.values())
-    return Loaded(cluster, orphans, parents, since, [*admin.problems, *problems])
+    return LoadedCluster(cluster, orphans, parents, since, [*admin.problems, *problems])
 
 
 class AdminZnodes(NamedTuple):
@@ -113,7 +113,7 @@ class AdminZnodes(NamedTuple):
     disabled_by_znode: bool
     cancel_all: CancelAll | None
     batch: BatchZnode | None
-    problems: list[Problem]
+    problems: list[ZnodeProblem]
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
@@ -129,7 +129,7 @@ async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) 
     )
 
 
-async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[Problem]]:
+async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[ZnodeProblem]]:
     path = znode_paths.REASSIGN_PARTITIONS
     try:
         data, stat = await zk.get(path)
@@ -140,10 +140,10 @@ async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[Problem]]:
         entries, problems = decode_reassignments(data, path)
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
-        return replace(known, unreadable=True), [Problem(path, path, stat.mzxid, text)]
-    told = [Problem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+        return replace(known, unreadable=True), [ZnodeProblem(path, path, stat.mzxid, text)]
+    told = [ZnodeProblem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
     if known.occupied:
-        told.append(Problem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
+        told.append(ZnodeProblem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
     return replace(known, entries=entries, flawed=bool(told)), told
 
 

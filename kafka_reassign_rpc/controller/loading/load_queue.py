@@ -6,7 +6,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.state.queue_entries import Part, Queue
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_queue
@@ -15,7 +15,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
-class Problem(NamedTuple):
+class ZnodeProblem(NamedTuple):
     """What is wrong with a znode.
 
     root     whose it is: the batch, or a queue, a part of which it may be
@@ -28,7 +28,7 @@ class Problem(NamedTuple):
     text: str
 
 
-class RootSeen(NamedTuple):
+class QueueRootRead(NamedTuple):
     """A queue's own znode. `part` is None where there is none; `problems`: what is wrong with it.
 
     children   paths of what stands under it and is a part
@@ -39,20 +39,20 @@ class RootSeen(NamedTuple):
     part: Part | None = None
     children: Sequence[str] = ()
     occupied: bool = False
-    problems: Sequence[Problem] = ()
+    problems: Sequence[ZnodeProblem] = ()
 
 
 class ReadQueue(NamedTuple):
     """All queues in one, and what is wrong with them."""
 
     queue: Queue
-    problems: list[Problem]
+    problems: list[ZnodeProblem]
 
 
 async def read_queue(zk: ZooKeeper) -> ReadQueue:
     """Everything, in the order in which it was submitted."""
     queue = Queue()
-    problems: list[Problem] = []
+    problems: list[ZnodeProblem] = []
     parts: list[Part] = []
     pace = SliceTimer()
     for root in znode_paths.QUEUES:
@@ -74,27 +74,27 @@ async def read_queue(zk: ZooKeeper) -> ReadQueue:
     return ReadQueue(queue, problems)
 
 
-async def read_root(zk: ZooKeeper, root: str) -> RootSeen:
+async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
     try:
         data, stat = await zk.get(root)
         names = sorted(await zk.children(root)) if stat.num_children else []
     except NoNode:
-        return RootSeen(root)
+        return QueueRootRead(root)
     part, problems = _part(root, root, data, stat)
     children = [path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) >= 0]
     occupied = len(children) < len(names)
     if occupied:
         text = f"{root} cannot be deleted when all has left it: it has children of others"
-        problems.append(Problem(root, root, -1, text))
-    return RootSeen(root, part, children, occupied, problems)
+        problems.append(ZnodeProblem(root, root, -1, text))
+    return QueueRootRead(root, part, children, occupied, problems)
 
 
-def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[Problem]]:
+def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[ZnodeProblem]]:
     known = Part(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
     try:
         entries, problems = decode_queue(data, path)
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
-        return replace(known, unreadable=True), [Problem(root, path, stat.mzxid, text)]
-    told = [Problem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+        return replace(known, unreadable=True), [ZnodeProblem(root, path, stat.mzxid, text)]
+    told = [ZnodeProblem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
     return replace(known, entries=entries, flawed=bool(problems)), told

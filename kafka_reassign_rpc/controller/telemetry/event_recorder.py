@@ -16,8 +16,9 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
 
@@ -33,19 +34,7 @@ CHUNK = 262_144
 LONGEST = 16_384
 """Bytes of one event: what names or quotes more than that is cut."""
 
-WARNINGS = frozenset(
-    (
-        "batch.cancelled",
-        "broker.lost",
-        "entry.refused",
-        "entry.kept",
-        "entry.rolled-back",
-        "entry.waiting",
-        "reassignments.disabled",
-        "move.stalled",
-    )
-)
-"""Events that an operator may have to do something about."""
+_LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
 
 
 class Counts(Protocol):
@@ -61,7 +50,7 @@ class Counts(Protocol):
 Record = Callable[[Iterable[Event]], None]
 """Takes what has become durable. The events may be made while they are read, in slices."""
 
-Took = Callable[[str, float], None]
+ObserveDuration = Callable[[str, float], None]
 """Takes how many seconds something (ROUND, COMMIT) has taken."""
 
 
@@ -219,9 +208,13 @@ def _shortened(event: Event) -> Event:
 
 
 def level(event: Event) -> int:
-    """A controller that stops because it was told to gives no reason."""
-    resigned = event.event == "controller.resigned" and event.reason is not None
-    return logging.WARNING if resigned or event.event in WARNINGS else logging.INFO
+    """The level of an event's line on standard error, from the catalogue.
+
+    A controller that was stopped resigns without a reason: nobody has to do something about that.
+    """
+    if event.event == catalogue.CONTROLLER_RESIGNED and event.reason is None:
+        return logging.INFO
+    return _LEVELS[event.event]
 
 
 def line(event: Event) -> str:

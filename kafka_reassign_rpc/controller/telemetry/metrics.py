@@ -1,7 +1,7 @@
-"""What a server shows of itself: metrics as Prometheus reads them, whether it lives, whether it is ready.
+"""What a server shows of itself over HTTP: metrics in Prometheus' format, its health, and whether it is ready.
 
-What happens is counted when it happens; what stands is asked for when somebody looks. Nothing here walks over
-partitions: the cluster knows how many of them move.
+Events and durations are counted as they happen. Gauges are read from the server at each scrape. A scrape never walks
+over partitions: the cluster knows how many of them move. `metric_catalogue` has the names.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
+from kafka_reassign_rpc.controller.telemetry import metric_catalogue
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
+from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, Totals
@@ -23,23 +26,31 @@ from kafka_reassign_rpc.server.server_counters import ServerStats
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0)
-PREFIX = "kafka_reassign_"
 PAUSE = "pause"
+
+COUNTED_MOVES = (
+    catalogue.MOVE_STARTED,
+    catalogue.MOVE_RETARGETED,
+    catalogue.MOVE_COMPLETED,
+    catalogue.MOVE_CANCELLED,
+    catalogue.MOVE_REFUSED,
+)
+"""Events whose partitions `kafka_reassign_moves_total` counts."""
 
 
 class ServerStatus(NamedTuple):
-    """How a server stands.
+    """The state of a server, as metrics and `/ready` show it.
 
     role            "controller", "standby", or "" while it is neither: then `reason` says why
-    controller      the controller's id as far as this server knows, -1: nobody
-    epoch           of the controller while it is this server, else -1
+    controller      the controller's id as far as this server knows, -1: there is none
+    epoch           controller epoch while this server is the controller, else -1
     moving          partitions with a move in flight
-    waiting         moves that wait in the queue or the batch, by the route by which they came
+    waiting         moves that wait in the queue or the batch, by route
     brokers         how many live
     round_trip      seconds that ZooKeeper took for its last answer
     events_lost     events that could not be written to the event log
-    progress        bytes that moves still have to copy, and moves that do not get on, as of the last sample
-    healing         what the last look at lost brokers has found
+    progress        bytes that moves still have to copy, and stalled moves, as of the last sample
+    healing         failed brokers and their repairs, as last diagnosed
     """
 
     role: str
@@ -57,28 +68,30 @@ class ServerStatus(NamedTuple):
 
 
 class Metrics:
-    """Counts, and shows. Has a registry of its own."""
+    """The metrics of one server, in a registry of its own."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._events = Counter(f"{PREFIX}events", "Recorded events.", ["event"], registry=self.registry)
-        self._partitions = Counter(
-            f"{PREFIX}moves", "Partitions of events about moves.", ["event"], registry=self.registry
-        )
-        self._durations = self._histogram("move_duration_seconds", "From a move's record to its completion.", LONG)
+        self._events = self._counter(metric_catalogue.EVENTS)
+        self._partitions = self._counter(metric_catalogue.MOVES)
+        self._durations = self._histogram(metric_catalogue.MOVE_DURATION, LONG)
         self._times = {
-            ROUND: self._histogram("round_duration_seconds", "Rounds of the controller's loop, to the answer.", SHORT),
-            COMMIT: self._histogram("commit_duration_seconds", "What a round took to be durable.", SHORT),
-            PAUSE: self._histogram("loop_pause_seconds", "How late the event loop was, every tenth second.", SHORT),
+            ROUND: self._histogram(metric_catalogue.ROUND_DURATION, SHORT),
+            COMMIT: self._histogram(metric_catalogue.COMMIT_DURATION, SHORT),
+            PAUSE: self._histogram(metric_catalogue.LOOP_PAUSE, SHORT),
         }
         self._event_counts: dict[str, Counter] = {}
-        self._move_counts: dict[str, Counter] = {}
-        for what in ("started", "retargeted", "completed", "cancelled", "refused"):  # shown before the first one too
-            self._move_counts[f"move.{what}"] = self._partitions.labels(what)
+        self._move_counts: dict[str, Counter] = {
+            name: self._partitions.labels(name.removeprefix(catalogue.MOVE_PREFIX))
+            for name in COUNTED_MOVES  # a page shows them before the first one has happened
+        }
         ProcessCollector(registry=self.registry)
 
-    def _histogram(self, name: str, what: str, buckets: tuple[float, ...]) -> Histogram:
-        return Histogram(PREFIX + name, what, buckets=buckets, registry=self.registry)
+    def _counter(self, metric: MetricType) -> Counter:
+        return Counter(metric.name, metric.meaning, metric.labels, registry=self.registry)
+
+    def _histogram(self, metric: MetricType, buckets: tuple[float, ...]) -> Histogram:
+        return Histogram(metric.name, metric.meaning, buckets=buckets, registry=self.registry)
 
     def event(self, event: Event, at: int) -> None:
         """An event was recorded at `at` (ms)."""
@@ -90,25 +103,25 @@ class Metrics:
         of_moves = self._move_counts.get(name)
         if of_moves is not None:
             of_moves.inc(event.count or 1)
-        if name == "move.completed" and event.started is not None:
+        if name == catalogue.MOVE_COMPLETED and event.started is not None:
             self._durations.observe(max(0, at - event.started) / 1000)
 
     def took(self, what: str, seconds: float) -> None:
-        """ROUND, COMMIT or PAUSE."""
+        """How long a ROUND, a COMMIT or a PAUSE of the event loop took."""
         self._times[what].observe(seconds)
 
     def show(
-        self, standing: Callable[[], ServerStatus], stats: Callable[[], ServerStats], names: Mapping[int, str]
+        self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
-        """From now on also how the server stands. `names`: of the APIs, by key."""
-        self.registry.register(_Asked(standing, stats, names))
+        """From now on the page also shows the server's status and counters. `api_names`: by API key."""
+        self.registry.register(_ReadAtScrape(status, stats, api_names))
 
     def page(self) -> HttpPage:
-        return HttpPage(generate_latest(_WithoutBirthdays(self.registry)), CONTENT_TYPE_PLAIN_0_0_4)
+        return HttpPage(generate_latest(_WithoutCreationTimes(self.registry)), CONTENT_TYPE_PLAIN_0_0_4)
 
 
-class _WithoutBirthdays(Collector):
-    """What is in a registry but for when each counter was made, which is half of all lines."""
+class _WithoutCreationTimes(Collector):
+    """A registry's metrics without the time at which each counter was made: those are half of all lines."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self._registry = registry
@@ -119,71 +132,69 @@ class _WithoutBirthdays(Collector):
             yield metric
 
 
-class _Asked(Collector):
-    """What is asked for when somebody looks."""
+class _ReadAtScrape(Collector):
+    """Metrics whose values are read from the server at each scrape."""
 
     def __init__(
-        self, standing: Callable[[], ServerStatus], stats: Callable[[], ServerStats], names: Mapping[int, str]
+        self, status: Callable[[], ServerStatus], stats: Callable[[], ServerStats], api_names: Mapping[int, str]
     ) -> None:
-        self._standing = standing
+        self._status = status
         self._stats = stats
-        self._names = names
+        self._api_names = api_names
 
     def describe(self) -> Iterable[Metric]:
-        """Nothing to compare names with at registration: that would ask."""
+        """Nothing: the registry would have to read the values to learn the names."""
         return ()
 
     def collect(self) -> Iterable[Metric]:
-        now = self._standing()
-        for name, what, value in (
-            ("controller_active", "1 where this server is the controller.", now.role == "controller"),
-            ("controller_epoch", "Of this server's term; -1 where it is not the controller.", now.epoch),
-            ("controller_id", "Who is the controller, as far as this server knows; -1: nobody.", now.controller),
-            ("ready", "1 where this server is the controller or stands by for it.", bool(now.role)),
-            ("moves_in_flight", "Partitions that move.", now.moving),
-            ("moves_bytes_left", "Bytes that moves have still to copy, as far as known.", now.progress.bytes_left),
-            ("moves_stalled", "Moves that have got nowhere for a while.", now.progress.stalled),
-            ("brokers_failed", "Brokers that are gone, with replicas that nobody has moved yet.", now.healing.failed),
-            ("brokers_alerted", "Those of them that are gone for longer than the alert interval.", now.healing.alerted),
-            ("repairs_waiting", "Moves of repairs that wait to be started.", now.healing.waiting),
-            ("repairs_in_flight", "Moves of repairs in flight.", now.healing.moving),
-            ("repairs_impossible", "Partitions that repairs had to leave as they are.", now.healing.impossible),
-            ("healing_held_back", "1 where something keeps lost brokers from being healed.", now.healing.held_back),
-            ("brokers_live", "Brokers that are registered.", now.brokers),
-            ("zookeeper_connected", "1 where the session has a connection.", now.connected),
-            ("zookeeper_round_trip_seconds", "What ZooKeeper took for its last answer.", now.round_trip),
+        status = self._status()
+        for metric, value in (
+            (metric_catalogue.CONTROLLER_ACTIVE, status.role == "controller"),
+            (metric_catalogue.CONTROLLER_EPOCH, status.epoch),
+            (metric_catalogue.CONTROLLER_ID, status.controller),
+            (metric_catalogue.READY, bool(status.role)),
+            (metric_catalogue.MOVES_IN_FLIGHT, status.moving),
+            (metric_catalogue.MOVES_BYTES_LEFT, status.progress.bytes_left),
+            (metric_catalogue.MOVES_STALLED, status.progress.stalled),
+            (metric_catalogue.BROKERS_FAILED, status.healing.failed),
+            (metric_catalogue.BROKERS_ALERTED, status.healing.alerted),
+            (metric_catalogue.REPAIRS_WAITING, status.healing.waiting),
+            (metric_catalogue.REPAIRS_IN_FLIGHT, status.healing.moving),
+            (metric_catalogue.REPAIRS_IMPOSSIBLE, status.healing.impossible),
+            (metric_catalogue.HEALING_HELD_BACK, status.healing.held_back),
+            (metric_catalogue.BROKERS_LIVE, status.brokers),
+            (metric_catalogue.ZOOKEEPER_CONNECTED, status.connected),
+            (metric_catalogue.ZOOKEEPER_ROUND_TRIP, status.round_trip),
+            (metric_catalogue.EVENT_LOG_LOST, status.events_lost),
         ):
-            yield GaugeMetricFamily(PREFIX + name, what, value=float(value))
-        waiting = GaugeMetricFamily(f"{PREFIX}moves_waiting", "Moves that wait to be started.", labels=["route"])
-        for route in ROUTES:
-            waiting.add_metric([route], now.waiting.get(route, 0))
-        yield waiting
-        lost = "Events that the event log has not taken."
-        yield CounterMetricFamily(f"{PREFIX}event_log_lost", lost, value=now.events_lost)
-        yield from self._of_server()
-
-    def _of_server(self) -> Iterable[Metric]:
+            yield _family(metric, {(): value})
+        yield _family(metric_catalogue.MOVES_WAITING, {(route,): status.waiting.get(route, 0) for route in ROUTES})
         stats = self._stats()
-        requests = CounterMetricFamily(f"{PREFIX}requests", "Answered requests.", labels=["api"])
-        for key, count in sorted(stats.requests.items()):
-            requests.add_metric([self._names.get(key, str(key))], count)
-        yield requests
-        for field in stats.__struct_fields__:
-            value = getattr(stats, field)
-            if isinstance(value, int):
-                what = f"{field.removesuffix('_now').replace('_', ' ').capitalize()}."
-                kind = GaugeMetricFamily if field.endswith("_now") else CounterMetricFamily
-                yield kind(PREFIX + field.removesuffix("_now"), what, value=value)
+        requests: dict[tuple[str, ...], float] = {
+            (self._api_names.get(key, str(key)),): count for key, count in sorted(stats.requests.items())
+        }
+        yield _family(metric_catalogue.REQUESTS, requests)
+        for field, metric in SERVER_COUNTERS.items():
+            yield _family(metric, {(): getattr(stats, field)})
+
+
+def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:
+    """A gauge or a counter with its values, by the values of its labels."""
+    cls = GaugeMetricFamily if metric.kind == GAUGE else CounterMetricFamily
+    family = cls(metric.name, metric.meaning, labels=metric.labels)
+    for labels, value in values.items():
+        family.add_metric(labels, float(value))
+    return family
 
 
 def health() -> HttpPage:
-    """Whether the process works: whoever reads this knows."""
+    """An answer at all says that the process works."""
     return HttpPage(b'{"status":"ok"}')
 
 
-def readiness(standing: ServerStatus) -> HttpPage:
-    """200 as controller or standing by for it, else 503 with the reason."""
-    if standing.role:
-        shown = {"ready": True, "role": standing.role, "controller": standing.controller}
+def readiness(status: ServerStatus) -> HttpPage:
+    """200 for the controller or a standby, else 503 with the reason."""
+    if status.role:
+        shown = {"ready": True, "role": status.role, "controller": status.controller}
         return HttpPage(msgspec.json.encode(shown))
-    return HttpPage(msgspec.json.encode({"ready": False, "reason": standing.reason}), status=503)
+    return HttpPage(msgspec.json.encode({"ready": False, "reason": status.reason}), status=503)

@@ -21,11 +21,12 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import Settle
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.load_cluster import watched_children
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
@@ -33,7 +34,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome, take_up
-from kafka_reassign_rpc.support.slices import SliceTimer
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
@@ -63,7 +64,7 @@ class RequestZnode(NamedTuple):
     problems: list[str]
 
 
-class RequestTakenUp(Enum):
+class RequestsOutcome(Enum):
     """What a round has made of the requests that it was given."""
 
     UP = auto()
@@ -71,7 +72,7 @@ class RequestTakenUp(Enum):
     READ_AGAIN = auto()
 
 
-class RequestsSeen(Command[None]):
+class RequestNamesRead(Command[None]):
     """These requests are there, and wait."""
 
     def __init__(self, names: Sequence[str]) -> None:
@@ -86,7 +87,7 @@ class RequestsSeen(Command[None]):
         yield
 
 
-class TakeUp(Command[RequestTakenUp]):
+class StartRequests(Command[RequestsOutcome]):
     """Start what these requests ask for."""
 
     def __init__(self, found: Sequence[RequestZnode]) -> None:
@@ -98,25 +99,25 @@ class TakeUp(Command[RequestTakenUp]):
         cluster = work.view.cluster
         if self._waiting is not None and cluster.requests is not self._waiting:
             # The cluster was read again since: one of them may have been changed or deleted under our hands.
-            self.answer(RequestTakenUp.READ_AGAIN)
+            self.answer(RequestsOutcome.READ_AGAIN)
             return
         self._waiting = cluster.requests
         if restrictions.reassignments_disabled(cluster) is not None:
-            self.answer(RequestTakenUp.NOT_WHILE_CLOSED)
+            self.answer(RequestsOutcome.NOT_WHILE_CLOSED)
             return
         yield from work.schedule_moves()
         count = 0
         for found in self._found:
             work.view.by = BY_REQUEST + found.name
             for problem in found.problems:
-                work.view.report(Event("entry.refused", reason=problem))
+                work.view.report(Event(catalogue.ENTRY_REFUSED, reason=problem))
             for name, target in found.request.targets.items():
                 self._take_up(work, name, target, found.request.route)
                 count += 1
                 if count % SLICE == 0:
                     yield
             work.view.requests[found.name] = found.ended
-        self.answer(RequestTakenUp.UP)
+        self.answer(RequestsOutcome.UP)
 
     @staticmethod
     def _take_up(work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
@@ -134,14 +135,14 @@ class TakeUp(Command[RequestTakenUp]):
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:
-            what = "entry.waiting" if outcome.changes else "entry.refused"
+            what = catalogue.ENTRY_WAITING if outcome.changes else catalogue.ENTRY_REFUSED
             work.view.report(Event(what, *name, route=route, reason=outcome.report, target=target))
 
 
 class RequestZnodes:
     """Takes up requests for as long as this process is the controller."""
 
-    def __init__(self, zk: ZooKeeper, loop: Loop, record: Record) -> None:
+    def __init__(self, zk: ZooKeeper, loop: ControllerLoop, record: Record) -> None:
         self._zk = zk
         self._loop = loop
         self._record = record
@@ -176,14 +177,14 @@ class RequestZnodes:
         had = bool(self._loop.cluster.requests)
         while True:
             names = await self._names()
-            await self._loop.submit(RequestsSeen(names))
+            await self._loop.submit(RequestNamesRead(names))
             if not names or self._wait(len(names)):
                 break
             had = True
             await self._take_up(names)
         self._one_by_one = False
         if had and self._loop.cluster.batch is not None:
-            await self._loop.submit(Settle())
+            await self._loop.submit(ProcessBatchAndQueue())
 
     def _wait(self, count: int) -> bool:
         """Whether they have to, which is said once."""
@@ -191,7 +192,9 @@ class RequestZnodes:
         waiting = 0 if closed is None else count
         if waiting and waiting != self._waiting:
             reason = f"{waiting} of its znodes wait. {closed}"
-            self._record([Event("entry.waiting", who=f"znode {znode_paths.REASSIGNMENT_REQUESTS}", reason=reason)])
+            self._record(
+                [Event(catalogue.ENTRY_WAITING, who=f"znode {znode_paths.REASSIGNMENT_REQUESTS}", reason=reason)]
+            )
         self._waiting = waiting
         return closed is not None
 
@@ -211,7 +214,7 @@ class RequestZnodes:
     def _leave_alone(self, name: str, why: object) -> None:
         if name not in self._left_alone:
             self._left_alone.add(name)
-            self._record([Event("entry.refused", who=BY_REQUEST + name, reason=f"left alone: {why}")])
+            self._record([Event(catalogue.ENTRY_REFUSED, who=BY_REQUEST + name, reason=f"left alone: {why}")])
 
     async def _take_up(self, names: Sequence[str]) -> None:
         """As many of these as can be taken up without reading their names again."""
@@ -224,7 +227,7 @@ class RequestZnodes:
                     self._leave_alone(name, OCCUPIED)
                     continue
                 if together and (self._one_by_one or size + len(data) > DECIDED_TOGETHER_BYTES):
-                    if await self._decide(together) is not RequestTakenUp.UP:
+                    if await self._decide(together) is not RequestsOutcome.UP:
                         return
                     together, size = [], 0
                 long = len(data) > DECODED_AT_ONCE_BYTES
@@ -233,7 +236,7 @@ class RequestZnodes:
                 )
                 size += len(data)
                 await pace.rest()
-            if together and await self._decide(together) is not RequestTakenUp.UP:
+            if together and await self._decide(together) is not RequestsOutcome.UP:
                 return
 
     async def _read(self, names: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
@@ -247,16 +250,16 @@ class RequestZnodes:
             self._leave_alone(names[0], "its ACL keeps us from reading it")
             return []
 
-    async def _decide(self, together: Sequence[RequestZnode]) -> RequestTakenUp:
+    async def _decide(self, together: Sequence[RequestZnode]) -> RequestsOutcome:
         try:
-            taken = await self._loop.submit(TakeUp(together))
+            taken = await self._loop.submit(StartRequests(together))
         except UnknownServerError:
-            taken = RequestTakenUp.READ_AGAIN
-        if taken is RequestTakenUp.READ_AGAIN:
+            taken = RequestsOutcome.READ_AGAIN
+        if taken is RequestsOutcome.READ_AGAIN:
             self._one_by_one = True
             if len(together) == 1:
                 self._refused(together[0].name)
-        elif taken is RequestTakenUp.UP:
+        elif taken is RequestsOutcome.UP:
             for found in together:
                 self._tries.pop(found.name, None)
                 if found.ended.occupied:

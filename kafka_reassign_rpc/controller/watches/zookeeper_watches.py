@@ -22,10 +22,10 @@ from functools import partial
 from typing import Protocol
 
 from kafka_reassign_rpc.controller import controller_election
-from kafka_reassign_rpc.controller.commands import partition_commands, topic_commands
-from kafka_reassign_rpc.controller.commands.queue_commands import QueueSeen
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesSeen, Settle
-from kafka_reassign_rpc.controller.controller_loop import Loop
+from kafka_reassign_rpc.controller.commands import cluster_commands, topic_commands
+from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead, ProcessBatchAndQueue
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
@@ -44,7 +44,7 @@ SYNC_TIMEOUT_S = 1.0
 ADMIN = frozenset((znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL))
 
 
-class WatchPort(Protocol):
+class WatchHandler(Protocol):
     """What a term of office does about events beyond what the loop decides."""
 
     own_id: int
@@ -75,7 +75,9 @@ class ZooKeeperWatches:
     requests   told when there are others, or when they may have waited for what has changed
     """
 
-    def __init__(self, zk: ZooKeeper, term: "WatchPort", loop: Loop, since: int, requests: RequestZnodes) -> None:
+    def __init__(
+        self, zk: ZooKeeper, term: "WatchHandler", loop: ControllerLoop, since: int, requests: RequestZnodes
+    ) -> None:
         self._zk = zk
         self._term = term
         self._loop = loop
@@ -193,7 +195,7 @@ class ZooKeeperWatches:
 
     async def brokers(self) -> None:
         self._loop.submit(
-            partition_commands.BrokersSeen(
+            cluster_commands.BrokersRead(
                 await load_cluster.read_brokers(self._zk, watch=True), self._term.brokers_changed
             )
         )
@@ -242,7 +244,7 @@ class ZooKeeperWatches:
         if not self._newer(found_versions):
             return
         with suppress(NotController):  # the loop has ended, and we with it
-            await self._loop.submit(partition_commands.Barrier())
+            await self._loop.submit(cluster_commands.Barrier())
         foreign = self._newer(found_versions)
         if foreign:
             await self._read(foreign)
@@ -259,7 +261,7 @@ class ZooKeeperWatches:
     async def deletions(self) -> None:
         names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS)
         if names:
-            self._loop.submit(topic_commands.DeletionsSeen(names, self._term.deletions_begun))
+            self._loop.submit(topic_commands.TopicDeletionsRead(names, self._term.deletions_begun))
             self._settle(names)
 
     async def configs(self) -> None:
@@ -271,7 +273,7 @@ class ZooKeeperWatches:
             names = [name for entity in changes.entities for found, _, name in [entity.partition("/")] if found == kind]
             if names:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
-                self._loop.submit(partition_commands.ConfigsSeen(kind, {name: read.get(name, {}) for name in names}))
+                self._loop.submit(cluster_commands.ConfigsRead(kind, {name: read.get(name, {}) for name in names}))
                 if kind == "brokers":
                     self._settle()
                     self._requests.changed()
@@ -279,7 +281,7 @@ class ZooKeeperWatches:
 
     def _settle(self, topics: Collection[str] = ()) -> None:
         if self._loop.cluster.batch is not None or self._loop.cluster.queue:
-            self._loop.submit(Settle(topics))
+            self._loop.submit(ProcessBatchAndQueue(topics))
 
     async def admin(self) -> None:
         found, batch_read = await self._admin_znodes()
@@ -290,7 +292,7 @@ class ZooKeeperWatches:
             or self._is_new(found.cancel_all)
             or found.disabled_by_znode != self._loop.cluster.disabled_by_znode
         ):
-            self._loop.submit(AdminZnodesSeen(found, batch_read=batch_read))
+            self._loop.submit(AdminZnodesRead(found, batch_read=batch_read))
             self._requests.changed()
 
     async def _admin_znodes(self) -> tuple[load_cluster.AdminZnodes, bool]:
@@ -298,7 +300,7 @@ class ZooKeeperWatches:
         is not ours. That is looked at before the others are, which may have come later than a batch not seen yet."""
         stat = await self._zk.exists(znode_paths.REASSIGN_PARTITIONS, watch=True)
         with suppress(NotController):  # the loop has ended, and we with it
-            await self._loop.submit(partition_commands.Barrier())
+            await self._loop.submit(cluster_commands.Barrier())
         news = self._is_news(stat)
         return await load_cluster.read_admin(self._zk, batch=news, watch=True), news
 
@@ -309,7 +311,7 @@ class ZooKeeperWatches:
         """What the controller itself writes into them fires their watches too."""
         stats = {root: await self._zk.exists(root, watch=True) for root in znode_paths.QUEUES}
         with suppress(NotController):  # the loop has ended, and we with it
-            await self._loop.submit(partition_commands.Barrier())
+            await self._loop.submit(cluster_commands.Barrier())
         parts = self._loop.cluster.queue.parts
         seen = [
             await load_queue.read_root(self._zk, root)
@@ -317,7 +319,7 @@ class ZooKeeperWatches:
             if (root in parts if stat is None else root not in parts or stat.mzxid > parts[root].changed)
         ]
         if seen:
-            self._loop.submit(QueueSeen(seen))
+            self._loop.submit(QueueZnodesRead(seen))
 
     def _is_news(self, stat: Stat | None) -> bool:
         known = self._loop.cluster.batch

@@ -27,6 +27,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.healing import lost_brokers
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
@@ -38,11 +39,6 @@ CONTROLLER = "controller"
 BY_REQUEST = "znode /admin/reassignment_requests/"
 """Who asks, with the name of the znode after it."""
 
-STARTED, RETARGETED, COMPLETED, CANCELLED = "move.started", "move.retargeted", "move.completed", "move.cancelled"
-
-WAITING, WITHDRAWN = "move.waiting", "move.withdrawn"
-"""A move joins the queue; it is given up before it has started."""
-
 REFUSALS = 100
 """Refused partitions of one request that have an event each; the others share one for each topic and error."""
 
@@ -51,17 +47,9 @@ SLICE = 200
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the event log, but for when and where it was written.
+    """One line of the event log, without when and where it was written.
 
-    event       what happened: "move.started", "entry.refused", …
-    id          czxid of the move record
-    started     its ctime, ms since the epoch: how long a move has taken
-    count       how many partitions share the event, where it is not one
-    route       by which the move came (see `MoveRecord`)
-    who         who asked: a client ("User:alice as admin-1 from 10.0.0.7"), "znode /admin/…", "controller"
-    reason      free text; the error, where something was refused; of a move, what whoever gave its target said of it
-    target, original, replicas   the move's, and what stands after the event
-    bytes, broker                where the event is about a rate, a size, a broker
+    `event` is its name in `catalogue.EVENTS`, which says what fields it has; `catalogue.EVENT_FIELDS` explains them.
     """
 
     event: str
@@ -134,11 +122,11 @@ def kept(said: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
 def _stands(cluster: Cluster, event: Event) -> bool:
     """Whether what was reported with a lost commit is not found again when its round is decided again."""
     match event.event:
-        case "entry.refused":
+        case catalogue.ENTRY_REFUSED:
             return not _looked_at_again(cluster, event)
-        case "move.waiting":
+        case catalogue.MOVE_WAITING:
             return _waits(cluster, event)
-        case "move.withdrawn":
+        case catalogue.MOVE_WITHDRAWN:
             return not _waits(cluster, event)
     return False
 
@@ -190,9 +178,9 @@ def _of_move(one: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecor
             partition,
             id_,
             route,
-            CONTROLLER if name == COMPLETED else who,
+            CONTROLLER if name == catalogue.MOVE_COMPLETED else who,
             reason,
-            before.target if name == CANCELLED else target,
+            before.target if name == catalogue.MOVE_CANCELLED else target,
             back,
             after.replicas,
             started=started,
@@ -202,11 +190,11 @@ def _of_move(one: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecor
 def _what(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
     """What happens to a move whose original replicas are `back`."""
     if not before.is_moving:
-        return (STARTED,) if after.is_moving else (STARTED, COMPLETED)
+        return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
     if not after.is_moving and after.replicas == back:
-        return (CANCELLED,)
-    news = (RETARGETED,) if before.target != after.target else ()
-    return news if after.is_moving else (*news, COMPLETED)
+        return (catalogue.MOVE_CANCELLED,)
+    news = (catalogue.MOVE_RETARGETED,) if before.target != after.target else ()
+    return news if after.is_moving else (*news, catalogue.MOVE_COMPLETED)
 
 
 class Refusals:
@@ -220,7 +208,9 @@ class Refusals:
     def add(self, topic: str, partition: int, target: tuple[int, ...] | None, error: KafkaError) -> None:
         if len(self._events) < REFUSALS:
             reason = f"{error.name}: {error}"
-            self._events.append(Event("move.refused", topic, partition, who=self._who, reason=reason, target=target))
+            self._events.append(
+                Event(catalogue.MOVE_REFUSED, topic, partition, who=self._who, reason=reason, target=target)
+            )
         else:
             self._others.setdefault((topic, error.name), [error]).append(partition)
 
@@ -228,7 +218,7 @@ class Refusals:
         yield from self._events
         for (topic, name), (error, *partitions) in self._others.items():
             reason = f"{len(partitions)} more partitions, the first of them {partitions[0]}: {name}: {error}"
-            yield Event("move.refused", topic, who=self._who, reason=reason, count=len(partitions))
+            yield Event(catalogue.MOVE_REFUSED, topic, who=self._who, reason=reason, count=len(partitions))
 
 
 class ClusterNews:
@@ -250,17 +240,25 @@ class ClusterNews:
         reason = None if closed is None else str(closed)
         if reason != self._closed:
             self._closed = reason
-            yield Event("reassignments.enabled") if reason is None else Event("reassignments.disabled", reason=reason)
+            yield (
+                Event(catalogue.REASSIGNMENTS_ENABLED)
+                if reason is None
+                else Event(catalogue.REASSIGNMENTS_DISABLED, reason=reason)
+            )
         if lost_brokers.is_paused(cluster) != self._paused:
             self._paused = not self._paused
-            yield Event("heal.paused", reason=f"{lost_brokers.PAUSED}=true") if self._paused else Event("heal.resumed")
+            yield (
+                Event(catalogue.HEAL_PAUSED, reason=f"{lost_brokers.PAUSED}=true")
+                if self._paused
+                else Event(catalogue.HEAL_RESUMED)
+            )
 
 
 def _brokers(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
     for id_ in sorted(before.keys() | after.keys()):
         if id_ not in after:
-            yield Event("broker.lost", broker=id_)
+            yield Event(catalogue.BROKER_LOST, broker=id_)
         elif id_ not in before:
-            yield Event("broker.returned", broker=id_)
+            yield Event(catalogue.BROKER_RETURNED, broker=id_)
         elif before[id_].epoch != after[id_].epoch:
-            yield Event("broker.returned", broker=id_, reason="it has registered anew")
+            yield Event(catalogue.BROKER_RETURNED, broker=id_, reason="it has registered anew")

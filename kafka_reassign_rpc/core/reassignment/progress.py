@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
@@ -254,9 +255,9 @@ class ProgressTracker:
         if figures != before:
             followed.figures = figures
         if stalled is not None and before.stalled is None:
-            events.append(_event("move.stalled", name, partition, stalled))
+            events.append(_event(catalogue.MOVE_STALLED, name, partition, stalled))
         elif stalled is None and before.stalled is not None:
-            events.append(_event("move.resumed", name, partition, None))
+            events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
 
 
 def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, AssignmentDecision, Event, RoundNote, reassigned
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
@@ -154,11 +155,17 @@ class RoundView:
             changes[partition] = self.partitions[TopicPartition(topic, partition)] = change
         else:
             if isinstance(change, TopicCreated):
-                self.report(Event("topic.created", change.name, reason=f"{len(change.partitions)} partitions"))
+                self.report(Event(catalogue.TOPIC_CREATED, change.name, reason=f"{len(change.partitions)} partitions"))
             elif isinstance(change, PartitionsAdded):
-                self.report(Event("topic.grown", change.name, reason=f"{len(change.partitions)} more partitions"))
+                self.report(
+                    Event(
+                        catalogue.TOPIC_PARTITIONS_ADDED,
+                        change.name,
+                        reason=f"{len(change.partitions)} more partitions",
+                    )
+                )
             elif isinstance(change, TopicDeletionStarted):
-                self.report(Event("topic.deleted", change.name))
+                self.report(Event(catalogue.TOPIC_DELETED, change.name))
             self.topics[change.name] = change
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:

@@ -24,7 +24,8 @@ from heapq import heapify, heappop, heappush
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.events.decided_events import WAITING, WITHDRAWN, Event
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, Schedule
@@ -131,7 +132,9 @@ def append(view: RoundView, name: TopicPartition, move: Waiting) -> KafkaError |
     if find(view, name) != move:
         overrule(view, name)
         view.queue.appended[name] = move
-        view.report(Event(WAITING, *name, route=move.route, reason=move.reason or None, target=move.target))
+        view.report(
+            Event(catalogue.MOVE_WAITING, *name, route=move.route, reason=move.reason or None, target=move.target)
+        )
     return None
 
 
@@ -144,7 +147,9 @@ def overrule(view: RoundView, name: TopicPartition) -> bool:
     place = view.cluster.queue.place(*name)
     if place is not None and not view.queue.gone(name, place.path):
         view.queue.withdrawn.setdefault(place.path, {})[name] = None
-    view.report(Event(WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target))
+    view.report(
+        Event(catalogue.MOVE_WITHDRAWN, *name, route=move.route, reason=move.reason or None, target=move.target)
+    )
     return True
 
 
@@ -200,7 +205,7 @@ def look(
     closed = restrictions.reassignments_disabled(view.cluster)
     if closed is not None:
         if Queue.GUARD not in told:
-            view.report(Event("entry.waiting", reason=f"{len(queue)} moves of the queue wait. {closed}"))
+            view.report(Event(catalogue.ENTRY_WAITING, reason=f"{len(queue)} moves of the queue wait. {closed}"))
         told.add(Queue.GUARD)
         return
     told.discard(Queue.GUARD)
@@ -329,7 +334,7 @@ def _settle(
     if outcome.leaves:
         view.queue.ended.setdefault(place.path, {})[name] = None
     if outcome.report is not None:
-        view.report(Event("entry.refused", *name, route=move.route, reason=outcome.report, target=move.target))
+        view.report(Event(catalogue.ENTRY_REFUSED, *name, route=move.route, reason=outcome.report, target=move.target))
     broker, told = outcome.held_by, view.queue.told
     if (
         broker is not None
@@ -340,5 +345,5 @@ def _settle(
     ):
         told.add(broker)
         reason = f"waits for broker {broker}, which is not alive, like all that needs it in the queue"
-        view.report(Event("entry.waiting", *name, broker=broker, reason=reason, target=move.target))
+        view.report(Event(catalogue.ENTRY_WAITING, *name, broker=broker, reason=reason, target=move.target))
     return outcome

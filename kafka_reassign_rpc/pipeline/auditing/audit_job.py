@@ -19,6 +19,7 @@ from typing import NamedTuple
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta
@@ -163,7 +164,7 @@ def _drift(standing: DataFrame, events: DataFrame | None) -> DataFrame:
         nobody = [F.lit(None).cast(kind).alias(name) for name, kind in _ASKED.items()]
         return changed.select("*", *nobody).orderBy("seen", *PARTITION)
     asked = events.where(
-        F.col("event").isin("move.started", "move.retargeted")
+        F.col("event").isin(catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
         & F.col("target").isNotNull()
         & (F.size("target") != F.size("original"))
     ).select(

@@ -16,12 +16,13 @@ from pathlib import Path
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
 
 PARTITION = ("topic", "partition")
-_ENDS = ("move.completed", "move.cancelled")
-_QUEUED = ("move.waiting", "move.withdrawn")
-_STOPS = ("move.stalled", "move.resumed", *_ENDS)
+_ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
+_QUEUED = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
+_STOPS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_ENDS)
 _BRIEFLY = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
 """What of a move is said where many are listed; `moves` has the rest."""
 
@@ -58,9 +59,9 @@ def sizes_of(spark: SparkSession, path: Path) -> DataFrame:
 def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     """One row for each move."""
     order = Window.partitionBy(*PARTITION).orderBy("epoch", "seq")
-    is_move = F.col("event").startswith("move.") & (F.col("event") != "move.refused")
+    is_move = F.col("event").startswith(catalogue.MOVE_PREFIX) & (F.col("event") != catalogue.MOVE_REFUSED)
     of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
-    begun = F.sum((F.col("event") == "move.started").cast("int")).over(order)
+    begun = F.sum((F.col("event") == catalogue.MOVE_STARTED).cast("int")).over(order)
     numbered = of_moves.withColumn("number", begun + F.col("event").isin(*_QUEUED).cast("int"))
     stops = Window.partitionBy(*PARTITION, F.col("event").isin(*_STOPS)).orderBy("epoch", "seq")
     numbered = numbered.withColumn("until", F.lead("at").over(stops))
@@ -97,8 +98,8 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     )  # fmt: skip
     outcome = (
         F.when(F.col("ending").isNotNull(), F.substring_index("ending", ".", -1))
-        .when(F.col("stopped") == "move.stalled", "stalled")
-        .when(F.col("started").isNull() & (F.col("queued") == "move.withdrawn"), "withdrawn")
+        .when(F.col("stopped") == catalogue.MOVE_STALLED, "stalled")
+        .when(F.col("started").isNull() & (F.col("queued") == catalogue.MOVE_WITHDRAWN), "withdrawn")
         .when(F.col("started").isNull() & F.col("waiting").isNotNull(), "waiting")
         .otherwise("moving")
     )
@@ -121,7 +122,9 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         ((F.col("started") - F.col("waiting")) / 1000).alias("waited_seconds"),
         seconds.alias("seconds"),
         copied.alias("bytes"),
-        F.when((seconds > 0) & (F.col("ending") == "move.completed"), copied / seconds).alias("bytes_per_second"),
+        F.when((seconds > 0) & (F.col("ending") == catalogue.MOVE_COMPLETED), copied / seconds).alias(
+            "bytes_per_second"
+        ),
         "retargets",
         "stalls",
         (F.col("held") / 1000).alias("stalled_seconds"),
@@ -149,7 +152,9 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     time of each move."""
     of_broker = Window.partitionBy("broker").orderBy("epoch", "seq")
     last = events.agg(F.max("at").alias("last"))
-    changes = events.where(F.col("event").isin("throttle.set", "throttle.restored") & F.col("broker").isNotNull())
+    changes = events.where(
+        F.col("event").isin(catalogue.THROTTLE_SET, catalogue.THROTTLE_RESTORED) & F.col("broker").isNotNull()
+    )
     spans = (
         changes.withColumn("next", F.lead("at").over(of_broker))
         .crossJoin(F.broadcast(last))
@@ -183,6 +188,6 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
 
 
 def _refusals(events: DataFrame) -> DataFrame:
-    refused = events.where(F.col("event").isin("move.refused", "entry.refused"))
+    refused = events.where(F.col("event").isin(catalogue.MOVE_REFUSED, catalogue.ENTRY_REFUSED))
     grouped = refused.groupBy("event", "reason").agg(F.count("*").alias("events"), F.max("at").alias("when"))
     return grouped.orderBy(F.desc("events"), "reason")

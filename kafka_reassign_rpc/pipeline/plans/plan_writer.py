@@ -11,7 +11,6 @@ The directory appears when all of it is written, and only then.
 """
 
 import os
-import shutil
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -22,6 +21,7 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
+from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
 
 VERSION = 1
 SUMMARY, MOVES, LEFT_OUT, BATCHES, ROLLBACK = "summary.json", "moves", "left_out", "batches", "rollback"
@@ -159,14 +159,12 @@ class PlanWriter:
 
     def __init__(self, path: Path) -> None:
         require_free(path)
-        self._path = path
-        self.hidden = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.rmtree(self.hidden, ignore_errors=True)
+        self._directory = AtomicDirectory(path)
+        self.hidden = self._directory.hidden
         for name in (BATCHES, ROLLBACK):
-            (self.hidden / name).mkdir(parents=True)
+            (self.hidden / name).mkdir()
         self.moves = DirectoryWriter(self.hidden / MOVES, MOVES_SCHEMA)
         self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, LEFT_OUT_SCHEMA)
-        self._finished = False
 
     def batch(self, number: int, moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...]]]) -> None:
         """A batch and its rollback; each move: topic, partition, from, to."""
@@ -183,17 +181,16 @@ class PlanWriter:
 
     def publish(self) -> None:
         os.sync()  # once for thousands of small files
-        self.hidden.rename(self._path)
-        self._finished = True
+        self._directory.publish()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._finished:
+        if not self._directory.is_published:
             self.moves.discard()
             self.left_out.discard()
-            shutil.rmtree(self.hidden, ignore_errors=True)
+            self._directory.discard()
 
 
 def _entry(topic: str, partition: int, replicas: tuple[int, ...], expected: tuple[int, ...]) -> dict[str, Any]:

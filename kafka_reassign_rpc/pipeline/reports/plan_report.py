@@ -16,6 +16,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import (
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.result_tables import time_of
+from kafka_reassign_rpc.support.atomic_files import write_file
 
 NAME = "report.html"
 _ROWS = 20
@@ -34,9 +35,7 @@ def write(plan: Path) -> Path:
     """Put report.html into a plan's directory; where it is. Raises BadInput for a plan that cannot be read."""
     summary = plan_writer.check(plan)
     file = plan / NAME
-    hidden = plan / f".{NAME}"
-    hidden.write_text(_page(plan, summary).html(), encoding="utf-8")
-    hidden.rename(file)
+    write_file(file, (_page(plan, summary).html().encode(),))
     return file
 
 

@@ -1,7 +1,5 @@
 """What a job has found: tables as Parquet in a directory, as text, as one JSON document."""
 
-import os
-import shutil
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +11,7 @@ from pyspark.sql import DataFrame
 
 from kafka_reassign_rpc.client.text_format import size, table
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
 
 SHOWN = 20
 """Rows of a table that are shown; Parquet has all of them."""
@@ -99,10 +98,8 @@ class ResultWriter:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
-        self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.rmtree(self._hidden, ignore_errors=True)
-        self._hidden.mkdir(parents=True)
+        self._directory = AtomicDirectory(path)
+        self._hidden = self._directory.hidden
 
     def tables(self, frames: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
         written = {}
@@ -120,13 +117,5 @@ class ResultWriter:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if kind is None:
-            self._publish()
-        shutil.rmtree(self._hidden, ignore_errors=True)
-
-    def _publish(self) -> None:
-        """What has something in it cannot be replaced in one step: for a moment the old one has another name."""
-        old = self._path.with_name(f".{self._path.name}.{os.getpid()}.old")
-        if self._path.exists():
-            self._path.rename(old)
-        self._hidden.rename(self._path)
-        shutil.rmtree(old, ignore_errors=True)
+            self._directory.replace()
+        self._directory.discard()

@@ -11,7 +11,6 @@ answer, a rate that nobody has measured.
 """
 
 import os
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -23,6 +22,7 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, TableWriter
+from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -126,15 +126,12 @@ class SnapshotWriter:
 
     def __init__(self, path: Path) -> None:
         require_free(path)
-        self._path = path
-        self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
-        shutil.rmtree(self._hidden, ignore_errors=True)
-        self._hidden.mkdir(parents=True)
+        self._directory = AtomicDirectory(path)
+        self._hidden = self._directory.hidden
         self.brokers = TableWriter(self._hidden / _PLACES["brokers"], BROKERS)
         self.partitions = DirectoryWriter(self._hidden / _PLACES["partitions"], PARTITIONS)
         self.replicas = DirectoryWriter(self._hidden / _PLACES["replicas"], REPLICAS)
         self.configs = TableWriter(self._hidden / _PLACES["configs"], CONFIGS)
-        self._finished = False
 
     def finish(self, meta: Meta) -> None:
         """Everything is there: make it a snapshot."""
@@ -144,17 +141,16 @@ class SnapshotWriter:
             file.write(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
             file.flush()
             os.fsync(file.fileno())
-        self._hidden.rename(self._path)
-        self._finished = True
+        self._directory.publish()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        if not self._finished:
+        if not self._directory.is_published:
             for writer in (self.brokers, self.partitions, self.replicas, self.configs):
                 writer.discard()
-            shutil.rmtree(self._hidden, ignore_errors=True)
+            self._directory.discard()
 
 
 def require_free(path: Path) -> None:

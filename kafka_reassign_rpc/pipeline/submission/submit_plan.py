@@ -4,7 +4,6 @@ The state is the cluster's: see `standing`. A submission that was killed is star
 journal beside the plan only keeps how well the cluster was when the first batch began.
 """
 
-import os
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.client.text_format import amounts, bar
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.plans.plan_reader import SET_RF, PlanEntry, SubmittedPlan, read_batch
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, Health, HealthWatch, look, standing
+from kafka_reassign_rpc.support.atomic_files import write_file
 
 JOURNAL = "submit.json"
 NAMED = 20
@@ -156,9 +156,7 @@ class Submission:
                 pass
             except (OSError, msgspec.MsgspecError) as error:
                 raise BadInput(f"{file}: {error}; remove it to take the cluster as it is now") from None
-        hidden = file.with_name(f".{file.name}.{os.getpid()}")
-        hidden.write_bytes(msgspec.json.encode(Journal(self.plan.info.cluster_id, health)))
-        hidden.rename(file)
+        write_file(file, (msgspec.json.encode(Journal(self.plan.info.cluster_id, health)),))
         return health
 
     def _look(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:

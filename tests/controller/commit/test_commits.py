@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -251,7 +251,7 @@ async def test_236_13_sizes_write_nothing_and_stay_when_the_cluster_is_read_agai
 
     async with office(zk_connect) as controller:
         seen = {TopicPartition("t", 0): 10, TopicPartition("gone", 0): 7}
-        await controller.loop.submit(partition_commands.SizesSeen(seen))
+        await controller.loop.submit(cluster_commands.SizesSampled(seen))
         assert controller.cluster.sizes == {("t", 0): 10}
         assert controller.zk.transactions == []
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands import leadership_commands
 from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -54,7 +54,7 @@ async def original_is_sick(controller: Rig) -> object:
 async def newcomer_leads(controller: Rig) -> object:
     """Preferred elections go by the target, also while it is not reached."""
     await half_way(controller)
-    await controller.loop.submit(partition_commands.ElectLeadersCommand([("a", 0)], unclean=False))
+    await controller.loop.submit(leadership_commands.ElectLeadersCommand([("a", 0)], unclean=False))
     assert controller.partition("a", 0).leader == 3
     return None
 

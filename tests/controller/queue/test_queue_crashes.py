@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands.queue_commands import DropWaiting
+from kafka_reassign_rpc.controller.commands.queue_commands import WithdrawQueuedMoves
 from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -88,7 +88,7 @@ async def submit_for_a_dead_broker(controller: Rig) -> None:
 
 
 async def give_up(controller: Rig) -> None:
-    await controller.loop.submit(DropWaiting(lambda _, move: move.target == (9,)))
+    await controller.loop.submit(WithdrawQueuedMoves(lambda _, move: move.target == (9,)))
 
 
 class Story(NamedTuple):

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands import partition_commands
-from kafka_reassign_rpc.controller.commands.repair_commands import Look, Memory
+from kafka_reassign_rpc.controller.commands import cluster_commands
+from kafka_reassign_rpc.controller.commands.repair_commands import DiagnoseFailedBrokers, RepairMemory
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.lost_brokers import Diagnosis, Healing
 from kafka_reassign_rpc.core.kafka_errors import NotController
@@ -18,7 +18,7 @@ ON = Healing(interval_ms=60_000)
 
 
 async def look(controller: Rig, at: int) -> Diagnosis:
-    return (await controller.loop.submit(Look(ON, Memory(), at))).diagnosis
+    return (await controller.loop.submit(DiagnoseFailedBrokers(ON, RepairMemory(), at))).diagnosis
 
 
 async def noted(zk: ZooKeeper) -> dict[str, object]:
@@ -113,7 +113,7 @@ async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_th
         await zk.create(f"{znode_paths.FAILED_BROKERS}/3/by-hand", b"")
         await register(zk, 3)
         await controller.loop.submit(
-            partition_commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None)
+            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, lambda: None)
         )
         async with asyncio.timeout(10):
             assert (await look(controller, 2000)).heal_at == {}
@@ -122,7 +122,7 @@ async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_th
         assert successor.cluster.failed == {}
         await zk.delete(znode_paths.broker(3))
         await successor.loop.submit(
-            partition_commands.BrokersSeen((await read_cluster(zk)).cluster.brokers, lambda: None)
+            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, lambda: None)
         )
         await look(successor, 3000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}

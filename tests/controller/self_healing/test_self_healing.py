@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands import partition_commands
+from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.controller.duties.self_healing import LOOK_EVERY_S
 from kafka_reassign_rpc.core.healing.lost_brokers import GRACE_MS, PREPARE_MS, RETRY_MS, Healing, Repairs
@@ -397,7 +397,7 @@ async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_cou
     async with office(zk_connect) as controller:
         carer = Carer(controller)
         nonsense = {"<default>": {"failure.interval.ms": "soon", "self.healing.throttle": "7"}}
-        await controller.loop.submit(partition_commands.ConfigsSeen("brokers", nonsense))
+        await controller.loop.submit(cluster_commands.ConfigsRead("brokers", nonsense))
         await carer.turns()
         assert [found for found in carer.said() if found[0] == "heal.misconfigured"] == [
             (

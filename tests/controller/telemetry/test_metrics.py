@@ -193,7 +193,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await world.release("held")
     await eventually(lambda: shows(address, repairs_in_flight=0))
     found = await scraped(address)
-    for step in ("noticed", "alert", "paused", "held-back", "resumed", "scheduled", "dropped", "done"):
+    for step in ("noticed", "alert", "paused", "held_back", "resumed", "scheduled", "dropped", "done"):
         assert found["events_total", (f"heal.{step}",)] == 1, step
 
     async def paused() -> bool:

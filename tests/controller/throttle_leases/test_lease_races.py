@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from kafka_reassign_rpc.controller.commands.partition_commands import ConfigsSeen
+from kafka_reassign_rpc.controller.commands.cluster_commands import ConfigsRead
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Op
@@ -35,7 +35,7 @@ async def test_236_11_a_rate_that_is_deleted_again_while_it_is_being_put_back_co
         async def delete() -> None:
             """As a client does; the controller sees it at once."""
             await configs.alter("brokers", "3", lambda _: {})
-            await controller.loop.submit(ConfigsSeen("brokers", {"3": {}}))
+            await controller.loop.submit(ConfigsRead("brokers", {"3": {}}))
 
         async def is_back() -> bool:
             found = await configs.get("brokers", "3")

@@ -1,0 +1,125 @@
+"""Commands about the state of the cluster: controller failover, registered brokers, configs, sizes, confirmed stops."""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
+from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.leadership import broker_changes
+from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
+from kafka_reassign_rpc.support.slices import in_slices
+
+
+class Barrier(Command[None]):
+    """Asks for nothing: answered when everything that was being done before it has been replayed."""
+
+    def decide(self, work: Round) -> Iterator[None]:
+        self.answer(None)
+        yield
+
+
+class ControllerFailover(Command[None]):
+    """What has to be decided about everything that was read: by a new controller, or after foreign writes.
+
+    told   called once it is durable: brokers have to be told everything
+    """
+
+    def __init__(self, own_id: int, told: Callable[[], None]) -> None:
+        super().__init__()
+        self._own_id = own_id
+        self._told = told
+
+    def decide(self, work: Round) -> Iterator[None]:
+        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+            for change in fail_over(work.view, *name, own_id=self._own_id):
+                work.view.add(change)
+            if pause:
+                yield
+        yield from settle(work)
+        self.answer(None)
+
+    def durable(self) -> None:
+        self._told()
+        super().durable()
+
+
+class BrokersRead(Command[None]):
+    """The brokers that are registered now, as `/brokers/ids` has them.
+
+    changed   called once the consequences are durable, where anything has changed
+    """
+
+    def __init__(self, registered: Mapping[int, Broker], changed: Callable[[], None]) -> None:
+        super().__init__()
+        self._registered = registered
+        self._tell = changed
+        self._changed = False
+        self._bounced: set[int] = set()
+
+    def decide(self, work: Round) -> Iterator[None]:
+        changed = replay.brokers_seen(work.view.cluster, self._registered)
+        self._changed |= bool(changed)
+        self._bounced.update(changed.bounced)
+        if self._changed:
+            if self._bounced:
+                yield from self._settle(work, self._bounced)
+            yield from self._settle(work, ())
+        self.answer(None)
+
+    def _settle(self, work: Round, down: Collection[int]) -> Iterator[None]:
+        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+            for change in broker_changes.settle(work.view, *name, down=down):
+                work.view.add(change)
+            if pause:
+                yield
+
+    def durable(self) -> None:
+        if self._changed:
+            self._tell()
+        super().durable()
+
+
+class ConfigsRead(Command[None]):
+    """Dynamic configs of these topics or brokers, as they stand now (empty: none)."""
+
+    def __init__(self, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__()
+        self._kind = kind
+        self._configs = configs
+
+    def decide(self, work: Round) -> Iterator[None]:
+        replay.configs_seen(work.view.cluster, self._kind, self._configs)
+        self.answer(None)
+        yield
+
+
+class SizesSampled(Command[None]):
+    """Bytes of partitions' leader replicas, as brokers have told them; None where nobody needs them any more."""
+
+    def __init__(self, sizes: Mapping[TopicPartition, int | None]) -> None:
+        super().__init__()
+        self._sizes = sizes
+
+    def decide(self, work: Round) -> Iterator[None]:
+        yield from replay.sizes_seen(work.view.cluster, self._sizes)
+        self.answer(None)
+
+
+class StopsConfirmed(Command[None]):
+    """A broker has deleted these replicas."""
+
+    def __init__(self, broker_id: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+        super().__init__()
+        self._broker_id = broker_id
+        self._stops = stops
+
+    def decide(self, work: Round) -> Iterator[None]:
+        for name, pause in in_slices((name for name, stop in self._stops.items() if stop.delete), SLICE):
+            for change in confirm_stopped(work.view, *name, (self._broker_id,)):
+                work.view.add(change)
+            if pause:
+                yield
+        self.answer(None)

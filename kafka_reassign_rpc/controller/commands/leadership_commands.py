@@ -1,0 +1,117 @@
+"""Commands that change leaders and ISRs: elections, AlterPartition, controlled shutdown.
+
+`core.leadership` decides; the commands apply its decisions to many partitions, slice by slice.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from kafka_reassign_rpc.api.ports import AlterPartition, IsrChange, ItemResult
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.leadership import broker_changes
+from kafka_reassign_rpc.core.leadership.elections import Election, elect
+from kafka_reassign_rpc.core.leadership.isr_changes import alter_partition, check_sender
+from kafka_reassign_rpc.core.leadership.leader_imbalance import Imbalance
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.support.slices import in_slices
+
+
+class ElectLeadersCommand(Command[Sequence[ItemResult]]):
+    """ElectLeaders: of the partitions named, or of all (where those that need none are left out of the answer)."""
+
+    def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
+        super().__init__()
+        self._partitions = partitions
+        self._election = Election.UNCLEAN if unclean else Election.PREFERRED
+
+    def decide(self, work: Round) -> Iterator[None]:
+        results: list[ItemResult] = []
+        names: Iterable[TopicPartition] = (
+            every_partition(work.view.cluster) if self._partitions is None else self._partitions
+        )
+        for count, (topic, index) in enumerate(names, 1):
+            error, changes = elect(work.view, topic, index, self._election)
+            for change in changes:
+                work.view.add(change)
+            results.append((topic, index, error))
+            if count % SLICE == 0:
+                yield
+        self.answer(results)
+
+
+class RebalanceLeaders(Command[int]):
+    """Elect preferred leaders where a broker leads too few of its own. Answers with how many were elected."""
+
+    def __init__(self, percentage: int) -> None:
+        super().__init__()
+        self._percentage = percentage
+
+    def decide(self, work: Round) -> Iterator[None]:
+        imbalance = Imbalance(work.view.cluster)
+        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+            imbalance.count((name,))
+            if pause:
+                yield
+        elected = 0
+        for name, pause in in_slices(imbalance.to_elect(self._percentage), SLICE):
+            error, changes = elect(work.view, *name, Election.PREFERRED)
+            elected += error is None
+            for change in changes:
+                work.view.add(change)
+            if pause:
+                yield
+        self.answer(elected)
+
+
+class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
+    """The ISR changes that one leader asks for."""
+
+    def __init__(self, request: AlterPartition) -> None:
+        super().__init__()
+        self._request = request
+
+    def decide(self, work: Round) -> Iterator[None]:
+        request = self._request
+        error = check_sender(work.view.cluster, request.broker_id, request.broker_epoch)
+        if error is not None:
+            raise error
+        answers: list[Partition | KafkaError] = []
+        for count, change in enumerate(request.changes, 1):
+            answer = self._decide_one(work, change)
+            answers.append(answer)
+            if count % SLICE == 0:
+                yield
+        self.answer(answers)
+
+    def _decide_one(self, work: Round, change: IsrChange) -> Partition | KafkaError:
+        answer, changes = alter_partition(work.view, self._request.broker_id, change, self._request.api_version)
+        for made in changes:
+            work.view.add(made)
+        return answer
+
+
+class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
+    """A broker wants to stop: whatever it leads goes to somebody else. Answers with what it still leads."""
+
+    def __init__(self, broker_id: int, broker_epoch: int) -> None:
+        super().__init__()
+        self._broker_id = broker_id
+        self._broker_epoch = broker_epoch
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        error = broker_changes.may_shut_down(cluster, self._broker_id, self._broker_epoch)
+        if error is not None:
+            raise error
+        replay.set_shutting_down(cluster, self._broker_id)
+        left = []
+        for name, pause in in_slices(every_partition(cluster), SLICE):
+            still_leads, changes = broker_changes.controlled_shutdown(work.view, *name, self._broker_id)
+            for change in changes:
+                work.view.add(change)
+            if still_leads:
+                left.append(name)
+            if pause:
+                yield
+        self.answer(left)

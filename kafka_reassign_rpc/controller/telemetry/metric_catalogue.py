@@ -1,0 +1,125 @@
+"""Every metric that `/metrics` shows: its name, its kind, its labels and what it means.
+
+This file is the one place where a metric gets its name. To add a metric, add a constant here and to `METRICS`, and its
+value in `metrics.py`. The page itself and `docs/metrics.md` follow this catalogue.
+"""
+
+from typing import NamedTuple
+
+COUNTER, GAUGE, HISTOGRAM = "counter", "gauge", "histogram"
+
+
+class MetricType(NamedTuple):
+    """One metric.
+
+    name     as Prometheus shows it: a counter's ends with `_total`; a histogram's has `_bucket`, `_sum`, `_count` added
+    kind     COUNTER, GAUGE or HISTOGRAM
+    labels   names of its labels
+    """
+
+    name: str
+    kind: str
+    labels: tuple[str, ...]
+    meaning: str
+
+
+def _counter(name: str, meaning: str, *labels: str) -> MetricType:
+    return MetricType(f"kafka_reassign_{name}_total", COUNTER, labels, meaning)
+
+
+def _gauge(name: str, meaning: str, *labels: str) -> MetricType:
+    return MetricType(f"kafka_reassign_{name}", GAUGE, labels, meaning)
+
+
+def _histogram(name: str, meaning: str) -> MetricType:
+    return MetricType(f"kafka_reassign_{name}_seconds", HISTOGRAM, (), meaning)
+
+
+EVENTS = _counter("events", "Recorded events, by name.", "event")
+MOVES = _counter("moves", "Partitions whose move was started, retargeted, completed, cancelled or refused.", "event")
+MOVE_DURATION = _histogram("move_duration", "From the start of a move to its completion.")
+ROUND_DURATION = _histogram("round_duration", "From the first decision of a round to its answers.")
+COMMIT_DURATION = _histogram("commit_duration", "How long ZooKeeper took to make a round durable.")
+LOOP_PAUSE = _histogram("loop_pause", "How late the event loop was, measured every tenth of a second.")
+EVENT_LOG_LOST = _counter("event_log_lost", "Events that could not be written to the event log.")
+
+CONTROLLER_ACTIVE = _gauge("controller_active", "1 where this server is the controller.")
+CONTROLLER_EPOCH = _gauge("controller_epoch", "Epoch of this server's term; -1 where it is not the controller.")
+CONTROLLER_ID = _gauge("controller_id", "Id of the controller, as far as this server knows; -1: there is none.")
+READY = _gauge("ready", "1 where this server is the controller or stands by for it.")
+MOVES_IN_FLIGHT = _gauge("moves_in_flight", "Partitions that move.")
+MOVES_BYTES_LEFT = _gauge("moves_bytes_left", "Bytes that moves still have to copy, as far as sizes are known.")
+MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress.")
+MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the batch, by route.", "route")
+BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
+BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
+BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
+REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
+REPAIRS_IN_FLIGHT = _gauge("repairs_in_flight", "Moves of repairs in flight.")
+REPAIRS_IMPOSSIBLE = _gauge("repairs_impossible", "Partitions that repairs had to leave as they are.")
+HEALING_HELD_BACK = _gauge("healing_held_back", "1 where something keeps failed brokers from being repaired.")
+ZOOKEEPER_CONNECTED = _gauge("zookeeper_connected", "1 where the ZooKeeper session has a connection.")
+ZOOKEEPER_ROUND_TRIP = _gauge("zookeeper_round_trip_seconds", "How long ZooKeeper took for its last answer.")
+
+REQUESTS = _counter("requests", "Answered requests, by API.", "api")
+
+SERVER_COUNTERS = {
+    "connections_now": _gauge("connections", "Open client connections."),
+    "connections_accepted": _counter("connections_accepted", "Connections that were accepted."),
+    "connections_refused": _counter("connections_refused", "Connections that were refused: a limit was reached."),
+    "connections_delayed": _counter("connections_delayed", "Connections that had to wait for the creation rate limit."),
+    "connections_idle_closed": _counter("connections_idle_closed", "Connections that were closed because they idled."),
+    "connections_malformed": _counter("connections_malformed", "Connections that were closed for malformed input."),
+    "connections_slow_closed": _counter(
+        "connections_slow_closed",
+        "Connections that were closed in the middle of a frame, to get below queued.max.request.bytes.",
+    ),
+    "bytes_received": _counter("bytes_received", "Bytes received from clients."),
+    "bytes_sent": _counter("bytes_sent", "Bytes sent to clients."),
+    "requests_in_work_now": _gauge("requests_in_work", "Requests that are being handled."),
+    "requests_waiting_now": _gauge("requests_waiting", "Requests that were received and wait to be handled."),
+    "request_bytes_now": _gauge("request_bytes", "Bytes of requests that are in memory."),
+    "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
+}
+"""The metrics of `server.server_counters.ServerStats`, by the names of its fields."""
+
+PROCESS = (
+    MetricType("process_virtual_memory_bytes", GAUGE, (), "Virtual memory of this process."),
+    MetricType("process_resident_memory_bytes", GAUGE, (), "Resident memory of this process."),
+    MetricType("process_start_time_seconds", GAUGE, (), "When this process started, in seconds since the epoch."),
+    MetricType("process_cpu_seconds_total", COUNTER, (), "CPU time that this process has taken."),
+    MetricType("process_open_fds", GAUGE, (), "Open file descriptors."),
+    MetricType("process_max_fds", GAUGE, (), "Most file descriptors that may be open."),
+)
+"""What prometheus-client shows of a process, under names that it shares with other programs."""
+
+METRICS: tuple[MetricType, ...] = (
+    CONTROLLER_ACTIVE,
+    CONTROLLER_EPOCH,
+    CONTROLLER_ID,
+    READY,
+    MOVES_IN_FLIGHT,
+    MOVES_WAITING,
+    MOVES_STALLED,
+    MOVES_BYTES_LEFT,
+    MOVES,
+    MOVE_DURATION,
+    BROKERS_LIVE,
+    BROKERS_FAILED,
+    BROKERS_ALERTED,
+    REPAIRS_WAITING,
+    REPAIRS_IN_FLIGHT,
+    REPAIRS_IMPOSSIBLE,
+    HEALING_HELD_BACK,
+    ZOOKEEPER_CONNECTED,
+    ZOOKEEPER_ROUND_TRIP,
+    ROUND_DURATION,
+    COMMIT_DURATION,
+    LOOP_PAUSE,
+    EVENTS,
+    EVENT_LOG_LOST,
+    REQUESTS,
+    *SERVER_COUNTERS.values(),
+    *PROCESS,
+)
+"""All metrics, in the order of `docs/metrics.md`."""

@@ -1,0 +1,229 @@
+"""Every event that a controller records: its name, its level on standard error, its fields and what it means.
+
+This file is the one place where an event gets its name. To add an event, add a constant and its `EventType` here; then
+construct `Event(catalogue.NAME, …)` where the event happens. The event log, standard error, the metrics
+`kafka_reassign_events_total` and `kafka_reassign_moves_total`, the client, the pipeline and `docs/events.md` all
+follow this catalogue.
+
+    move.*            one partition's move: from its start, or from joining the queue, to its end
+    entry.*           one entry of a znode: of the batch, of the queue, or one request znode
+    batch.*           `/admin/reassign_partitions` as a whole
+    reassignments.*   whether new moves may start
+    broker.*          brokers that register or whose registration goes
+    heal.*            self-healing (KIP-46)
+    throttle.*        leased throttle rates of brokers
+    topic.*           topics that are created, get partitions, or are deleted
+    controller.*      a term of this server as the controller
+"""
+
+from typing import NamedTuple
+
+MOVE_PREFIX = "move."
+"""The names of all events about moves begin so."""
+
+MOVE_STARTED = "move.started"
+MOVE_RETARGETED = "move.retargeted"
+MOVE_COMPLETED = "move.completed"
+MOVE_CANCELLED = "move.cancelled"
+MOVE_REFUSED = "move.refused"
+MOVE_WAITING = "move.waiting"
+MOVE_WITHDRAWN = "move.withdrawn"
+MOVE_STALLED = "move.stalled"
+MOVE_RESUMED = "move.resumed"
+
+ENTRY_REFUSED = "entry.refused"
+ENTRY_WAITING = "entry.waiting"
+ENTRY_ROLLED_BACK = "entry.rolled_back"
+ENTRY_CANCEL_SKIPPED = "entry.cancel_skipped"
+BATCH_CANCELLED = "batch.cancelled"
+
+REASSIGNMENTS_DISABLED = "reassignments.disabled"
+REASSIGNMENTS_ENABLED = "reassignments.enabled"
+
+BROKER_LOST = "broker.lost"
+BROKER_RETURNED = "broker.returned"
+
+HEAL_NOTICED = "heal.noticed"
+HEAL_ALERT = "heal.alert"
+HEAL_OVER = "heal.over"
+HEAL_PAUSED = "heal.paused"
+HEAL_RESUMED = "heal.resumed"
+HEAL_HELD_BACK = "heal.held_back"
+HEAL_MISCONFIGURED = "heal.misconfigured"
+HEAL_SCHEDULED = "heal.scheduled"
+HEAL_IMPOSSIBLE = "heal.impossible"
+HEAL_DROPPED = "heal.dropped"
+HEAL_DONE = "heal.done"
+
+THROTTLE_SET = "throttle.set"
+THROTTLE_RESTORED = "throttle.restored"
+
+TOPIC_CREATED = "topic.created"
+TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
+TOPIC_DELETED = "topic.deleted"
+
+CONTROLLER_ELECTED = "controller.elected"
+CONTROLLER_RESIGNED = "controller.resigned"
+
+
+class EventType(NamedTuple):
+    """What an event of one name looks like.
+
+    level    of its line on standard error, as `logging` spells it: "WARNING" where an operator may have to do something
+    fields   what an event of this name can have besides `EVERY_EVENT`; one that does not apply is left out
+    """
+
+    name: str
+    level: str
+    fields: tuple[str, ...]
+    meaning: str
+
+
+EVERY_EVENT = {
+    "seq": "number of the event in the log of its server, from 0 on; a gap stands for events that could not be written",
+    "at": "when the event was recorded, in ms since the epoch",
+    "server": "id of the server that recorded it",
+    "epoch": "controller epoch under which it happened",
+    "event": "name of the event",
+}
+"""What stands in every line of the event log, and its meaning."""
+
+EVENT_FIELDS = {
+    "topic": "the topic",
+    "partition": "the partition's number; without it the event is about the whole topic",
+    "id": "id of the move: the czxid of `/admin/reassignments/TOPIC/PARTITION`",
+    "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
+    "who": "who asked: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`",
+    "reason": "free text: the error of a refusal; for a move, the reason that was given together with its target",
+    "target": "replicas that the move leads to",
+    "original": "replicas that a cancel goes back to",
+    "replicas": "the partition's replicas after the event",
+    "bytes": "a rate in bytes per second",
+    "broker": "id of a broker",
+    "started": "when the move started, in ms since the epoch: the ctime of its znode",
+    "count": "number of partitions that share the event, where it is not one",
+}
+"""The fields that only some events have, and their meaning."""
+
+_MOVE = ("topic", "partition", "id", "route", "who", "reason", "target", "original", "replicas", "started")
+_QUEUED = ("topic", "partition", "route", "who", "reason", "target")
+_ENTRY = ("topic", "partition", "who", "reason", "target")
+_SAMPLED = ("topic", "partition", "id", "target", "replicas")
+
+_TYPES = (
+    EventType(MOVE_STARTED, "INFO", _MOVE, "A partition's move has started."),
+    EventType(MOVE_RETARGETED, "INFO", _MOVE, "A partition in flight has got another target."),
+    EventType(MOVE_COMPLETED, "INFO", _MOVE, "A partition has reached its target."),
+    EventType(MOVE_CANCELLED, "INFO", _MOVE, "A move was cancelled: the original replicas are back."),
+    EventType(
+        MOVE_REFUSED,
+        "INFO",
+        ("topic", "partition", "who", "reason", "target", "count"),
+        "A client's target for a partition was refused. Of one request the first 100 refusals have an event each; the"
+        " others share one for each topic and error, with `count`.",
+    ),
+    EventType(MOVE_WAITING, "INFO", _QUEUED, "A move has joined the queue."),
+    EventType(MOVE_WITHDRAWN, "INFO", _QUEUED, "A move has left the queue before it started."),
+    EventType(
+        MOVE_STALLED,
+        "WARNING",
+        (*_SAMPLED, "reason"),
+        "A move has made no progress for `reassignment.stall.timeout.ms`; `reason` is the most likely cause.",
+    ),
+    EventType(MOVE_RESUMED, "INFO", _SAMPLED, "A stalled move makes progress again."),
+    EventType(
+        ENTRY_REFUSED,
+        "WARNING",
+        (*_ENTRY, "route"),
+        "An entry of a znode cannot be carried out, or a znode cannot be read.",
+    ),
+    EventType(
+        ENTRY_WAITING,
+        "WARNING",
+        (*_ENTRY, "route", "broker"),
+        "Entries of a znode have to wait: for reassignments to be enabled, for a broker, or for other moves.",
+    ),
+    EventType(
+        ENTRY_ROLLED_BACK,
+        "WARNING",
+        _ENTRY,
+        "The cancel of the batch has ended an entry in a way that is reported, such as with all its replicas offline.",
+    ),
+    EventType(
+        ENTRY_CANCEL_SKIPPED,
+        "WARNING",
+        _ENTRY,
+        "The cancel of the batch has left an entry in the batch, and its move goes on (KIP-236).",
+    ),
+    EventType(
+        BATCH_CANCELLED,
+        "WARNING",
+        ("who", "reason"),
+        "`/admin/cancel_reassignment_in_progress` was carried out.",
+    ),
+    EventType(
+        REASSIGNMENTS_DISABLED,
+        "WARNING",
+        ("reason",),
+        "No new move starts: `/admin/reassign_cancel` exists, or `partition.reassignments.enabled` is `false`.",
+    ),
+    EventType(REASSIGNMENTS_ENABLED, "INFO", (), "New moves may start again."),
+    EventType(BROKER_LOST, "WARNING", ("broker",), "A broker is not registered any more."),
+    EventType(BROKER_RETURNED, "INFO", ("broker", "reason"), "A broker has registered, or has registered again."),
+    EventType(HEAL_NOTICED, "INFO", ("broker", "who", "reason"), "A broker that holds replicas counts as failed."),
+    EventType(
+        HEAL_ALERT,
+        "INFO",
+        ("broker", "who", "reason"),
+        "A failed broker has been gone for longer than `failure.alert.interval.ms`.",
+    ),
+    EventType(
+        HEAL_OVER,
+        "INFO",
+        ("broker", "who", "reason"),
+        "A broker does not count as failed any more: it is back, or it holds no replica any more.",
+    ),
+    EventType(HEAL_PAUSED, "INFO", ("reason",), "Self-healing was paused by an operator."),
+    EventType(HEAL_RESUMED, "INFO", (), "Self-healing was resumed by an operator."),
+    EventType(
+        HEAL_HELD_BACK,
+        "INFO",
+        ("who", "reason"),
+        "Repairs are due and do not start: too many brokers are gone, say, or reassignments are disabled.",
+    ),
+    EventType(HEAL_MISCONFIGURED, "INFO", ("who", "reason"), "A setting of self-healing is not understood."),
+    EventType(HEAL_SCHEDULED, "INFO", ("broker", "who", "reason"), "The moves of a broker's repair joined the queue."),
+    EventType(HEAL_IMPOSSIBLE, "INFO", ("who", "reason"), "A repair has to leave partitions as they are."),
+    EventType(
+        HEAL_DROPPED,
+        "INFO",
+        ("who", "reason"),
+        "A broker is back: the moves of its repair that had not started left the queue.",
+    ),
+    EventType(HEAL_DONE, "INFO", ("who", "reason"), "The last move of a repair has ended."),
+    EventType(
+        THROTTLE_SET,
+        "INFO",
+        ("broker", "bytes", "who", "reason"),
+        "A broker has got a leased rate; or, with a `reason`, somebody else has changed the rate meanwhile.",
+    ),
+    EventType(
+        THROTTLE_RESTORED,
+        "INFO",
+        ("broker", "bytes", "who", "reason"),
+        "A broker's last lease has ended, and its rate is what it was before, or none.",
+    ),
+    EventType(TOPIC_CREATED, "INFO", ("topic", "who", "reason"), "A client has created a topic."),
+    EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", "who", "reason"), "A client has added partitions to a topic."),
+    EventType(TOPIC_DELETED, "INFO", ("topic", "who"), "The deletion of a topic has begun."),
+    EventType(CONTROLLER_ELECTED, "INFO", (), "This server has become the controller."),
+    EventType(
+        CONTROLLER_RESIGNED,
+        "WARNING",
+        ("reason",),
+        "This server is not the controller any more. Without a `reason` it was stopped, and the level is INFO.",
+    ),
+)
+
+EVENTS: dict[str, EventType] = {event.name: event for event in _TYPES}
+"""All events by their names, in the order of `docs/events.md`."""

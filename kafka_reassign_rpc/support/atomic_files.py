@@ -1,0 +1,59 @@
+"""Files and directories that appear as a whole: written under a hidden name beside their place, then renamed.
+
+A process that is killed while it writes leaves the hidden name only. It holds the process id, so that two processes
+do not write to the same one.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+
+def hidden_path(path: Path) -> Path:
+    """The name under which this process writes what is to stand at `path`."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> None:
+    """Write or replace a file. `sync`: it survives a loss of power too. Raises OSError; `path` is as before then."""
+    hidden = hidden_path(path)
+    try:
+        with hidden.open("wb") as file:
+            file.writelines(parts)
+            if sync:
+                file.flush()
+                os.fsync(file.fileno())
+        hidden.replace(path)
+    except BaseException:
+        hidden.unlink(missing_ok=True)
+        raise
+
+
+class AtomicDirectory:
+    """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.hidden = hidden_path(path)
+        self.is_published = False
+        shutil.rmtree(self.hidden, ignore_errors=True)
+        self.hidden.mkdir(parents=True)
+
+    def publish(self) -> None:
+        """Put it in its place, where nothing stands yet."""
+        self.hidden.rename(self.path)
+        self.is_published = True
+
+    def replace(self) -> None:
+        """Put it in its place, and remove what stands there. Between the two renames nothing stands there."""
+        old = hidden_path(self.path.with_name(f"{self.path.name}.old"))
+        if self.path.exists():
+            self.path.rename(old)
+        self.publish()
+        shutil.rmtree(old, ignore_errors=True)
+
+    def discard(self) -> None:
+        """Remove it, unless it was published."""
+        if not self.is_published:
+            shutil.rmtree(self.hidden, ignore_errors=True)

@@ -1,0 +1,32 @@
+"""Exponential backoff: each wait is twice as long as the one before, up to a longest."""
+
+import asyncio
+
+
+def next_wait_s(waited_s: float, first_s: float, longest_s: float) -> float:
+    """The wait after one of `waited_s`; 0: it is the first."""
+    return min(waited_s * 2, longest_s) or first_s
+
+
+class Backoff:
+    """The waits of one task between its attempts, in seconds."""
+
+    def __init__(self, first_s: float, longest_s: float) -> None:
+        self._first_s = first_s
+        self._longest_s = longest_s
+        self._waited_s = 0.0
+
+    def reset(self) -> None:
+        """An attempt has succeeded: the next wait is the first again."""
+        self._waited_s = 0.0
+
+    def next_s(self) -> float:
+        """How long to wait now."""
+        self._waited_s = next_wait_s(self._waited_s, self._first_s, self._longest_s)
+        return self._waited_s
+
+    async def sleep(self, *, longest: bool = False) -> None:
+        """Wait for the next time; `longest`: as long as it ever gets."""
+        if longest:
+            self._waited_s = self._longest_s
+        await asyncio.sleep(self.next_s())
