@@ -13,7 +13,7 @@ from pathlib import Path
 from uuid import UUID
 
 from benchmarks.tables import duration, show
-from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op
 from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
@@ -52,7 +52,7 @@ async def watched() -> AsyncIterator[Stalls]:
 
 
 async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
-    garbage_collection.prepare()
+    interpreter_tuning.tune_interpreter()
     size = QUICK_SIZE if quick else SIZE
     connect = f"{zookeeper}/queue"
     targets = await _world(connect, size)
@@ -60,13 +60,13 @@ async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
     async with ZooKeeper(connect) as brokers:
         await register(brokers, *range(1, BROKERS + 1))
         async with office(connect) as controller:
-            garbage_collection.settled()
+            interpreter_tuning.leave_loaded_objects_alone()
             await brokers.create(znode_paths.REASSIGN_CANCEL, b"")
             await controller.look()
             rows.append(await _measured(f"{size:,} moves sent", controller, lambda: _send(controller, targets)))
         begun = time.perf_counter()
         async with watched() as stalls, office(connect) as controller:
-            garbage_collection.settled()
+            interpreter_tuning.leave_loaded_objects_alone()
             rows.append(
                 ("the next controller", duration(time.perf_counter() - begun), duration(stalls.worst), "-", "-")
             )

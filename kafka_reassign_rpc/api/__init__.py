@@ -1,1 +1,17 @@
-"""What a node answers: one module per Kafka API key, written against the ports of `api.ports`."""
+"""The Kafka APIs that the server and the simulated brokers answer: one handler module per API key.
+
+a<key>_<name>.py        handler of one API: `handle`, `fail`, and `API`, its key, versions and ACLs
+api_definition.py       `Api`, how a handler module declares itself; `RequestContext`, from where a request came
+registry.py             the table of all APIs, built from the handler modules
+dispatch.py             from a decoded request to its handler and back
+ports.py                `Node`, `ControllerPort` and others: what handlers call, and the values they exchange
+answer_fields.py        values of fields that many answers have in common
+visible_topics.py       topics that clients may see
+partition_metadata.py   a partition as Metadata and DescribeTopicPartitions show it
+large_requests.py       slices and threads for large requests and answers
+config_definitions.py   which configs there are, their types and checks
+config_entries.py       configs as DescribeConfigs and CreateTopics show them
+config_changes.py       what AlterConfigs and IncrementalAlterConfigs do
+
+Handlers know no ZooKeeper, no controller loop and no fleet. To add an API key, add a handler module.
+"""

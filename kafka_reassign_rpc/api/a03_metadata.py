@@ -1,29 +1,23 @@
 """Metadata (key 3), versions 0-13: brokers, controller, topics and partitions.
 
-Behaviour   as a ZooKeeper-mode broker answers (KafkaApis.handleTopicMetadataRequest): version 0 asks for all
-            topics by an empty list, later ones by null; version 0 leaves out what is dead; topic ids from 12 on;
-            authorized operations where asked for (all of them: there is no authorizer); 13 adds a top-level error.
-ACL         DESCRIBE on each topic.
-Difference  topics are never created by asking for them, whatever `allow_auto_topic_creation` says:
-            an administration server has no producers or consumers to do that for.
+Behaviour   as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker. An empty list means all topics in
+            version 0, null in later ones. Version 0 leaves out dead brokers. Topic ids come with version 12.
+            Authorized operations are shown on request: all of them, since there is no authorizer. Version 13 adds
+            a top-level error.
+Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server
+            has no producers or consumers that need it.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.handler_helpers import (
-    ALL_CLUSTER_OPERATIONS,
-    ALL_TOPIC_OPERATIONS,
-    INTERNAL_TOPICS,
-    SMALL,
-    ZERO_UUID,
-    in_thread,
-    shown,
-    with_topics,
-)
-from kafka_reassign_rpc.api.partition_snapshot import PartitionView, count_partitions, partition_view, snapshot
-from kafka_reassign_rpc.api.ports import Api, Node, NodeEndpoint, RequestContext
+from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, ZERO_UUID
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.large_requests import SMALL_ANSWER, build_in_thread
+from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, count_partitions, partition_metadata, snapshot
+from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     InvalidTopic,
@@ -60,13 +54,13 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
 
 def _answer_all(node: Node, known: Mapping[str, Topic], request: Any, ctx: RequestContext) -> Any:
-    return _answer_names(node, known, [name for name, topic in known.items() if shown(topic)], request, ctx)
+    return _answer_names(node, known, [name for name, topic in known.items() if is_visible(topic)], request, ctx)
 
 
 def _answer_ids(
     node: Node, known: Mapping[str, Topic], ids: Mapping[UUID, None], request: Any, ctx: RequestContext
 ) -> Any:
-    if node.topics_now() is None:  # a node that had to ask for its topics knows ids only from what it was told
+    if node.topics_now() is None:  # a node that had to fetch its topics knows only the ids among them
         by_id = {topic.id: name for name, topic in known.items()}
         names = {topic_id: by_id.get(topic_id) for topic_id in ids}
     else:
@@ -74,9 +68,9 @@ def _answer_ids(
     missing = [
         _failed_topic(ctx.api_version, None, UnknownTopicId.code, topic_id)
         for topic_id, name in names.items()
-        if name is None or not shown(known.get(name))
+        if name is None or not is_visible(known.get(name))
     ]
-    found = [name for name in names.values() if name is not None and shown(known.get(name))]
+    found = [name for name in names.values() if name is not None and is_visible(known.get(name))]
     return _answer_names(node, known, found, request, ctx, missing)
 
 
@@ -89,8 +83,8 @@ def _answer_names(
     extra: Sequence[Any] = (),
 ) -> Any:
     endpoints = node.nodes(ctx.listener)
-    found = [known[name] for name in names if shown(known.get(name))]
-    missing = [_unknown(ctx.api_version, name) for name in names if not shown(known.get(name))]
+    found = [known[name] for name in names if is_visible(known.get(name))]
+    missing = [_unknown(ctx.api_version, name) for name in names if not is_visible(known.get(name))]
     operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
     answer = MetadataResponse(
         version=ctx.api_version,
@@ -107,10 +101,10 @@ def _answer_names(
         answer.topics = [*(_topic(ctx.api_version, topic, alive, operations) for topic in topics), *missing, *extra]
         return answer
 
-    if count_partitions(known, names) <= SMALL:
+    if count_partitions(known, names) <= SMALL_ANSWER:
         return fill(found)
     copies = [snapshot(topic) for topic in found]
-    return in_thread(lambda: fill(copies), ctx.api_version)
+    return build_in_thread(lambda: fill(copies), ctx.api_version)
 
 
 def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[Any]:
@@ -120,7 +114,7 @@ def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[Any]:
 def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> Any:
     hide_dead = version == 0
     partitions = [
-        _partition(version, partition_view(index, partition, alive, hide_dead=hide_dead))
+        _partition(version, partition_metadata(index, partition, alive, hide_dead=hide_dead))
         for index, partition in topic.partitions.items()
     ]
     return _Topic(
@@ -134,7 +128,7 @@ def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozen
     )
 
 
-def _partition(version: int, view: PartitionView) -> tuple[Any, ...]:
+def _partition(version: int, view: PartitionMetadata) -> tuple[Any, ...]:
     """The fields of a partition in the order of that version: much cheaper than an object for each."""
     if version >= 7:
         return view
@@ -171,4 +165,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return MetadataResponse(version=version, throttle_time_ms=0, brokers=[], topics=topics, error_code=error.code)
 
 
-API = Api(3, "Metadata", 0, 13, handle, fail)
+API = Api(
+    key=3,
+    name="Metadata",
+    min_version=0,
+    max_version=13,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
+    handle=handle,
+    fail=fail,
+)

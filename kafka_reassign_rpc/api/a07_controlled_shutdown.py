@@ -1,14 +1,14 @@
-"""ControlledShutdown (key 7), versions 0-3: a broker asks to be relieved of its leaderships before it stops.
+"""ControlledShutdown (key 7), versions 0-3: a broker asks the controller to move its leaderships before it stops.
 
-Behaviour   the partitions that it still leads (none: it may go); NOT_CONTROLLER, STALE_BROKER_EPOCH,
-            BROKER_NOT_AVAILABLE at the top level. Versions before 2 carry no broker epoch (-1: not checked).
-ACL         CLUSTER_ACTION on the cluster.
+Behaviour   The answer has the partitions that the broker still leads; with none it may stop. Top-level errors:
+            NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_NOT_AVAILABLE. Versions before 2 carry no broker epoch: -1,
+            which is not checked.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownResponse
 
@@ -34,4 +34,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return ControlledShutdownResponse(version=version, error_code=error.code, remaining_partitions=[])
 
 
-API = Api(7, "ControlledShutdown", 0, 3, handle, fail)
+API = Api(
+    key=7,
+    name="ControlledShutdown",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.INTER_BROKER,
+    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

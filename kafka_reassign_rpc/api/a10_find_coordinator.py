@@ -1,18 +1,18 @@
-"""FindCoordinator (key 10), versions 0-6: which broker keeps a group or a transaction.
+"""FindCoordinator (key 10), versions 0-6: the broker that coordinates a group or a transaction.
 
-Behaviour   the leader of the partition of `__consumer_offsets` or `__transaction_state` that the key belongs to
-            (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). This node keeps neither: clients that ask
-            it for no other reason than that they are connected to it are sent on.
-Difference  a topic that is not there yet is not created, as a broker would when it is asked: the answer then is
-            COORDINATOR_NOT_AVAILABLE, as it is for share groups; clients try again, also with others.
-ACL         DESCRIBE on the group or the transactional id.
+Behaviour   The answer is the leader of the key's partition of `__consumer_offsets` or `__transaction_state`
+            (KafkaApis.getCoordinator, GroupMetadataManager.partitionFor). The server itself coordinates nothing.
+Difference  A broker would create a topic that does not exist yet; this API does not. It answers
+            COORDINATOR_NOT_AVAILABLE then, and for share groups. Clients try again, also with other brokers.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import CONSUMER_OFFSETS, TRANSACTION_STATE, in_thread, shown, with_topics
-from kafka_reassign_rpc.api.ports import Api, Node, NodeEndpoint, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.large_requests import build_in_thread
+from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
+from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorNotAvailable, KafkaError
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorResponse
@@ -21,10 +21,10 @@ _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
 _NOBODY = NodeEndpoint(-1, "", -1)
 _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
-"""By type of key: groups, transactions."""
+"""The topic by type of key: 0 for groups, 1 for transactions."""
 
 LONG = 10_000
-"""Characters of keys: more than that take milliseconds."""
+"""Characters of keys in one request; more than that take milliseconds, in a thread."""
 
 
 def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
@@ -38,7 +38,7 @@ def _answer(node: Node, topic: Topic | None, request: Any, ctx: RequestContext) 
     keys = request.coordinator_keys if ctx.api_version >= _FIRST_WITH_KEYS else [request.key]
     alive = {endpoint.id: endpoint for endpoint in node.nodes(ctx.listener)}
     leaders: dict[int, int] = {}
-    if topic is not None and shown(topic):
+    if topic is not None and is_visible(topic):
         leaders = {index: partition.leader for index, partition in topic.partitions.items()}
 
     def keeper(key: str) -> NodeEndpoint:
@@ -47,11 +47,11 @@ def _answer(node: Node, topic: Topic | None, request: Any, ctx: RequestContext) 
     def build() -> Any:
         return _message(ctx.api_version, [(key, keeper(key)) for key in keys], CoordinatorNotAvailable())
 
-    return build() if sum(map(len, keys)) <= LONG else in_thread(build, ctx.api_version)
+    return build() if sum(map(len, keys)) <= LONG else build_in_thread(build, ctx.api_version)
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """The partition that a group or a transactional id belongs to: Java's String.hashCode, Kafka's Utils.abs."""
+    """The partition of a group or a transactional id: Java's String.hashCode, then Kafka's Utils.abs."""
     units = key.encode("utf-16-be", "surrogatepass")
     hashed = 0
     for at in range(0, len(units), 2):
@@ -62,7 +62,7 @@ def partition_for(key: str, partitions: int) -> int:
 
 
 def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: KafkaError) -> Any:
-    """`error` is for the keys of which nobody is the coordinator."""
+    """The answer. `error` is for the keys that no broker coordinates."""
 
     def fields(endpoint: NodeEndpoint) -> dict[str, Any]:
         failed = endpoint is _NOBODY
@@ -85,4 +85,16 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return _message(version, [(key, _NOBODY) for key in keys], error)
 
 
-API = Api(10, "FindCoordinator", 0, 6, handle, fail)
+API = Api(
+    key=10,
+    name="FindCoordinator",
+    min_version=0,
+    max_version=6,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.DESCRIBE, AclResource.GROUP, "key type 0"),
+        Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID, "key type 1"),
+    ),
+    handle=handle,
+    fail=fail,
+)

@@ -1,12 +1,12 @@
 """DescribeGroups (key 15), versions 0-5: this node coordinates no group.
 
-Behaviour   each group asked for gets NOT_COORDINATOR, which sends the client back to FindCoordinator.
-ACL         DESCRIBE on each group.
+Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to FindCoordinator.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import DescribeGroupsResponse
 
@@ -36,4 +36,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(15, "DescribeGroups", 0, 5, handle, fail)
+API = Api(
+    key=15,
+    name="DescribeGroups",
+    min_version=0,
+    max_version=5,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.GROUP),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,12 +1,12 @@
-"""ListGroups (key 16), versions 0-5: the groups that this node coordinates, which are none.
+"""ListGroups (key 16), versions 0-5: this node coordinates no group.
 
-Behaviour   an empty list; clients ask every node and put the answers together.
-ACL         DESCRIBE on the cluster.
+Behaviour   An empty list. Clients ask every node and merge the answers.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ListGroupsResponse
 
@@ -19,4 +19,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return ListGroupsResponse(version=version, throttle_time_ms=0, error_code=error.code, groups=[])
 
 
-API = Api(16, "ListGroups", 0, 5, handle, fail)
+API = Api(
+    key=16,
+    name="ListGroups",
+    min_version=0,
+    max_version=5,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

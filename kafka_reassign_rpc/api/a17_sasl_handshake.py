@@ -1,12 +1,12 @@
 """SaslHandshake (key 17), versions 0-1, on a listener without SASL.
 
-Behaviour   ILLEGAL_SASL_STATE and no mechanisms; the connection goes on, as on Kafka's PLAINTEXT listeners.
-ACL         none.
+Behaviour   ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on Kafka's PLAINTEXT listeners.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
 from kafka_reassign_rpc.protocol.messages import SaslHandshakeResponse
 
@@ -19,4 +19,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return SaslHandshakeResponse(version=version, error_code=error.code, mechanisms=[])
 
 
-API = Api(17, "SaslHandshake", 0, 1, handle, fail)
+API = Api(
+    key=17,
+    name="SaslHandshake",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(),
+    handle=handle,
+    fail=fail,
+)

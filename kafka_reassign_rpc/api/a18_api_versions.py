@@ -1,17 +1,16 @@
-"""ApiVersions (key 18), versions 0-4: what this node serves.
+"""ApiVersions (key 18), versions 0-4: the APIs that this node serves.
 
-Behaviour   all keys of the node in ascending order. From version 3 the client's software name and version must
-            look like names (INVALID_REQUEST otherwise). A version above 4 is answered in version 0 with
-            UNSUPPORTED_VERSION and the version range of this API, so that the client can ask again (KIP-511):
-            the server package does that, for the request cannot be read.
-            The header of the answer never has tagged fields.
-ACL         none.
+Behaviour   All keys of the node in ascending order. From version 3 on the client's software name and version must
+            look like names, or the answer is INVALID_REQUEST. The protocol package answers a version above 4,
+            since such a request cannot be decoded: in version 0, with UNSUPPORTED_VERSION and the versions of this
+            API, so that the client can ask again (KIP-511). The header of the answer never has tagged fields.
 """
 
 import re
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse
 
@@ -41,4 +40,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return ApiVersionsResponse(version=version, error_code=error.code, api_keys=[], throttle_time_ms=0)
 
 
-API = Api(18, "ApiVersions", 0, MAX_VERSION, handle, fail)
+API = Api(
+    key=18,
+    name="ApiVersions",
+    min_version=0,
+    max_version=MAX_VERSION,
+    group=ApiGroup.CLIENT,
+    acl=(),
+    handle=handle,
+    fail=fail,
+)

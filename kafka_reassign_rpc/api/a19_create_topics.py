@@ -1,19 +1,20 @@
 """CreateTopics (key 19), versions 0-7: create topics, with counts or with an assignment.
 
-Behaviour   per topic; order of checks as in ZkAdminManager.createTopics: named twice, exists, null config values,
-            counts and assignments both given, config names and values, then what the controller finds
-            (name, broker ids, counts). `validate_only` from version 1. From version 5 the answer carries the
-            counts and every config of the topic, from 7 its id.
-ACL         CREATE on the cluster or the topic; DESCRIBE_CONFIGS on the topic for the configs in the answer.
+Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
+            null config values, counts together with assignments, config names and values; then the controller's
+            checks (name, broker ids, counts). `validate_only` from version 1. From version 5 the answer has the
+            counts and every config of the topic, from version 7 its id.
 """
 
 from collections import Counter
 from typing import Any
 
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller, shown
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, Api, CreatedTopic, NewTopic, Node, RequestContext
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
+from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
@@ -43,7 +44,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
             outcomes[topic.name] = InvalidRequest("Found multiple entries for this topic.")
             continue
         try:
-            if shown(known.get(topic.name)):
+            if is_visible(known.get(topic.name)):
                 raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
             accepted[topic.name] = _new_topic(topic)
         except KafkaError as error:
@@ -72,7 +73,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
 
 def _new_topic(topic: Any) -> NewTopic:
-    """The topic as asked for, once what needs no cluster to be checked is checked."""
+    """The requested topic. Makes the checks that need no cluster; raises KafkaError."""
     null = [config.name for config in topic.configs if config.value is None]
     if null:
         raise InvalidConfig(f"Null value not supported for topic configs: {','.join(null)}")
@@ -143,4 +144,17 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(19, "CreateTopics", 0, 7, handle, fail)
+API = Api(
+    key=19,
+    name="CreateTopics",
+    min_version=0,
+    max_version=7,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.CREATE, AclResource.CLUSTER, "topics without CREATE on the topic"),
+        Acl(AclOperation.CREATE, AclResource.TOPIC, "topics, without CREATE on the cluster"),
+        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "the configs in the answer"),
+    ),
+    handle=handle,
+    fail=fail,
+)

@@ -1,17 +1,19 @@
 """DeleteTopics (key 20), versions 0-6: delete topics, by name or (from version 6) by id.
 
-Behaviour   per topic: UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for what is not there; naming a topic by both
-            name and id fails the request with INVALID_REQUEST; with `delete.topic.enable=false` all of them are
-            refused (TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3). The answer has the id only where
-            the request had it. Done as soon as the deletion is durable: the replicas go in the background.
-ACL         DELETE on each topic.
+Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
+            request fails with INVALID_REQUEST where it has both name and id of a topic. With
+            `delete.topic.enable=false` all topics are refused: TOPIC_DELETION_DISABLED, INVALID_REQUEST before
+            version 3. The answer has the id only where the request had it. It comes once the deletion is durable;
+            the replicas are deleted later.
 """
 
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller, shown
-from kafka_reassign_rpc.api.ports import Api, ControllerPort, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
+from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,
@@ -25,10 +27,10 @@ from kafka_reassign_rpc.protocol.messages import DeleteTopicsResponse
 _Result = DeleteTopicsResponse.DeletableTopicResult
 _FIRST_WITH_IDS = 6
 
-Asked = tuple[str | None, UUID]
+NameOrId = tuple[str | None, UUID]
 
 
-def _asked(request: Any, version: int) -> list[Asked]:
+def _asked(request: Any, version: int) -> list[NameOrId]:
     if version >= _FIRST_WITH_IDS:
         return [(topic.name, topic.topic_id or ZERO_UUID) for topic in request.topics]
     return [(name, ZERO_UUID) for name in request.topic_names]
@@ -52,13 +54,13 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
 
 async def _delete(
-    node: Node, controller: ControllerPort, asked: list[Asked], timeout_ms: int, ctx: RequestContext
+    node: Node, controller: ControllerPort, asked: list[NameOrId], timeout_ms: int, ctx: RequestContext
 ) -> list[tuple[str | None, UUID, KafkaError | None]]:
     known = node.topics_now()
     if known is None:
         known = await node.topics(None)
     names = [name if topic_id == ZERO_UUID else node.topic_name(topic_id) for name, topic_id in asked]
-    existing = list(dict.fromkeys(name for name in names if name is not None and shown(known.get(name))))
+    existing = list(dict.fromkeys(name for name in names if name is not None and is_visible(known.get(name))))
     deleted = await controller.delete_topics(existing, timeout_ms=timeout_ms, ctx=ctx) if existing else {}
     outcomes: list[tuple[str | None, UUID, KafkaError | None]] = []
     for (_, topic_id), name in zip(asked, names, strict=True):
@@ -90,4 +92,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(20, "DeleteTopics", 0, 6, handle, fail)
+API = Api(
+    key=20,
+    name="DeleteTopics",
+    min_version=0,
+    max_version=6,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DELETE, AclResource.TOPIC),),
+    handle=handle,
+    fail=fail,
+)

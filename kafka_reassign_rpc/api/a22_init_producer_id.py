@@ -1,15 +1,14 @@
 """InitProducerId (key 22), versions 0-4: an id for an idempotent producer.
 
-Behaviour   the controller gives ids from a block of its own: librdkafka asks the node that it is connected to, again
-            and again, and would never get on if that were told to try elsewhere. Any other node answers
-            COORDINATOR_LOAD_IN_PROGRESS; a transactional producer gets NOT_COORDINATOR, and looks for its coordinator.
-ACL         IDEMPOTENT_WRITE on the cluster; WRITE on the transactional id.
+Behaviour   The controller gives ids from a block of its own: librdkafka sends this request to the broker that it is
+            connected to, and never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A
+            transactional producer gets NOT_COORDINATOR and looks for its coordinator.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, KafkaError, NotController, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import InitProducerIdResponse
 
@@ -22,7 +21,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         raise CoordinatorLoadInProgress
     try:
         producer_id = await controller.producer_id()
-    except NotController as error:  # which producers do not expect
+    except NotController as error:  # producers do not expect NOT_CONTROLLER
         raise CoordinatorLoadInProgress from error
     return InitProducerIdResponse(
         version=ctx.api_version, throttle_time_ms=0, error_code=0, producer_id=producer_id, producer_epoch=0
@@ -35,4 +34,16 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(22, "InitProducerId", 0, 4, handle, fail)
+API = Api(
+    key=22,
+    name="InitProducerId",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER, "requests without a transactional id"),
+        Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),
+    ),
+    handle=handle,
+    fail=fail,
+)

@@ -1,11 +1,9 @@
-"""DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED, for there is no authorizer.
-
-ACL         DESCRIBE on the cluster.
-"""
+"""DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED, since there is no authorizer."""
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
 from kafka_reassign_rpc.protocol.messages import DescribeAclsResponse
 
@@ -20,4 +18,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(29, "DescribeAcls", 0, 3, handle, fail)
+API = Api(
+    key=29,
+    name="DescribeAcls",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

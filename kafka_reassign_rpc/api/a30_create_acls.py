@@ -1,11 +1,9 @@
-"""CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each, for there is no authorizer.
-
-ACL         ALTER on the cluster.
-"""
+"""CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each ACL, since there is no authorizer."""
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
 from kafka_reassign_rpc.protocol.messages import CreateAclsResponse
 
@@ -26,4 +24,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(30, "CreateAcls", 0, 3, handle, fail)
+API = Api(
+    key=30,
+    name="CreateAcls",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,11 +1,9 @@
-"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter, for there is no authorizer.
-
-ACL         ALTER on the cluster.
-"""
+"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter, since there is no authorizer."""
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
 from kafka_reassign_rpc.protocol.messages import DeleteAclsResponse
 
@@ -27,4 +25,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(31, "DeleteAcls", 0, 3, handle, fail)
+API = Api(
+    key=31,
+    name="DeleteAcls",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

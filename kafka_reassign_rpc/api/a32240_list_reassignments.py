@@ -1,19 +1,17 @@
 """ListReassignments (vendor key 32240), version 0: the identities of the moves in flight (KIP-240).
 
-Behaviour   all of them where the topics are null, else those named that do move. A partition that does not exist
-            makes the whole answer UNKNOWN_TOPIC_OR_PARTITION with a message that names it, and what exists is
-            listed all the same. NOT_CONTROLLER on any other node. A move whose record is not durable yet has
-            no identity and is not listed.
-ACL         DESCRIBE on the cluster.
+Behaviour   All moves where the topics are null, else the moves of the named partitions. With a partition that does
+            not exist the answer has UNKNOWN_TOPIC_OR_PARTITION and a message that names it; it still lists the
+            others. NOT_CONTROLLER on any other node. A move has no identity until its record is durable; the
+            answer leaves it out until then.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsResponse
-from kafka_reassign_rpc.protocol.versions import ApiKey
 
 _Topic = ListReassignmentsResponse.ListedTopic
 _Move = _Topic.ListedReassignment
@@ -64,4 +62,13 @@ def _answer(error: KafkaError | None, topics: list[Any]) -> Any:
     )
 
 
-API = Api(ApiKey.LIST_REASSIGNMENTS, "ListReassignments", 0, 0, handle, fail)
+API = Api(
+    key=32240,
+    name="ListReassignments",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,43 +1,41 @@
-"""DescribeReassignments (vendor key 32241), version 0: what is known of moves named by their identity (KIP-240).
+"""DescribeReassignments (vendor key 32241), version 0: moves by their identity (KIP-240).
 
-Behaviour   all of them where the topics are null, else those named. A move that is not (any more) the current one of
-            its partition is left out, without an error. The throttles are those that topic and broker configs put on
-            the leader and on each replica of the target, 2^63-1 bytes/s where none applies. NOT_CONTROLLER on any
-            other node. Tagged fields name the topic and the partition, which the proposal leaves to the client's
-            memory, tell how far the move is, as of the last sample of brokers' log dirs (see
-            core.reassignment.progress), by which
-            route it was asked for, and why.
-            Asked for no moves, it says why no new one may start (KIP-236's guard), if that is so.
-ACL         DESCRIBE on the cluster.
-Speed       the descriptions of a topic are kept until one of its partitions, a throttle or the sample changes, and
-            each description as long as the values that it was made from stand: ten thousand moves can be watched once
-            a second.
+Behaviour   All moves where the topics are null, else the named ones. The answer leaves a move out, without an
+            error, where it is not the current one of its partition. The throttles are those of topic and broker
+            configs for the leader and for each replica of the target; 2^63-1 bytes/s where none applies.
+            NOT_CONTROLLER on any other node.
+Tags        Tagged fields name topic and partition (the proposal leaves both to the client's memory), and give the
+            progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
+            the reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
+Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
+            single description as long as the values stand that it was made from. So clients can watch ten thousand
+            moves once a second.
 """
 
 import struct
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller, in_turns
-from kafka_reassign_rpc.api.ports import Api, ControllerPort, Encoded, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
+from kafka_reassign_rpc.api.large_requests import in_slices
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsResponse
-from kafka_reassign_rpc.protocol.versions import ApiKey
 
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
 _DESCRIPTION = struct.Struct(">qqiq")
 _REPLICA = struct.Struct(">iqB")
 _COPYING_REPLICA = struct.Struct(">iqBBBq")
-"""The second with one tagged field: how many, its number, its size, the bytes that are copied."""
+"""A replica with one tagged field: number of fields, field number, size, copied bytes."""
 _PARTITION_TAG = struct.Struct(">BBi")
 _INT64_TAG = struct.Struct(">BBq")
 
-NO_FIGURES = MoveProgress()
+NO_PROGRESS = MoveProgress()
 
 
 async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
@@ -47,7 +45,7 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     asked: dict[str, dict[int, int]] | None = None
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
-            return await _whether_closed(controller)
+            return await _disabled_reassignments(controller)
         asked = {
             topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
             for topic in request.topic_reassignments
@@ -56,23 +54,23 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     missing: list[Missing] = []
     for topic, indexes in controller.list_reassignments(asked):
         throttles = _FRAGMENTS.throttles(topic.name, controller.throttles(topic.name))
-        made_of = MadeOf(topic.revision, controller.samples(), throttles)
-        kept = _FRAGMENTS.of_topic(topic.name, made_of) if asked is None else None
+        cache_key = CacheKey(topic.revision, controller.samples(), throttles)
+        kept = _FRAGMENTS.of_topic(topic.name, cache_key) if asked is None else None
         if kept is None:
-            missing.append(Missing(topic.name, made_of, [(index, topic.partitions[index]) for index in indexes], []))
+            missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in indexes], []))
         parts[topic.name] = kept or NOTHING
     every = ((one, index, partition) for one in missing for index, partition in one.partitions)
-    async for some in in_turns(every):
+    async for some in in_slices(every):
         for one, index, partition in some:
             move = partition.move
             if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):
                 continue
-            figures = controller.progress(one.topic, index) or NO_FIGURES
-            one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.made_of.throttles, figures))
+            figures = controller.progress(one.topic, index) or NO_PROGRESS
+            one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures))
     for one in missing:
         parts[one.topic] = Described(len(one.found), b"".join(one.found))
         if asked is None:
-            _FRAGMENTS.put_topic(one.topic, one.made_of, parts[one.topic])
+            _FRAGMENTS.put_topic(one.topic, one.cache_key, parts[one.topic])
     if asked is None:
         _FRAGMENTS.keep(parts)
     described = parts.values()
@@ -80,7 +78,7 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     return Encoded(b"".join([_HEAD, uvarint(count + 1), *[one.encoded for one in described], b"\x00"]))
 
 
-async def _whether_closed(controller: ControllerPort) -> Any:
+async def _disabled_reassignments(controller: ControllerPort) -> Any:
     closed = await controller.closed()
     return DescribeReassignmentsResponse(
         version=0,
@@ -92,8 +90,9 @@ async def _whether_closed(controller: ControllerPort) -> Any:
     )
 
 
-class MadeOf(NamedTuple):
-    """What a topic's descriptions are made of: its revision, the number of the last sample, its throttles."""
+class CacheKey(NamedTuple):
+    """The values that a topic's descriptions are made from: its revision, the number of the last sample, its
+    throttles."""
 
     revision: int
     samples: int
@@ -101,17 +100,17 @@ class MadeOf(NamedTuple):
 
 
 class Described(NamedTuple):
-    """A topic's descriptions, one after the other."""
+    """The encoded descriptions of a topic's moves, one after the other, and their number."""
 
     moves: int
     encoded: bytes
 
 
 class Missing(NamedTuple):
-    """A topic's moves that are to be described, and what is `found` so far."""
+    """The moves of a topic that are not in the cache; `found` has their descriptions as they are made."""
 
     topic: str
-    made_of: MadeOf
+    cache_key: CacheKey
     partitions: list[tuple[int, Partition]]
     found: list[bytes]
 
@@ -120,19 +119,20 @@ NOTHING = Described(0, b"")
 
 
 class DescriptionFragments:
-    """Descriptions of moves and of topics, each kept as long as what it was made from is what stands."""
+    """A cache of encoded descriptions, of moves and of whole topics. An entry counts as long as the values stand that
+    it was made from."""
 
     def __init__(self) -> None:
         self._moves: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}
-        self._topics: dict[str, tuple[MadeOf, Described]] = {}
+        self._topics: dict[str, tuple[CacheKey, Described]] = {}
 
-    def of_topic(self, topic: str, made_of: MadeOf) -> Described | None:
-        """All moves of the topic, where they have been described as they are."""
+    def of_topic(self, topic: str, cache_key: CacheKey) -> Described | None:
+        """The descriptions of all moves of the topic, where they were made from these values."""
         kept = self._topics.get(topic)
-        return None if kept is None or kept[0] != made_of else kept[1]
+        return None if kept is None or kept[0] != cache_key else kept[1]
 
-    def put_topic(self, topic: str, made_of: MadeOf, described: Described) -> None:
-        self._topics[topic] = (made_of, described)
+    def put_topic(self, topic: str, cache_key: CacheKey, described: Described) -> None:
+        self._topics[topic] = (cache_key, described)
 
     def description(
         self, topic: str, index: int, partition: Partition, throttles: TopicThrottles, figures: MoveProgress
@@ -147,12 +147,12 @@ class DescriptionFragments:
         return entry[2]
 
     def throttles(self, topic: str, now: TopicThrottles) -> TopicThrottles:
-        """Those that the topic's descriptions were made with, where they are the same."""
+        """The throttles with which the topic's descriptions were made, where they are equal to `now`; else `now`."""
         known = self._moves.get(topic)
         return known[0] if known is not None and known[0].is_same(now) else now
 
     def keep(self, topics: Collection[str]) -> None:
-        """Forget what is about other topics."""
+        """Drop the entries of all other topics."""
         for kept in (self._moves, self._topics):
             for name in kept.keys() - topics:
                 del kept[name]
@@ -205,4 +205,13 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(ApiKey.DESCRIBE_REASSIGNMENTS, "DescribeReassignments", 0, 0, handle, fail)
+API = Api(
+    key=32241,
+    name="DescribeReassignments",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,21 +1,20 @@
-"""DescribeReassignmentEvents (vendor key 32242), version 0: what this server has recorded, event by event.
+"""DescribeReassignmentEvents (vendor key 32242), version 0: the events that this server has recorded.
 
-Behaviour   the events from a number on, as JSON, at most `MAX_BYTES` of them; more is asked for with the number that
-            the answer gives. An event that is not kept any more: from the oldest one on, which the answer names.
-            Every server answers, whether it is the controller or not, with what it has recorded itself; which one
-            it is stands in the answer. POLICY_VIOLATION where it keeps no event log.
-ACL         DESCRIBE on the cluster.
+Behaviour   The events from a number on, as JSON, at most `MAX_BYTES` of them. The answer gives the number to go on
+            with. Where the log no longer has the wanted event, the answer begins with the oldest one and names it.
+            Every server answers with its own events, whether it is the controller or not; the answer says which
+            server it is. POLICY_VIOLATION where the server keeps no event log.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, EventsPort, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, RecordedEvents
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsResponse
-from kafka_reassign_rpc.protocol.versions import ApiKey
 
 MAX_BYTES = 1_048_576
-"""Of events in one answer."""
+"""The most bytes of events in one answer."""
 
 
 async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
@@ -26,10 +25,10 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
 
 
 def fail(_request: Any, _version: int, error: KafkaError) -> Any:
-    return _answer(error, -1, EventsPort([], -1, -1))
+    return _answer(error, -1, RecordedEvents([], -1, -1))
 
 
-def _answer(error: KafkaError | None, server: int, found: EventsPort) -> Any:
+def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> Any:
     return DescribeReassignmentEventsResponse(
         version=0,
         throttle_time_ms=0,
@@ -42,4 +41,13 @@ def _answer(error: KafkaError | None, server: int, found: EventsPort) -> Any:
     )
 
 
-API = Api(ApiKey.DESCRIBE_REASSIGNMENT_EVENTS, "DescribeReassignmentEvents", 0, 0, handle, fail)
+API = Api(
+    key=32242,
+    name="DescribeReassignmentEvents",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

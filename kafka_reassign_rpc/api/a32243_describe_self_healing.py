@@ -1,19 +1,17 @@
-"""DescribeSelfHealing (vendor key 32243), version 0: which brokers are lost, and what becomes of them (KIP-46).
+"""DescribeSelfHealing (vendor key 32243), version 0: failed brokers and the state of self-healing (KIP-46).
 
-Behaviour   brokers that are gone while they hold replicas, since when, and when they are healed (-1 where they are
-            not: healing is off); why nothing is healed although it is time; how many moves of repairs wait and how
-            many are under way; configs that make no sense, and what cannot be repaired. NOT_CONTROLLER on any other
+Behaviour   Each failed broker with the time since when it is gone and the time when it is healed (-1: never, since
+            self-healing is off); why healing is held back; how many moves of repairs wait and how many are in
+            flight; configs that make no sense, and partitions that cannot be repaired. NOT_CONTROLLER on any other
             node.
-ACL         DESCRIBE on the cluster.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingResponse
-from kafka_reassign_rpc.protocol.versions import ApiKey
 
 NEVER = -1
 
@@ -28,13 +26,13 @@ async def handle(node: Node, _request: Any, _ctx: RequestContext) -> Any:
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
-        interval_ms=found.interval_ms,
+        interval_ms=NEVER if found.interval_ms is None else found.interval_ms,
         paused=found.paused,
         held_back=found.held_back,
         failed_brokers=[
             DescribeSelfHealingResponse.FailedBroker(
                 version=0,
-                broker_id=broker.id,
+                broker_id=broker.broker,
                 since=broker.since,
                 heal_at=NEVER if broker.heal_at is None else broker.heal_at,
                 replicas=broker.replicas,
@@ -63,4 +61,13 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(ApiKey.DESCRIBE_SELF_HEALING, "DescribeSelfHealing", 0, 0, handle, fail)
+API = Api(
+    key=32243,
+    name="DescribeSelfHealing",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

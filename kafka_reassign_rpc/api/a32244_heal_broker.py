@@ -1,18 +1,20 @@
-"""HealBroker (vendor key 32244), version 0: move the replicas of a lost broker elsewhere now (KIP-46).
+"""HealBroker (vendor key 32244), version 0: move the replicas of a failed broker to other brokers now (KIP-46).
 
-Behaviour   the interval is passed by, the brakes are not. The moves join the queue; the answer, once that is durable,
-            shows them. With DryRun nothing is done. INVALID_REQUEST where the broker is registered or holds nothing,
-            POLICY_VIOLATION with the reason where repairs are held back, NOT_CONTROLLER on any other node.
-ACL         ALTER on the cluster.
+Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes hold. Its moves join the queue; the
+            answer shows them once they are durable. With DryRun nothing is changed. INVALID_REQUEST where the
+            broker is registered or holds no replica, POLICY_VIOLATION with the reason where repairs are held back,
+            NOT_CONTROLLER on any other node.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RepairMove, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import HealBrokerResponse
-from kafka_reassign_rpc.protocol.versions import ApiKey
+
+UNKNOWN_SIZE = -1
 
 _Topic = HealBrokerResponse.RepairedTopic
 _LeftOut = HealBrokerResponse.LeftOutPartition
@@ -25,17 +27,17 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     found = await controller.heal(request.broker_id, ctx, dry_run=request.dry_run)
     by_topic: dict[str, list[RepairMove]] = {}
     for move in found.moves:
-        by_topic.setdefault(move.topic, []).append(move)
+        by_topic.setdefault(move.partition.topic, []).append(move)
     return HealBrokerResponse(
         version=0,
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
-        bytes_to_copy=found.bytes,
+        bytes_to_copy=UNKNOWN_SIZE if found.bytes is None else found.bytes,
         topics=[_topic(name, moves) for name, moves in by_topic.items()],
         left_out=[
             _LeftOut(version=0, topic=topic, partition_index=index, reason=reason)
-            for topic, index, reason in found.left_out
+            for (topic, index), reason in found.left_out.items()
         ],
     )
 
@@ -46,7 +48,10 @@ def _topic(name: str, moves: list[RepairMove]) -> Any:
         name=name,
         partitions=[
             _Topic.RepairedPartition(
-                version=0, partition_index=move.partition, replicas=list(move.replicas), target=list(move.target)
+                version=0,
+                partition_index=move.partition.partition,
+                replicas=list(move.replicas),
+                target=list(move.target),
             )
             for move in moves
         ],
@@ -59,10 +64,19 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
         throttle_time_ms=0,
         error_code=error.code,
         error_message=error.message,
-        bytes_to_copy=-1,
+        bytes_to_copy=UNKNOWN_SIZE,
         topics=[],
         left_out=[],
     )
 
 
-API = Api(ApiKey.HEAL_BROKER, "HealBroker", 0, 0, handle, fail)
+API = Api(
+    key=32244,
+    name="HealBroker",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.VENDOR,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,15 +1,16 @@
 """DescribeConfigs (key 32), versions 0-4: configs of topics, of this broker, of the cluster.
 
-Behaviour   per resource; null (or no) keys ask for all. Version 1 adds where a value comes from and what else is
-            set, 3 types and documentation (of which we have none). A broker's configs at that broker alone, those
-            set for the whole cluster anywhere. Broker loggers: an empty list, for this is no Java process.
-ACL         DESCRIBE_CONFIGS on the cluster or the topic.
+Behaviour   One result per resource. Null or empty keys ask for all configs. Version 1 adds the source of a value and
+            its synonyms, version 3 types and documentation (always empty here). Only the broker itself answers
+            for its own configs; any node answers for the cluster-wide ones. Broker loggers: an empty list, since
+            this is no Java process.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from kafka_reassign_rpc.api.config_changes import Resource, ResourceType, as_kafka_error, check_broker_name
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.config_changes import ConfigResource, ConfigResourceType, as_kafka_error, check_broker_name
 from kafka_reassign_rpc.api.config_entries import (
     DEFAULT_CONFIG,
     ConfigEntry,
@@ -17,14 +18,15 @@ from kafka_reassign_rpc.api.config_entries import (
     cluster_entries,
     topic_entries,
 )
-from kafka_reassign_rpc.api.handler_helpers import in_thread, shown, side_by_side
-from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Api, Node, RequestContext
+from kafka_reassign_rpc.api.large_requests import build_in_thread, gather_bounded
+from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
+from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse
 
 ON_LOOP = 3
-"""Resources that are put together on the loop; more of them in a thread (a topic is some 0.3 ms)."""
+"""Up to so many resources are described on the loop, more of them in a thread: a topic takes some 0.3 ms."""
 
 _Result = DescribeConfigsResponse.DescribeConfigsResult
 _Entry = _Result.DescribeConfigsResourceResult
@@ -32,18 +34,18 @@ _Synonym = _Entry.DescribeConfigsSynonym
 
 
 class _Layers(NamedTuple):
-    """What the configs of this node's topics and of itself are made of."""
+    """The configs of this broker, from its strongest layer to its weakest."""
 
     own: Mapping[str, str]
     defaults: Mapping[str, str]
     static: Mapping[str, str]
 
 
-class _Asked(NamedTuple):
-    resource: Resource
+class _RequestedResource(NamedTuple):
+    resource: ConfigResource
     keys: Collection[str] | None
     configs: Mapping[str, str]
-    """What a topic sets itself."""
+    """The configs that the topic sets itself."""
     error: KafkaError | None
 
 
@@ -53,7 +55,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
         static=node.static_configs,
     )
-    asked = await side_by_side([_ask(node, r) for r in request.resources])
+    asked = await gather_bounded([_ask(node, r) for r in request.resources])
 
     def answer() -> Any:
         results = [_result(ctx.api_version, one, layers, synonyms=request.include_synonyms) for one in asked]
@@ -61,34 +63,34 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
     if len(asked) <= ON_LOOP:
         return answer()
-    return await in_thread(answer, ctx.api_version)
+    return await build_in_thread(answer, ctx.api_version)
 
 
-async def _ask(node: Node, wanted: Any) -> _Asked:
-    """What is needed to answer for one resource, fetched and checked."""
-    resource = Resource(wanted.resource_type, wanted.resource_name)
+async def _ask(node: Node, wanted: Any) -> _RequestedResource:
+    """Fetches and checks the values that the answer for one resource needs."""
+    resource = ConfigResource(wanted.resource_type, wanted.resource_name)
     keys = frozenset(wanted.configuration_keys) if wanted.configuration_keys else None
     try:
-        return _Asked(resource, keys, await _configs(node, resource), None)
+        return _RequestedResource(resource, keys, await _configs(node, resource), None)
     except Exception as error:
-        return _Asked(resource, keys, {}, as_kafka_error(error, resource))
+        return _RequestedResource(resource, keys, {}, as_kafka_error(error, resource))
 
 
-async def _configs(node: Node, resource: Resource) -> Mapping[str, str]:
+async def _configs(node: Node, resource: ConfigResource) -> Mapping[str, str]:
     name = resource.name
-    if resource.type == ResourceType.TOPIC:
+    if resource.type == ConfigResourceType.TOPIC:
         if not is_valid_name(name):
             raise InvalidTopic(f"Topic name is invalid: '{name}'")
         known = node.topics_now()
         if known is None:
             known = await node.topics([name])
-        if not shown(known.get(name)):
+        if not is_visible(known.get(name)):
             raise UnknownTopicOrPartition
         return dict(await node.configs.get(TOPICS, name))
-    if resource.type == ResourceType.BROKER:
+    if resource.type == ConfigResourceType.BROKER:
         if name:
             _check_broker(node.node_id, name, " or empty string")
-    elif resource.type == ResourceType.BROKER_LOGGER:
+    elif resource.type == ConfigResourceType.BROKER_LOGGER:
         if not name:
             raise InvalidRequest("Broker id must not be empty")
         _check_broker(node.node_id, name, "")
@@ -106,17 +108,17 @@ def _check_broker(node_id: int, name: str, hint: str) -> None:
         raise InvalidRequest(f"Unexpected broker id, expected {node_id}{hint}, but received {name}") from None
 
 
-def _entries(asked: _Asked, layers: _Layers) -> Sequence[ConfigEntry]:
-    if asked.resource.type == ResourceType.TOPIC:
+def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry]:
+    if asked.resource.type == ConfigResourceType.TOPIC:
         return topic_entries(asked.configs, layers.own, layers.defaults, layers.static, asked.keys)
-    if asked.resource.type == ResourceType.BROKER_LOGGER:
+    if asked.resource.type == ConfigResourceType.BROKER_LOGGER:
         return ()
     if not asked.resource.name:
         return cluster_entries(layers.defaults, asked.keys)
     return broker_entries(layers.own, layers.defaults, layers.static, asked.keys)
 
 
-def _result(version: int, asked: _Asked, layers: _Layers, *, synonyms: bool) -> Any:
+def _result(version: int, asked: _RequestedResource, layers: _Layers, *, synonyms: bool) -> Any:
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
     return _Result(
@@ -146,7 +148,7 @@ def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> Any:
     )
 
 
-def _failed(version: int, resource: Resource, error: KafkaError) -> Any:
+def _failed(version: int, resource: ConfigResource, error: KafkaError) -> Any:
     return _Result(
         version=version,
         error_code=error.code,
@@ -161,8 +163,20 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return DescribeConfigsResponse(
         version=version,
         throttle_time_ms=0,
-        results=[_failed(version, Resource(r.resource_type, r.resource_name), error) for r in request.resources],
+        results=[_failed(version, ConfigResource(r.resource_type, r.resource_name), error) for r in request.resources],
     )
 
 
-API = Api(32, "DescribeConfigs", 0, 4, handle, fail)
+API = Api(
+    key=32,
+    name="DescribeConfigs",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, "brokers"),
+        Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, "topics"),
+    ),
+    handle=handle,
+    fail=fail,
+)

@@ -1,16 +1,23 @@
-"""AlterConfigs (key 33), versions 0-2: replace all configs of a resource (the older way).
+"""AlterConfigs (key 33), versions 0-2: replace all configs of a resource (the older API).
 
-Behaviour   every resource is answered; what is not named goes back to its default. Topics and the cluster default
-            anywhere; a broker's configs at that broker alone.
-ACL         ALTER_CONFIGS on the cluster or the topic.
+Behaviour   One result per resource. A config that the request does not name goes back to its default. Any node
+            changes topics and the cluster default; only the broker itself changes its own configs.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.alter_configs_handling import alter_resources, refuse_all
-from kafka_reassign_rpc.api.config_changes import Op, OpType, Resource, check_ops, replacing
-from kafka_reassign_rpc.api.ports import Api, ConfigChange, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.config_changes import (
+    AlterConfigOp,
+    ConfigResource,
+    OpType,
+    alter_resources,
+    check_ops,
+    refuse_all,
+    replacing,
+)
+from kafka_reassign_rpc.api.ports import ConfigChange, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse
 
@@ -19,8 +26,8 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted)
 
 
-def _wanted(_resource: Resource, configs: Sequence[Any]) -> ConfigChange:
-    check_ops([Op(c.name, OpType.SET, c.value) for c in configs])
+def _wanted(_resource: ConfigResource, configs: Sequence[Any]) -> ConfigChange:
+    check_ops([AlterConfigOp(c.name, OpType.SET, c.value) for c in configs])
     return replacing({c.name: c.value for c in configs})
 
 
@@ -28,4 +35,16 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return refuse_all(request, AlterConfigsResponse, version, error)
 
 
-API = Api(33, "AlterConfigs", 0, 2, handle, fail)
+API = Api(
+    key=33,
+    name="AlterConfigs",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(
+        Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "brokers"),
+        Acl(AclOperation.ALTER_CONFIGS, AclResource.TOPIC, "topics"),
+    ),
+    handle=handle,
+    fail=fail,
+)

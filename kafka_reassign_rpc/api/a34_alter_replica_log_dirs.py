@@ -1,14 +1,14 @@
-"""AlterReplicaLogDirs (key 34), versions 0-2: put replicas of this node into other log dirs.
+"""AlterReplicaLogDirs (key 34), versions 0-2: move replicas of this node to other log dirs.
 
-Behaviour   per partition; a dir that this node does not have gets LOG_DIR_NOT_FOUND; a replica that is not here
-            (yet) REPLICA_NOT_AVAILABLE, and its wish is remembered for when it comes.
-ACL         ALTER on the cluster.
+Behaviour   One result per partition. LOG_DIR_NOT_FOUND for a dir that this node does not have.
+            REPLICA_NOT_AVAILABLE for a replica that this node does not hold yet: it is created in that dir later.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import code_of
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import code_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsResponse
@@ -51,4 +51,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return _answer(version, moves, [error.code] * len(moves))
 
 
-API = Api(34, "AlterReplicaLogDirs", 0, 2, handle, fail)
+API = Api(
+    key=34,
+    name="AlterReplicaLogDirs",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

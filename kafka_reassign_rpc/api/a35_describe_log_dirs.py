@@ -1,17 +1,17 @@
 """DescribeLogDirs (key 35), versions 0-4: the log dirs of this node and the replicas in them.
 
-Behaviour   null topics ask for everything; a dir that failed is shown with its error and without replicas.
-            Version 3 adds a top-level error, 4 the size of the volume.
-Difference  a node without log dirs shows one named `none`: Java's AdminClient takes an answer without any dir
-            for CLUSTER_AUTHORIZATION_FAILED.
-ACL         DESCRIBE on the cluster.
+Behaviour   Null topics ask for all. A failed dir has its error and no replicas. Version 3 adds a top-level error,
+            version 4 the size of the volume.
+Difference  A node without log dirs shows one named `none`: Java's AdminClient takes an answer without any dir for
+            CLUSTER_AUTHORIZATION_FAILED.
 """
 
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import SMALL, in_thread
-from kafka_reassign_rpc.api.ports import Api, LogDir, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.large_requests import SMALL_ANSWER, build_in_thread
+from kafka_reassign_rpc.api.ports import LogDir, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
 
@@ -26,9 +26,9 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     if request.topics is not None:
         wanted = {topic.topic: frozenset(topic.partitions) for topic in request.topics}
     dirs = NO_LOG_DIRS if node.log_dirs is None else node.log_dirs.describe(wanted)
-    if sum(len(d.replicas) for d in dirs) <= SMALL:
+    if sum(len(d.replicas) for d in dirs) <= SMALL_ANSWER:
         return _answer(ctx.api_version, dirs)
-    return in_thread(lambda: _answer(ctx.api_version, dirs), ctx.api_version)
+    return build_in_thread(lambda: _answer(ctx.api_version, dirs), ctx.api_version)
 
 
 def _answer(version: int, dirs: Sequence[LogDir]) -> Any:
@@ -56,4 +56,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=error.code, results=[])
 
 
-API = Api(35, "DescribeLogDirs", 0, 4, handle, fail)
+API = Api(
+    key=35,
+    name="DescribeLogDirs",
+    min_version=0,
+    max_version=4,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,12 +1,12 @@
 """SaslAuthenticate (key 36), versions 0-2, on a listener without SASL.
 
-Behaviour   ILLEGAL_SASL_STATE; the connection goes on, as on Kafka's PLAINTEXT listeners.
-ACL         none.
+Behaviour   ILLEGAL_SASL_STATE. The connection stays open, as on Kafka's PLAINTEXT listeners.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse
 
@@ -23,4 +23,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(36, "SaslAuthenticate", 0, 2, handle, fail)
+API = Api(
+    key=36,
+    name="SaslAuthenticate",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(),
+    handle=handle,
+    fail=fail,
+)

@@ -1,15 +1,15 @@
-"""CreatePartitions (key 37), versions 0-3: let topics grow.
+"""CreatePartitions (key 37), versions 0-3: add partitions to topics.
 
-Behaviour   per topic; one named twice gets INVALID_REQUEST; REASSIGNMENT_IN_PROGRESS while a partition of the
-            topic moves (as ZooKeeper mode, unlike KRaft); the rest is the controller's to check.
-ACL         ALTER on each topic.
+Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a
+            partition of the topic moves (as in ZooKeeper mode, not in KRaft). The controller makes all other checks.
 """
 
 from collections import Counter
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller, code_of, message_of
-from kafka_reassign_rpc.api.ports import Api, NewPartitions, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsResponse
 
@@ -55,4 +55,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(37, "CreatePartitions", 0, 3, handle, fail)
+API = Api(
+    key=37,
+    name="CreatePartitions",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.TOPIC),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,18 +1,18 @@
 """ElectLeaders (key 43), versions 0-2: preferred and unclean elections.
 
-Behaviour   per partition. Version 0 knows preferred elections only. Null partitions mean all of them; then those
-            whose leader needs no change (ELECTION_NOT_NEEDED) are left out of the answer. On a node that is not
-            the controller each partition named gets NOT_CONTROLLER.
-Difference  asked for all partitions, a node that is not the controller answers NOT_CONTROLLER at the top level;
-            a ZooKeeper-mode broker answers an empty success, which tools report as done.
-ACL         ALTER on the cluster.
+Behaviour   One result per partition. Version 0 has preferred elections only. Null partitions mean all; the answer
+            then leaves out partitions with ELECTION_NOT_NEEDED. On a node that is not the controller each named
+            partition gets NOT_CONTROLLER.
+Difference  A request for all partitions gets NOT_CONTROLLER at the top level from a node that is not the
+            controller. A ZooKeeper-mode broker answers an empty success, which tools report as done.
 """
 
 from collections.abc import Iterable
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller, code_of, message_of
-from kafka_reassign_rpc.api.ports import Api, ItemResult, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersResponse
@@ -63,4 +63,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     return _answer(version, top, [(t.topic, p, error) for t in request.topic_partitions for p in t.partitions])
 
 
-API = Api(43, "ElectLeaders", 0, 2, handle, fail)
+API = Api(
+    key=43,
+    name="ElectLeaders",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

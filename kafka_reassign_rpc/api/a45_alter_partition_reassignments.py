@@ -1,23 +1,23 @@
 """AlterPartitionReassignments (key 45), versions 0-1: start, change and cancel moves (KIP-455, KIP-860).
 
-Behaviour   NOT_CONTROLLER at the top level, with no results, where this node is not the controller; otherwise each
-            partition asked for is answered exactly once, with its own error. A partition that is named twice counts
-            once, with its last target, as in Kafka. Null replicas cancel. Version 1 carries and echoes
-            `allow_replication_factor_change`. Tagged field 860 of a partition (nullable list of int32) is the
-            replica set that must stand there now: compare-and-set. Of the request, tagged field 2361 is a throttle that
-            the moves have as a lease, in bytes/s (0: none any more, -1: as it is), and 2362 says in words what they are
-            for; INVALID_REQUEST where it is longer than `REASON_LENGTH`. With tagged field 236 its targets join the
-            queue; they need not find the guard open, nor their brokers alive. Without it, too, a target that the caps
-            on moves in flight do not let start yet is accepted, and waits.
-ACL         ALTER on the cluster.
-Speed       the results of ten thousand partitions are packed in a few ms, without message objects.
+Behaviour   NOT_CONTROLLER at the top level, without results, on a node that is not the controller. Otherwise each
+            requested partition has exactly one result with its own error. A partition that is named twice counts
+            once, with its last target, as in Kafka. Null replicas cancel the move. Version 1 has
+            `allow_replication_factor_change` and echoes it. The server accepts a target that the caps on moves in
+            flight do not let start yet, and queues it.
+Tags        860 of a partition (nullable list of int32): the expected current replicas, a compare-and-set.
+            2361 of the request: the throttle lease of the moves in bytes/s (0: none, -1: as it is).
+            2362 of the request: the reason, in words; INVALID_REQUEST where it is longer than `REASON_LENGTH`.
+            236 of the request: the targets join the queue, also while reassignments are disabled or brokers dead.
+Speed       The results of ten thousand partitions are packed in a few ms, without message objects.
 """
 
 import struct
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller, in_turns
-from kafka_reassign_rpc.api.ports import AlterReassignments, Api, Encoded, Node, RequestContext, TargetItem
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
+from kafka_reassign_rpc.api.large_requests import in_slices
+from kafka_reassign_rpc.api.ports import AlterReassignments, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
@@ -30,10 +30,10 @@ REASON_LENGTH = 1000
 
 _NO_THROTTLE = bytes(4)
 _NO_ERROR = b"\0\0\1"
-"""Of the request as a whole: the code, and an empty message, as a ZooKeeper-mode controller sends it."""
+"""Of the whole request: no error code, and an empty message, as a ZooKeeper-mode controller sends it."""
 _NO_TAGS = b"\0"
 _TAKEN = struct.Struct(">ihBB")
-"""The partition, no error, no message, no tags."""
+"""The result of an accepted partition: its index, no error, no message, no tags."""
 _REFUSED = struct.Struct(">ih")
 
 Targets = dict[int, TargetItem]
@@ -49,7 +49,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
     wanted: dict[str, Targets] = {topic.name: {} for topic in request.topics}
-    async for some in in_turns((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
+    async for some in in_slices((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
         for targets, partition in some:
             index = partition.partition_index
             targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
@@ -67,7 +67,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
         ctx,
     )
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
-    async for done in in_turns(results):
+    async for done in in_slices(results):
         for topic_name, index, error in done:
             answers[topic_name].append(_result(index, error))
     parts = [_NO_THROTTLE, bytes((allow,)) if ctx.api_version >= 1 else b"", _NO_ERROR, uvarint(len(answers) + 1)]
@@ -81,14 +81,15 @@ def _ids(replicas: Any) -> tuple[int, ...] | None:
 
 
 def _result(index: int, error: KafkaError | None) -> bytes:
-    """A ReassignablePartitionResponse: there are thousands of them, most of them the same but for the partition."""
+    """A ReassignablePartitionResponse. An answer has thousands of them; most differ in the partition only."""
     if error is None:
         return _TAKEN.pack(index, 0, 0, 0)
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
 def fail(request: Any, version: int, error: KafkaError) -> Any:
-    """NOT_CONTROLLER stands at the top alone: clients retry only then. Anything else is echoed for each partition."""
+    """NOT_CONTROLLER stands at the top level alone, since clients retry only then. Any other error is repeated for each
+    partition."""
     topics = []
     if not isinstance(error, NotController):
         topics = [
@@ -109,4 +110,13 @@ def fail(request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(45, "AlterPartitionReassignments", 0, 1, handle, fail)
+API = Api(
+    key=45,
+    name="AlterPartitionReassignments",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,15 +1,15 @@
-"""ListPartitionReassignments (key 46), version 0: which partitions are moving (KIP-455).
+"""ListPartitionReassignments (key 46), version 0: the partitions that move (KIP-455).
 
-Behaviour   all of them where topics are null, else those named that do move; topics without any are left out, and
-            so is what does not exist. NOT_CONTROLLER at the top level on any other node. Tagged field 240 of a
-            partition carries the identity of its move (KIP-240), once its record is durable. A partition whose
-            move waits in the queue is listed too, with the replicas that stand, those that the move will bring in
-            and those that it will take out; tagged field 241 tells it from the others by "waiting". Fields 242 and
-            243 tell by which route a move was asked for, if not by RPC, and the reason that was given, if any.
-ACL         DESCRIBE on the cluster.
-Speed       what is encoded of a topic is kept until one of its partitions changes, and of the others then still stands;
-            so ten thousand partitions take 1 ms where nothing has changed, and a few ms where much has. From
-            `IN_THREAD` partitions on that have to be looked at, a thread does the work.
+Behaviour   All moving partitions where topics are null, else those of the named ones that move. The answer leaves
+            out topics without a move and topics that do not exist. NOT_CONTROLLER at the top level on any other
+            node. A partition whose move waits in the queue is listed too, with its current replicas and with the
+            adding and removing replicas that the move will have.
+Tags        240 of a partition: the identity of its move (KIP-240), once its record is durable.
+            241: "waiting" where the move waits in the queue.
+            242: the route of the move, where it is not RPC. 243: its reason, if it has one.
+Speed       The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until
+            it changes itself. Ten thousand partitions take 1 ms where nothing has changed, a few ms where much
+            has. Where `IN_THREAD` partitions or more are not in the cache, a thread does the work.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from functools import cache
 from itertools import repeat
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
@@ -45,7 +45,7 @@ _LONG = struct.Struct(">q")
 
 Listed = Sequence[tuple[int, Partition, Waiting | None]]
 Moving = tuple[Sequence[int], Sequence[Partition]]
-"""Of a topic: the indexes of those that move, and what they are now."""
+"""The partitions of a topic that move: their indexes, and their current values."""
 
 
 def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
@@ -87,24 +87,24 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
 
 
 class ListFragments:
-    """What is encoded of partitions and of whole topics, each kept as long as what it was made from stands."""
+    """A cache of encoded partitions and topics. An entry counts as long as the values stand that it was made from."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def of_topic(self, name: str, revision: int) -> bytes | None:
-        """All of its partitions that move, where that revision has been encoded."""
+        """The bytes of all moving partitions of the topic, where this revision of it has been encoded."""
         kept = self._topics.get(name)
         return None if kept is None or kept[0] != revision else kept[1]
 
     def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> bytes:
         """An OngoingTopicReassignment.
 
-        complete   nothing else is to be listed of the topic: what was kept of other partitions is not needed any more
-        revision   that of the topic, where all of it can be told from that: nothing waits
+        complete   `listed` is all that moves in the topic: entries of its other partitions are dropped
+        revision   the topic's revision, where the answer follows from it alone: no move of the topic waits
 
-        Safe in several threads at once: each of them puts complete entries only.
+        Safe in several threads at once: each thread stores complete entries only.
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
@@ -123,7 +123,7 @@ class ListFragments:
         return encoded
 
     def keep(self, topics: Collection[str]) -> None:
-        """Forget what is about other topics."""
+        """Drop the entries of all other topics."""
         for kept in (self._partitions, self._topics):
             for name in kept.keys() - topics:
                 del kept[name]
@@ -138,7 +138,8 @@ def _format(replicas: int, adding: int, removing: int) -> struct.Struct:
 
 
 def encode_partition(index: int, partition: Partition, waiting: Waiting | None = None) -> bytes:
-    """An OngoingPartitionReassignment of version 0. `waiting`: the move that waits, of a partition at rest."""
+    """An OngoingPartitionReassignment of version 0. `waiting`: the move in the queue of a partition that has none in
+    flight."""
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
     move = partition.move
     if waiting is not None:
@@ -160,7 +161,7 @@ def encode_partition(index: int, partition: Partition, waiting: Waiting | None =
 
 
 def _tags(first: bytes, of: MoveRecord | Waiting) -> bytes:
-    """The tagged fields: `first` (one, or none), then the route and the reason where there is something to tell."""
+    """The tagged fields: `first` (one or none), then the route and the reason where they are not the default."""
     tags = [first] if first else []
     if of.route != RPC:
         tags.append(_ROUTE + sized(compact_string(of.route)))
@@ -175,4 +176,13 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(46, "ListPartitionReassignments", 0, 0, handle, fail)
+API = Api(
+    key=46,
+    name="ListPartitionReassignments",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

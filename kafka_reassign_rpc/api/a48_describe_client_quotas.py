@@ -1,12 +1,12 @@
-"""DescribeClientQuotas (key 48), versions 0-1: no client quota is kept by this node.
+"""DescribeClientQuotas (key 48), versions 0-1: this node has no client quotas.
 
-Behaviour   an empty list, whatever is asked for.
-ACL         DESCRIBE_CONFIGS on the cluster.
+Behaviour   An empty list, whatever the filter is.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasResponse
 
@@ -23,4 +23,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(48, "DescribeClientQuotas", 0, 1, handle, fail)
+API = Api(
+    key=48,
+    name="DescribeClientQuotas",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,12 +1,12 @@
-"""DescribeUserScramCredentials (key 50), version 0: no SCRAM credential is shown by this node.
+"""DescribeUserScramCredentials (key 50), version 0: this node shows no SCRAM credentials.
 
-Behaviour   an empty list where all users are asked for; RESOURCE_NOT_FOUND for each user that is named.
-ACL         DESCRIBE on the cluster.
+Behaviour   An empty list where the request is for all users; RESOURCE_NOT_FOUND for each named user.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound
 from kafka_reassign_rpc.protocol.messages import DescribeUserScramCredentialsResponse
 
@@ -35,4 +35,13 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(50, "DescribeUserScramCredentials", 0, 0, handle, fail)
+API = Api(
+    key=50,
+    name="DescribeUserScramCredentials",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,16 +1,17 @@
 """AlterPartition (key 56), versions 0-3: a leader asks for new ISRs.
 
-Behaviour   per partition: the state that stands then, or the error that tells the leader what to do next;
-            NOT_CONTROLLER and STALE_BROKER_EPOCH at the top level. Topics are named by id from version 2, the ISR
-            carries broker epochs from version 3.
-ACL         CLUSTER_ACTION on the cluster.
+Behaviour   One result per partition: its state after the change, or an error from which the leader knows what to do
+            next. NOT_CONTROLLER and STALE_BROKER_EPOCH at the top level. Version 2 names topics by id; version 3
+            carries the broker epochs of the ISR.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import ZERO_UUID, active_controller
-from kafka_reassign_rpc.api.ports import AlterPartition, Api, IsrChange, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionResponse
 
@@ -82,4 +83,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     return AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=error.code, topics=[])
 
 
-API = Api(56, "AlterPartition", 0, 3, handle, fail)
+API = Api(
+    key=56,
+    name="AlterPartition",
+    min_version=0,
+    max_version=3,
+    group=ApiGroup.INTER_BROKER,
+    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

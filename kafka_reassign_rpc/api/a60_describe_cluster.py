@@ -1,15 +1,15 @@
 """DescribeCluster (key 60), versions 0-2: cluster id, controller, brokers.
 
-Behaviour   endpoint type 1 (brokers) is answered; 2 (KRaft controllers) with MISMATCHED_ENDPOINT_TYPE, anything
-            else with UNSUPPORTED_ENDPOINT_TYPE (INVALID_REQUEST for both in version 0). Version 2 adds fenced
-            brokers, which ZooKeeper mode does not have.
-ACL         DESCRIBE on the cluster, for the authorized operations only.
+Behaviour   Answers endpoint type 1 (brokers). Type 2 (KRaft controllers) gets MISMATCHED_ENDPOINT_TYPE, any other
+            type UNSUPPORTED_ENDPOINT_TYPE; in version 0 both get INVALID_REQUEST. Version 2 adds fenced brokers, which
+            ZooKeeper mode does not have.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import ALL_CLUSTER_OPERATIONS
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, MismatchedEndpointType
 from kafka_reassign_rpc.protocol.messages import DescribeClusterResponse
 
@@ -68,4 +68,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(60, "DescribeCluster", 0, 2, handle, fail)
+API = Api(
+    key=60,
+    name="DescribeCluster",
+    min_version=0,
+    max_version=2,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, "the authorized operations"),),
+    handle=handle,
+    fail=fail,
+)

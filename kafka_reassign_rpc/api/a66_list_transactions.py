@@ -1,12 +1,12 @@
-"""ListTransactions (key 66), versions 0-1: the transactions that this node coordinates, which are none.
+"""ListTransactions (key 66), versions 0-1: this node coordinates no transaction.
 
-Behaviour   an empty list; clients ask every node and put the answers together.
-ACL         DESCRIBE on each transactional id.
+Behaviour   An empty list. Clients ask every node and merge the answers.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ListTransactionsResponse
 
@@ -23,4 +23,13 @@ def fail(_request: Any, version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(66, "ListTransactions", 0, 1, handle, fail)
+API = Api(
+    key=66,
+    name="ListTransactions",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.TRANSACTIONAL_ID),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,13 +1,12 @@
 """AllocateProducerIds (key 67), version 0: a broker asks for a block of producer ids.
 
-Behaviour   the next block, durable before it is given away; errors at the top level.
-ACL         CLUSTER_ACTION on the cluster.
+Behaviour   The next block; it is durable before the broker gets it. Errors at the top level.
 """
 
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import active_controller
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsResponse
 
@@ -28,4 +27,13 @@ def fail(_request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(67, "AllocateProducerIds", 0, 0, handle, fail)
+API = Api(
+    key=67,
+    name="AllocateProducerIds",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.INTER_BROKER,
+    acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

@@ -1,13 +1,12 @@
 """DescribeTopicPartitions (key 75), version 0: topics and partitions, page by page (KIP-966).
 
-Behaviour   topics in order of their names, all of them where none is named; the answer stops after
-            `response_partition_limit` partitions (at most 2,000, at least 1) and names where to go on. A cursor
-            skips the topics before its own. Unknown topics get UNKNOWN_TOPIC_OR_PARTITION when they were named,
-            and are left out when they came from the cursor only. Eligible leader replicas belong to KRaft: empty here,
-            not null, which the schema allows and the 3.9 Java client does not survive.
-ACL         DESCRIBE on each topic.
-Served but not shown in ApiVersions: ZooKeeper-mode brokers do not have it, and stock tools that see it print other
-            columns than they print against such brokers (`Elr:` instead of `Elr: N/A`).
+Behaviour   Topics in order of their names; all of them where the request names none. The answer ends after
+            `response_partition_limit` partitions (1 to 2,000) with a cursor to go on from. A cursor skips the topics
+            before its own. An unknown topic gets UNKNOWN_TOPIC_OR_PARTITION where the request names it, and is left
+            out where only the cursor does. Eligible leader replicas belong to KRaft: the lists are empty. The schema
+            also allows null, but the 3.9 Java client fails on it.
+Advertised  No: ZooKeeper-mode brokers do not have this API. Stock tools that see it print other columns than they
+            print against such brokers (`Elr:` instead of `Elr: N/A`).
 Source      DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
 """
 
@@ -15,9 +14,11 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
-from kafka_reassign_rpc.api.handler_helpers import INTERNAL_TOPICS, ZERO_UUID, shown, with_topics
-from kafka_reassign_rpc.api.partition_snapshot import partition_view
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.partition_metadata import partition_metadata
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
@@ -39,7 +40,7 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
 
 
 def _page(node: Node, known: Mapping[str, Topic], names: set[str] | None, request: Any, ctx: RequestContext) -> Any:
-    wanted = sorted(name for name, topic in known.items() if shown(topic)) if names is None else sorted(names)
+    wanted = sorted(name for name, topic in known.items() if is_visible(topic)) if names is None else sorted(names)
     cursor = request.cursor
     if cursor is not None:
         wanted = [name for name in wanted if name >= cursor.topic_name]
@@ -57,11 +58,11 @@ def _page(node: Node, known: Mapping[str, Topic], names: set[str] | None, reques
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         indexes = sorted(i for i in topic.partitions if i >= start)
-        shown_now = list(islice(indexes, left))
-        topics.append(_describe(topic, shown_now, alive))
-        left -= len(shown_now)
-        if len(shown_now) < len(indexes):
-            following = _Cursor(version=0, topic_name=name, partition_index=indexes[len(shown_now)])
+        on_page = list(islice(indexes, left))
+        topics.append(_describe(topic, on_page, alive))
+        left -= len(on_page)
+        if len(on_page) < len(indexes):
+            following = _Cursor(version=0, topic_name=name, partition_index=indexes[len(on_page)])
             break
     return DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, topics=topics, next_cursor=following)
 
@@ -69,8 +70,8 @@ def _page(node: Node, known: Mapping[str, Topic], names: set[str] | None, reques
 def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> Any:
     partitions = []
     for index in indexes:
-        view = partition_view(index, topic.partitions[index], alive, hide_dead=False)
-        # the fields in order, cheaper than an object; both lists of eligible leader replicas are null
+        view = partition_metadata(index, topic.partitions[index], alive, hide_dead=False)
+        # the fields in order, cheaper than an object; both lists of eligible leader replicas are empty
         partitions.append((*view[:6], (), (), view.offline))
     return _Topic(
         version=0,
@@ -102,4 +103,14 @@ def fail(request: Any, _version: int, error: KafkaError) -> Any:
     )
 
 
-API = Api(75, "DescribeTopicPartitions", 0, 0, handle, fail, advertised=False)
+API = Api(
+    key=75,
+    name="DescribeTopicPartitions",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
+    handle=handle,
+    fail=fail,
+    advertised=False,
+)

@@ -1,16 +1,17 @@
 """Changing configs: what AlterConfigs and IncrementalAlterConfigs have in common.
 
-Checks and texts follow ConfigAdminManager.preprocess and ZkAdminManager of Kafka 3.9 in ZooKeeper mode: a value that
-its definition refuses is INVALID_REQUEST there, an unknown topic config INVALID_CONFIG. Everything up to
-`apply_change` is pure.
+Checks and messages follow ConfigAdminManager.preprocess and ZkAdminManager of Kafka 3.9 in ZooKeeper mode:
+INVALID_REQUEST for a value that its definition refuses, INVALID_CONFIG for an unknown topic config. The functions
+before `apply_change` are pure.
 """
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -20,8 +21,9 @@ from kafka_reassign_rpc.api.config_definitions import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.handler_helpers import shown
+from kafka_reassign_rpc.api.large_requests import gather_bounded
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
+from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidConfig,
     InvalidRequest,
@@ -36,8 +38,8 @@ DUPLICATE_RESOURCE = "Each resource must appear at most once."
 _MAX_INT = 2**31
 
 
-class ResourceType(IntEnum):
-    """ConfigResource.Type"""
+class ConfigResourceType(IntEnum):
+    """Kafka's ConfigResource.Type."""
 
     TOPIC = 2
     BROKER = 4
@@ -45,7 +47,7 @@ class ResourceType(IntEnum):
 
 
 class OpType(IntEnum):
-    """AlterConfigOp.OpType"""
+    """Kafka's AlterConfigOp.OpType."""
 
     SET = 0
     DELETE = 1
@@ -53,7 +55,7 @@ class OpType(IntEnum):
     SUBTRACT = 3
 
 
-class Op(NamedTuple):
+class AlterConfigOp(NamedTuple):
     """One change of one config."""
 
     name: str
@@ -61,7 +63,7 @@ class Op(NamedTuple):
     value: str | None
 
 
-class Resource(NamedTuple):
+class ConfigResource(NamedTuple):
     """A topic, a broker, or (name "") all brokers."""
 
     type: int
@@ -72,13 +74,13 @@ class Resource(NamedTuple):
         return f"ConfigResource(type={known.get(self.type, 'UNKNOWN')}, name='{self.name}')"
 
 
-def duplicates(resources: Sequence[Resource]) -> set[Resource]:
-    """Resources that a request names more than once: none of them is touched."""
+def duplicates(resources: Sequence[ConfigResource]) -> set[ConfigResource]:
+    """The resources that a request names more than once. None of them is changed."""
     return {resource for resource, count in Counter(resources).items() if count > 1}
 
 
-def check_ops(ops: Sequence[Op]) -> None:
-    """What is wrong with a list of changes whatever stands now; raises InvalidRequest."""
+def check_ops(ops: Sequence[AlterConfigOp]) -> None:
+    """Checks a list of changes as far as that needs no current configs; raises InvalidRequest."""
     if len({op.name for op in ops}) < len(ops):
         raise InvalidRequest("Error due to duplicate config keys")
     null = [op.name for op in ops if op.type != OpType.DELETE and op.value is None]
@@ -87,7 +89,7 @@ def check_ops(ops: Sequence[Op]) -> None:
 
 
 def check_broker_name(node_id: int, name: str) -> None:
-    """A broker answers for itself alone; raises InvalidRequest."""
+    """Only the broker itself answers for its configs; raises InvalidRequest for any other name."""
     try:
         number = int(name)
     except ValueError:
@@ -98,7 +100,7 @@ def check_broker_name(node_id: int, name: str) -> None:
         raise InvalidRequest(f"Unexpected broker id, expected {node_id}, but received {name}")
 
 
-def incremental(ops: Sequence[Op], definitions: Mapping[str, ConfigDefinition]) -> ConfigChange:
+def incremental(ops: Sequence[AlterConfigOp], definitions: Mapping[str, ConfigDefinition]) -> ConfigChange:
     """The change that a list of operations makes (ConfigAdminManager.prepareIncrementalConfigs)."""
 
     def change(current: Mapping[str, str]) -> dict[str, str]:
@@ -111,11 +113,11 @@ def incremental(ops: Sequence[Op], definitions: Mapping[str, ConfigDefinition]) 
 
 
 def replacing(configs: Mapping[str, str]) -> ConfigChange:
-    """The change that legacy AlterConfigs makes: what is not named is gone."""
+    """The change that AlterConfigs makes: configs that it does not name are deleted."""
     return lambda _current: dict(configs)
 
 
-def _apply(op: Op, wanted: dict[str, str], definitions: Mapping[str, ConfigDefinition]) -> None:
+def _apply(op: AlterConfigOp, wanted: dict[str, str], definitions: Mapping[str, ConfigDefinition]) -> None:
     if op.type == OpType.SET:
         wanted[op.name] = op.value or ""
     elif op.type == OpType.DELETE:
@@ -127,13 +129,13 @@ def _apply(op: Op, wanted: dict[str, str], definitions: Mapping[str, ConfigDefin
             raise InvalidConfig(f"Unknown config name: {op.name}")
         if definition.type != "LIST":
             raise InvalidConfig(f"Config value {verb} is not allowed for config key: {op.name}")
-        standing = _items(wanted.get(op.name, definition.default or ""))
+        current = _items(wanted.get(op.name, definition.default or ""))
         given = _items(op.value or "")
         if op.type == OpType.APPEND:
-            standing += [item for item in given if item not in standing]
+            current += [item for item in given if item not in current]
         else:
-            standing = [item for item in standing if item not in given]
-        wanted[op.name] = ",".join(standing)
+            current = [item for item in current if item not in given]
+        wanted[op.name] = ",".join(current)
     else:
         raise InvalidRequest(f"Unknown operations type {op.type}")
 
@@ -142,12 +144,12 @@ def _items(text: str) -> list[str]:
     return list(dict.fromkeys(item for item in text.split(",") if item))
 
 
-async def apply_change(node: Node, resource: Resource, change: ConfigChange, *, validate_only: bool) -> None:
-    """Change a resource's configs, or only see whether that would be allowed. Raises KafkaError."""
-    if resource.type == ResourceType.TOPIC:
+async def apply_change(node: Node, resource: ConfigResource, change: ConfigChange, *, validate_only: bool) -> None:
+    """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError."""
+    if resource.type == ConfigResourceType.TOPIC:
         await _check_topic(node, resource.name)
         entity = (TOPICS, resource.name)
-    elif resource.type == ResourceType.BROKER:
+    elif resource.type == ConfigResourceType.BROKER:
         if resource.name:
             check_broker_name(node.node_id, resource.name)
         entity = (BROKERS, str(node.node_id) if resource.name else CLUSTER_DEFAULT)
@@ -166,24 +168,24 @@ async def _check_topic(node: Node, name: str) -> None:
     known = node.topics_now()
     if known is None:
         known = await node.topics([name])
-    if not shown(known.get(name)):
+    if not is_visible(known.get(name)):
         raise UnknownTopicOrPartition(f"The topic '{name}' does not exist.")
 
 
-def _checked(resource: Resource, change: ConfigChange) -> ConfigChange:
-    """The same change, refused where its result is not allowed."""
+def _checked(resource: ConfigResource, change: ConfigChange) -> ConfigChange:
+    """The same change, with checks of its result."""
 
     def checked(current: Mapping[str, str]) -> Mapping[str, str]:
         wanted = change(current)
         try:
-            if resource.type == ResourceType.TOPIC:
+            if resource.type == ConfigResourceType.TOPIC:
                 validate_topic_configs(wanted)
             else:
                 validate_broker_configs(wanted, per_broker=bool(resource.name))
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
         except ConfigValueError as error:
-            if resource.type == ResourceType.TOPIC:
+            if resource.type == ConfigResourceType.TOPIC:
                 raise InvalidConfig(f"Invalid config value for resource {resource}: {error}") from None
             raise InvalidRequest(str(error)) from None
         return wanted
@@ -191,13 +193,64 @@ def _checked(resource: Resource, change: ConfigChange) -> ConfigChange:
     return checked
 
 
-def definitions_for(resource: Resource) -> Mapping[str, ConfigDefinition]:
-    return TOPIC_CONFIGS if resource.type == ResourceType.TOPIC else BROKER_CONFIGS
+def definitions_for(resource: ConfigResource) -> Mapping[str, ConfigDefinition]:
+    return TOPIC_CONFIGS if resource.type == ConfigResourceType.TOPIC else BROKER_CONFIGS
 
 
-def as_kafka_error(error: Exception, resource: Resource) -> KafkaError:
-    """One resource's failure. What is not a KafkaError is a defect, or ZooKeeper's: logged, and the others go on."""
+def as_kafka_error(error: Exception, resource: ConfigResource) -> KafkaError:
+    """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is logged, and
+    the other resources go on."""
     if isinstance(error, KafkaError):
         return error
     log.error("configs of %s", resource, exc_info=error)
     return UnknownServerError()
+
+
+Wanted = Callable[[ConfigResource, Sequence[Any]], ConfigChange]
+"""(resource, its configs in the request) -> the change. Raises KafkaError where the request makes no sense."""
+
+
+async def alter_resources(node: Node, request: Any, response: Any, version: int, wanted: Wanted) -> Any:
+    """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
+    both times."""
+    resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
+    twice = duplicates(resources)
+
+    async def alter(resource: ConfigResource, configs: Sequence[Any]) -> KafkaError | None:
+        if resource in twice:
+            return InvalidRequest(DUPLICATE_RESOURCE)
+        try:
+            await apply_change(node, resource, wanted(resource, configs), validate_only=request.validate_only)
+        except Exception as error:
+            return as_kafka_error(error, resource)
+        return None
+
+    outcomes = await gather_bounded(
+        [alter(resource, asked.configs) for resource, asked in zip(resources, request.resources, strict=True)]
+    )
+    return _answer(response, version, resources, outcomes)
+
+
+def refuse_all(request: Any, response: Any, version: int, error: KafkaError) -> Any:
+    """The answer in which every resource has failed with `error`."""
+    resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
+    return _answer(response, version, resources, [error] * len(resources))
+
+
+def _answer(
+    response: Any, version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
+) -> Any:
+    return response(
+        version=version,
+        throttle_time_ms=0,
+        responses=[
+            response.AlterConfigsResourceResponse(
+                version=version,
+                error_code=code_of(error),
+                error_message=message_of(error),
+                resource_type=resource.type,
+                resource_name=resource.name,
+            )
+            for resource, error in zip(resources, outcomes, strict=True)
+        ],
+    )

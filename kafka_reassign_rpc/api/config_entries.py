@@ -1,7 +1,7 @@
-"""Configs as DescribeConfigs and CreateTopics show them: the value that holds, where it comes from, what else is set.
+"""Configs as DescribeConfigs and CreateTopics show them: the effective value, its source and its synonyms.
 
-Rules of Kafka 3.9's ConfigHelper: a topic's own value wins, then the dynamic configs of this broker, the dynamic
-defaults of the cluster, this broker's static configuration, the default. Pure functions.
+Rules of Kafka 3.9's ConfigHelper, the strongest first: the topic's own value, the dynamic configs of this broker, the
+dynamic defaults of the cluster, the static configuration of this broker, the default. Pure functions.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -39,7 +39,7 @@ Configs = Mapping[str, str]
 
 
 class Synonym(NamedTuple):
-    """A place where the value is set, weaker than those before it."""
+    """One place where the config is set. Earlier synonyms of an entry are stronger."""
 
     name: str
     value: str | None
@@ -47,7 +47,7 @@ class Synonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """One config. `value` is None where it has none or must not be shown."""
+    """One config. `value` is None where the config has no value or the value is secret."""
 
     name: str
     value: str | None
@@ -61,12 +61,12 @@ class ConfigEntry(NamedTuple):
 def topic_entries(
     configs: Configs, own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """A topic's configs, all of them or those in `keys`.
+    """A topic's configs: all of them, or those in `keys`.
 
-    configs    what the topic sets itself
+    configs    configs that the topic sets itself
     own        dynamic configs of this broker
     defaults   dynamic configs of the cluster
-    static     this broker's configuration
+    static     static configuration of this broker
     """
     broker = {**static, **defaults, **own}
     names = sorted(TOPIC_CONFIGS.keys() | configs.keys())
@@ -92,7 +92,7 @@ def _topic_entry(name: str, configs: Configs, broker: Configs, layers: tuple[Con
 def broker_entries(
     own: Configs, defaults: Configs, static: Configs, keys: Collection[str] | None = None
 ) -> list[ConfigEntry]:
-    """This broker's configs, all of them or those in `keys`."""
+    """This broker's configs: all of them, or those in `keys`."""
     effective = {**static, **defaults, **own}
     listed = {name for name, definition in BROKER_CONFIGS.items() if definition.listed}
     return [
@@ -103,7 +103,7 @@ def broker_entries(
 
 
 def cluster_entries(defaults: Configs, keys: Collection[str] | None = None) -> list[ConfigEntry]:
-    """The dynamic configs of the whole cluster: those that are set, nothing else."""
+    """The dynamic configs of the whole cluster that are set; no defaults."""
     return [
         _broker_entry(
             name,
@@ -137,7 +137,8 @@ def _value(definition: ConfigDefinition | None, text: str | None) -> str | None:
 
 
 def _synonyms(name: str, own: Configs, defaults: Configs, static: Configs) -> tuple[Synonym, ...]:
-    """Where a broker config is set, the strongest first, from the first place on that uses this very name."""
+    """The places where a broker config is set, the strongest first, beginning with the first place that has this very
+    name."""
     names = broker_synonyms(name)
     definition = broker_definition(name)
     sensitive = definition is None or definition.sensitive

@@ -1,35 +1,23 @@
-"""From a request to its handler and back: what makes a `Node` a service for the server package."""
+"""From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
 
 import logging
 from collections.abc import Mapping
 from inspect import isawaitable
-from typing import Any, Protocol
+from typing import Any
 
-from kafka_reassign_rpc.api.ports import Api, Encoded, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Api, Encoded, Peer, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
 
 log = logging.getLogger(__name__)
 
 
-class Peer(Protocol):
-    """The other end of a connection, as the server knows it."""
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def listener(self) -> str: ...
-
-    @property
-    def principal(self) -> str: ...
-
-
 class Dispatcher:
     """Answers requests with a node's APIs (`server.request_service.Service`).
 
-    A KafkaError from a handler becomes the error answer of its API. Anything else is a defect: it is logged with its
-    traceback, counted in `failures`, answered with UNKNOWN_SERVER_ERROR, and the connection lives.
+    A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
+    logs it with its traceback, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
     """
 
     def __init__(self, node: Node) -> None:
@@ -39,7 +27,7 @@ class Dispatcher:
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """Versions served, by API key."""
+        """The versions that the node serves, by API key."""
         return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
 
     def handle(self, request: DecodedRequest, peer: Peer) -> Any:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Awaitable, Callable
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
 
@@ -51,13 +51,13 @@ def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loo
 
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, signalled)
-        collector = asyncio.create_task(garbage_collection.collect_by_the_clock())
+        collector = asyncio.create_task(interpreter_tuning.collect_garbage_periodically())
         try:
             await task
         finally:
             collector.cancel()
 
-    garbage_collection.prepare()
+    interpreter_tuning.tune_interpreter()
     try:
         run_loop(wrapped(), loop)
     except asyncio.CancelledError:

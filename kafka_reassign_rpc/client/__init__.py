@@ -26,7 +26,7 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
     ReplicaLogDir,
 )
-from kafka_reassign_rpc.client.self_healing_calls import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 

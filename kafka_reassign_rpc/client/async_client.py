@@ -30,7 +30,7 @@ from kafka_reassign_rpc.client.result_values import (
     ReassignmentDescription,
     Replica,
 )
-from kafka_reassign_rpc.client.self_healing_calls import HealingStatus, Repair
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 

@@ -1,12 +1,11 @@
 """Self-healing (KIP-46): lost brokers, their repairs, and the switch. For the loop of kafka-python's network thread."""
 
-from dataclasses import dataclass
-
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.cluster_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import Link, always
 from kafka_reassign_rpc.core.healing.lost_brokers import PAUSED
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
@@ -16,59 +15,6 @@ from kafka_reassign_rpc.protocol.messages import (
 NO_HEALING = (
     "The controller does not heal clusters (KIP-46): that needs a kafka-reassign-rpc server. Nothing was changed."
 )
-
-
-@dataclass(frozen=True)
-class FailedBroker:
-    """A broker that is gone while it holds replicas.
-
-    since     when it was first missed, ms since 1970 began (UTC)
-    heal_at   when its replicas are moved elsewhere; None: never
-    replicas  how many it holds that no move takes away from it yet
-    """
-
-    broker: int
-    since: int
-    heal_at: int | None
-    replicas: int
-
-
-@dataclass(frozen=True)
-class HealingStatus:
-    """What becomes of lost brokers.
-
-    interval_ms      how long a broker has to be gone to be healed; None: none ever is
-    held_back        why brokers whose time has come are not healed, or None
-    waiting, moving  moves of repairs
-    problems         configs that make no sense and count for nothing, racks that are not known, what cannot be repaired
-    """
-
-    interval_ms: int | None
-    paused: bool
-    held_back: str | None
-    failed: tuple[FailedBroker, ...]
-    waiting: int
-    moving: int
-    problems: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class RepairMove:
-    """Where a partition goes."""
-
-    partition: TopicPartition
-    replicas: tuple[int, ...]
-    target: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Repair:
-    """The repair of a broker: its moves, the partitions that cannot be repaired with the reason, bytes to be copied
-    (None where not known)."""
-
-    moves: tuple[RepairMove, ...]
-    left_out: dict[TopicPartition, str]
-    bytes: int | None
 
 
 async def healing_status(link: Link) -> HealingStatus:

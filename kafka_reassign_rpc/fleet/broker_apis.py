@@ -1,22 +1,26 @@
 """The APIs that a simulated broker serves besides those of every node: what a controller and other brokers ask.
 
 LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6) and the private SimulatedFetch (32250).
-ACL: CLUSTER_ACTION on the cluster.
 """
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from kafka_reassign_rpc.api.ports import Api, Node, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handler, RequestContext
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    SimulatedFetchRequest,
     SimulatedFetchResponse,
+    StopReplicaRequest,
     StopReplicaResponse,
+    UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
@@ -49,15 +53,29 @@ def _fail(response_class: Any) -> Any:
     return fail
 
 
+def _api(request_class: Any, response_class: Any, handle: Handler) -> Api:
+    low, high = SUPPORTED[request_class.API_KEY]
+    return Api(
+        key=request_class.API_KEY,
+        name=request_class.__name__.removesuffix("Request"),
+        min_version=low,
+        max_version=high,
+        group=ApiGroup.INTER_BROKER,
+        acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
+        handle=handle,
+        fail=_fail(response_class),
+    )
+
+
 CONTROLLED_APIS: Mapping[int, Api] = table(
     (
-        Api(ApiKey.LEADER_AND_ISR, "LeaderAndIsr", 0, 7, _leader_and_isr, _fail(LeaderAndIsrResponse)),
-        Api(ApiKey.STOP_REPLICA, "StopReplica", 0, 4, _stop_replica, _fail(StopReplicaResponse)),
-        Api(ApiKey.UPDATE_METADATA, "UpdateMetadata", 0, 8, _update_metadata, _fail(UpdateMetadataResponse)),
-        Api(ApiKey.SIMULATED_FETCH, "SimulatedFetch", 0, 0, _fetch, _fail(SimulatedFetchResponse)),
+        _api(LeaderAndIsrRequest, LeaderAndIsrResponse, _leader_and_isr),
+        _api(StopReplicaRequest, StopReplicaResponse, _stop_replica),
+        _api(UpdateMetadataRequest, UpdateMetadataResponse, _update_metadata),
+        _api(SimulatedFetchRequest, SimulatedFetchResponse, _fetch),
     )
 )
-"""What a controller and other simulated brokers ask."""
+"""APIs that the controller and other simulated brokers call on a simulated broker."""
 
 _NOT_OF_KAFKA_3_9 = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
 """What a broker in ZooKeeper mode does not serve; tools fall back to Metadata."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.ports import Api, NodeEndpoint
+from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import IsrSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration

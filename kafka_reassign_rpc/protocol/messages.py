@@ -230,24 +230,16 @@ class SimulatedFetchResponse(Message, load_json=SCHEMAS):
 
 
 __all__ = [
-    "AllocateProducerIdsRequest",
-    "AllocateProducerIdsResponse",
     "AlterClientQuotasRequest",
     "AlterClientQuotasResponse",
     "AlterConfigsRequest",
     "AlterConfigsResponse",
-    "AlterPartitionReassignmentsRequest",
-    "AlterPartitionReassignmentsResponse",
-    "AlterPartitionRequest",
-    "AlterPartitionResponse",
     "AlterReplicaLogDirsRequest",
     "AlterReplicaLogDirsResponse",
     "AlterUserScramCredentialsRequest",
     "AlterUserScramCredentialsResponse",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
-    "ControlledShutdownRequest",
-    "ControlledShutdownResponse",
     "CreateAclsRequest",
     "CreateAclsResponse",
     "CreatePartitionsRequest",
@@ -278,12 +270,6 @@ __all__ = [
     "DescribeProducersResponse",
     "DescribeQuorumRequest",
     "DescribeQuorumResponse",
-    "DescribeReassignmentEventsRequest",
-    "DescribeReassignmentEventsResponse",
-    "DescribeReassignmentsRequest",
-    "DescribeReassignmentsResponse",
-    "DescribeSelfHealingRequest",
-    "DescribeSelfHealingResponse",
     "DescribeTopicPartitionsRequest",
     "DescribeTopicPartitionsResponse",
     "DescribeTransactionsRequest",
@@ -294,27 +280,18 @@ __all__ = [
     "ElectLeadersResponse",
     "FindCoordinatorRequest",
     "FindCoordinatorResponse",
-    "HealBrokerRequest",
-    "HealBrokerResponse",
     "IncrementalAlterConfigsRequest",
     "IncrementalAlterConfigsResponse",
     "InitProducerIdRequest",
     "InitProducerIdResponse",
-    "LeaderAndIsrRequest",
-    "LeaderAndIsrResponse",
     "ListConfigResourcesRequest",
     "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
     "ListOffsetsRequest",
     "ListOffsetsResponse",
-    "ListPartitionReassignmentsRequest",
-    "ListPartitionReassignmentsResponse",
-    "ListReassignmentsRequest",
-    "ListReassignmentsResponse",
     "ListTransactionsRequest",
     "ListTransactionsResponse",
-    "Message",
     "MetadataRequest",
     "MetadataResponse",
     "OffsetDeleteRequest",
@@ -325,23 +302,24 @@ __all__ = [
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",
     "SaslHandshakeResponse",
-    "SimulatedFetchRequest",
-    "SimulatedFetchResponse",
-    "StopReplicaRequest",
-    "StopReplicaResponse",
     "UpdateFeaturesRequest",
     "UpdateFeaturesResponse",
-    "UpdateMetadataRequest",
-    "UpdateMetadataResponse",
 ]
+"""The message classes that are kafka-python's; those defined above need no entry."""
 
-REQUESTS: dict[int, Any] = {}
+
+def valid_versions(cls: Any) -> tuple[int, int]:
+    """The lowest and the highest version that the schema of a message class knows."""
+    low, high = cls._valid_versions
+    return low, high
+
+
+def _by_key(ending: str) -> dict[int, Any]:
+    found = {name: cls for name, cls in globals().items() if name.endswith(ending)}
+    return {cls.API_KEY: cls for _, cls in sorted(found.items())}
+
+
+REQUESTS: dict[int, Any] = _by_key("Request")
 """API key -> class of the request."""
-RESPONSES: dict[int, Any] = {}
+RESPONSES: dict[int, Any] = _by_key("Response")
 """API key -> class of the answer."""
-
-for _name in __all__:
-    if _name.endswith("Request"):
-        REQUESTS[globals()[_name].API_KEY] = globals()[_name]
-    elif _name.endswith("Response"):
-        RESPONSES[globals()[_name].API_KEY] = globals()[_name]

@@ -7,11 +7,11 @@ number of connections, none of which lives for long.
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from aiohttp import web
 
-from kafka_reassign_rpc.server.http_page import HttpPage
-from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.listener import stop_listening
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +20,14 @@ LIVES_S = 60.0
 """A connection is closed after this, whatever it does: scrapers come back."""
 MAX_LINE = 4096
 """Bytes of the request line, and of each header."""
+
+
+class HttpPage(NamedTuple):
+    """`content_type` as in the header."""
+
+    body: bytes
+    content_type: str = "application/json"
+    status: int = 200
 
 
 class HttpServer:

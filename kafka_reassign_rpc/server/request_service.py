@@ -1,17 +1,10 @@
 """What a server needs of whoever answers the requests."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
+from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
-
-
-class Peer(NamedTuple):
-    """The other end of a connection."""
-
-    host: str
-    listener: str
-    principal: str = "User:ANONYMOUS"
 
 
 class Service(Protocol):

@@ -2,30 +2,17 @@
 
 import asyncio
 import logging
-import ssl
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from kafka_reassign_rpc.server.connection_limits import ServerLimits
-from kafka_reassign_rpc.server.connection_pool import ConnectionPool
-from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.listener import Listener, stop_listening
+from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
-from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.server.server_stats import ServerStats
 
 log = logging.getLogger(__name__)
-
-
-class Listener(msgspec.Struct, frozen=True):
-    """Where to listen. Port 0: the system chooses. `tls` is for SSL and SASL_SSL listeners."""
-
-    host: str
-    port: int
-    name: str = "PLAINTEXT"
-    security_protocol: str = "PLAINTEXT"
-    tls: ssl.SSLContext | None = None
 
 
 class Server:
@@ -45,11 +32,11 @@ class Server:
     async def start(self) -> None:
         """Bind all listeners and accept."""
         loop = asyncio.get_running_loop()
-        self._pool = ConnectionPool(self.service, self._limits, self.stats)
+        self._connections = OpenConnections(self.service, self._limits, self.stats)
         try:
             for listener in self._listeners:
                 server = await loop.create_server(
-                    partial(ServerConnection, self._pool, listener.name),
+                    partial(ServerConnection, self._connections, listener.name),
                     listener.host or None,
                     listener.port,
                     backlog=self._limits.socket_listen_backlog_size,
@@ -61,18 +48,18 @@ class Server:
                 self.addresses[listener.name] = (host, port)
         except BaseException:
             await stop_listening(self._sockets)
-            self._pool.drain()
+            self._connections.drain()
             raise
 
     async def close(self, deadline: float = 10.0) -> None:
         """Stop accepting, answer what has arrived, close. After `deadline` seconds whatever is left is cut off."""
         await stop_listening(self._sockets)
-        self._pool.drain()
+        self._connections.drain()
         try:
             async with asyncio.timeout(deadline):
-                await self._pool.empty()
+                await self._connections.empty()
         except TimeoutError:
-            log.warning("%d connections cut off at the end of the drain", self._pool.cut_off())
-            await self._pool.empty()
+            log.warning("%d connections cut off at the end of the drain", self._connections.cut_off())
+            await self._connections.empty()
         for server in self._sockets:
             await server.wait_closed()

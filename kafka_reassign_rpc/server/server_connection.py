@@ -25,10 +25,10 @@ from collections.abc import Coroutine
 from inspect import isawaitable
 from typing import Any, cast
 
+from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
-from kafka_reassign_rpc.server.connection_pool import ConnectionPool
-from kafka_reassign_rpc.server.request_service import Peer
+from kafka_reassign_rpc.server.open_connections import OpenConnections
 
 log = logging.getLogger(__name__)
 
@@ -39,12 +39,12 @@ CLOCK_EVERY = 16
 class ServerConnection(asyncio.Protocol):
     """The asyncio side of a `Connection`. Everything shared with other connections is the pool's."""
 
-    def __init__(self, pool: ConnectionPool, listener: str) -> None:
-        self._pool = pool
+    def __init__(self, shared: OpenConnections, listener: str) -> None:
+        self._shared = shared
         self._listener = listener
-        self._loop = pool.loop
-        self._limits = pool.limits
-        self._stream = Connection(pool.served, max_frame_bytes=pool.limits.socket_request_max_bytes)
+        self._loop = shared.loop
+        self._limits = shared.limits
+        self._stream = Connection(shared.served, max_frame_bytes=shared.limits.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener)
         self._charged = 0
@@ -66,7 +66,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
-        refusal = self._pool.admit(self, self._peer.host)
+        refusal = self._shared.admit(self, self._peer.host)
         if refusal is not None:
             log.warning("connection from %s refused: %s", self._peer.host, refusal)
             self._transport.abort()
@@ -74,7 +74,7 @@ class ServerConnection(asyncio.Protocol):
         self._counted = True
         self._transport.set_write_buffer_limits(high=self._limits.write_high_water_bytes)
         self.last_active = self._loop.time()
-        delay = self._pool.creation_delay()
+        delay = self._shared.creation_delay()
         if delay > 0:
             self._busy = True
             self._loop.call_later(delay, self._begin)
@@ -90,7 +90,7 @@ class ServerConnection(asyncio.Protocol):
         self._charge(0)
         if self._counted:
             self._counted = False
-            self._pool.forget(self, self._peer.host)
+            self._shared.forget(self, self._peer.host)
 
     def eof_received(self) -> bool:
         """The peer has sent all it wants to: it still gets its answers."""
@@ -115,7 +115,7 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ in
 
     def data_received(self, data: bytes) -> None:
-        self._pool.stats.bytes_received += len(data)
+        self._shared.stats.bytes_received += len(data)
         self.last_active = now = self._loop.time()
         stream = self._stream
         if stream.ended:
@@ -136,14 +136,14 @@ class ServerConnection(asyncio.Protocol):
     def _malformed(self, error: Exception) -> None:
         """What came before it is still answered; then the connection closes, without a word, as Kafka does."""
         log.info("connection from %s closed: %s", self._peer.host, error)
-        self._pool.stats.connections_malformed += 1
+        self._shared.stats.connections_malformed += 1
 
     def _settle(self) -> None:
         """After anything has changed: what is held, and whether to read on."""
         held = self._stream.held_bytes
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
-            self._pool.starving(self)
+            self._shared.starving(self)
         if self._clogged or self._starved or self._stream.queued:
             self._pause()
         else:
@@ -152,7 +152,7 @@ class ServerConnection(asyncio.Protocol):
     def _charge(self, held: int) -> bool:
         """Tell the pool what this connection holds; whether all of them together are over the limit."""
         difference, self._charged = held - self._charged, held
-        return self._pool.charge(difference)
+        return self._shared.charge(difference)
 
     def fed(self) -> None:
         """The pool has room again."""
@@ -181,11 +181,11 @@ class ServerConnection(asyncio.Protocol):
         count = 0
         size = 0
         while stream.queued and not self._clogged:
-            if not self._pool.may_work(self):
+            if not self._shared.may_work(self):
                 break  # `work` is called when it is our turn
             waits = self._answer(stream.next_frame(), out)
             if waits is not None:
-                self._pool.work(self._finish(waits))
+                self._shared.work(self._finish(waits))
                 break
             count += 1
             if out:
@@ -213,7 +213,7 @@ class ServerConnection(asyncio.Protocol):
         """Go on: the next turn of the loop, or a place among queued.max.requests, has come."""
         if self._transport is not None:
             self._run()
-        self._pool.wake()
+        self._shared.wake()
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
         """Put the answer to `frame` into `out`, or give back what has to be waited for."""
@@ -225,14 +225,14 @@ class ServerConnection(asyncio.Protocol):
             self._refuse(request, out)
             return None
         try:
-            result = self._pool.service.handle(request, self._peer)
+            result = self._shared.service.handle(request, self._peer)
             if not isinstance(result, bytes) and isawaitable(result):
                 return self._later(request, result)
             out.append(stream.answer(request, result))
         except Exception:
             self._unanswerable(request)
             return None
-        self._pool.stats.requests[request.header.api_key] += 1
+        self._shared.stats.requests[request.header.api_key] += 1
         return None
 
     def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
@@ -246,7 +246,7 @@ class ServerConnection(asyncio.Protocol):
     def _unanswerable(self, request: DecodedRequest) -> None:
         """A service answers its own errors, so this is a defect: an answer that cannot be encoded."""
         log.exception("no answer to API %s version %s", request.header.api_key, request.header.api_version)
-        self._pool.stats.handler_failures += 1
+        self._shared.stats.handler_failures += 1
         self._stream.abandon()
         self.abort()
 
@@ -263,7 +263,7 @@ class ServerConnection(asyncio.Protocol):
         """Wait for the answer and send it."""
         try:
             if large:
-                result = self._pool.service.handle(request, self._peer)
+                result = self._shared.service.handle(request, self._peer)
             body = await result if isawaitable(result) else result
             if large and not isinstance(body, bytes):
                 body = await asyncio.to_thread(encode_body, body, version=request.header.api_version)
@@ -271,7 +271,7 @@ class ServerConnection(asyncio.Protocol):
         except Exception:
             self._unanswerable(request)
             return
-        self._pool.stats.requests[request.header.api_key] += 1
+        self._shared.stats.requests[request.header.api_key] += 1
         self._write([answer])
 
     async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
@@ -283,7 +283,7 @@ class ServerConnection(asyncio.Protocol):
             raise
         finally:
             self.last_active = self._loop.time()
-            self._pool.worked()
+            self._shared.worked()
             if self._transport is not None:
                 self._run()
 
@@ -292,7 +292,7 @@ class ServerConnection(asyncio.Protocol):
     def _write(self, out: list[bytes]) -> None:
         if out and self._transport is not None:
             data = out[0] if len(out) == 1 else b"".join(out)
-            self._pool.stats.bytes_sent += len(data)
+            self._shared.stats.bytes_sent += len(data)
             self._transport.write(data)
 
     def _close_now(self) -> None:

@@ -37,7 +37,7 @@ _LENGTH = struct.Struct(">i")
 _ANSWER = struct.Struct(">iqi")
 
 
-class ZkConnection(Connection):  # type: ignore[misc]  # aiozk has no types
+class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no types
     """Connect, shake hands, then `pump` until it is lost. `submit` sends at once and in the order of calls."""
 
     def __init__(

@@ -28,10 +28,10 @@ from kafka_reassign_rpc.zookeeper.operations import (
     Stat,
     WatchKind,
 )
-from kafka_reassign_rpc.zookeeper.session import Sasl, ZkSession
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, NotSent, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_session import Sasl, ZooKeeperSession
 
 __all__ = [
     "MAX_FRAME",
@@ -84,7 +84,9 @@ class ZooKeeper:
         hosts, self.chroot = parse_connect_string(connect)
         self._acl = jute.OPEN_ACL if acl is None else jute.encode_acl(acl)
         self._watchers: list[Callable[[WatchKind, str], None]] = []
-        self._link = ZkSession(hosts, session_timeout_ms / 1000, tls=tls, auth=auth, sasl=sasl, watch=self._watch_fired)
+        self._session = ZooKeeperSession(
+            hosts, session_timeout_ms / 1000, tls=tls, auth=auth, sasl=sasl, watch=self._watch_fired
+        )
 
     # The session
 
@@ -92,11 +94,11 @@ class ZooKeeper:
         """Connect. Raises NotSent where no server could be reached within `timeout` seconds, and is closed then."""
         try:
             async with asyncio.timeout(timeout):
-                await self._link.start()
+                await self._session.start()
         except TimeoutError:
             await self.close()
             raise NotSent(
-                f"no ZooKeeper session at {self.connect} within {timeout:g} s; last: {self._link.last_error}"
+                f"no ZooKeeper session at {self.connect} within {timeout:g} s; last: {self._session.last_error}"
             ) from None
         except BaseException:
             await self.close()
@@ -104,7 +106,7 @@ class ZooKeeper:
 
     async def close(self) -> None:
         """End the session: its ephemeral znodes go at once. No hook is called; calls in flight end in Unknown."""
-        await self._link.close()
+        await self._session.close()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -118,41 +120,41 @@ class ZooKeeper:
     @property
     def session_id(self) -> int | None:
         """The current session, None before the first and from the moment one is over until there is a new one."""
-        return self._link.session_id
+        return self._session.session_id
 
     @property
     def session_timeout(self) -> float:
         """Seconds, as negotiated."""
-        return self._link.timeout
+        return self._session.timeout
 
     @property
     def connected(self) -> bool:
-        return self._link.connected
+        return self._session.connected
 
     @property
     def last_zxid(self) -> int:
         """The newest transaction that this session has seen."""
-        return self._link.last_zxid
+        return self._session.last_zxid
 
     @property
     def round_trip(self) -> float:
         """Seconds from a request to its answer, of the last one."""
-        return self._link.round_trip
+        return self._session.round_trip
 
     def lease_left(self) -> float:
         """Seconds for which the session cannot have been expired; 0 or less: somebody else may act already."""
-        return self._link.lease_left()
+        return self._session.lease_left()
 
     def on_session_over(self, hook: Callable[[int], None]) -> None:
         """`hook(old_session_id)` is called before a new session is asked for, and when the lease runs out."""
-        self._link.over_hooks.append(hook)
+        self._session.over_hooks.append(hook)
 
     def on_connected(self, hook: Callable[[], None]) -> None:
         """Called on every connection, with a new session or the same: compare `session_id`."""
-        self._link.connected_hooks.append(hook)
+        self._session.connected_hooks.append(hook)
 
     def on_disconnected(self, hook: Callable[[], None]) -> None:
-        self._link.disconnected_hooks.append(hook)
+        self._session.disconnected_hooks.append(hook)
 
     def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
         """Called for every watch that fires, before any answer that shows the change is given out."""
@@ -226,8 +228,8 @@ class ZooKeeper:
     async def _call(
         self, opcode: int, path: str, body: bytes, parse: Callable[[bytes], T], session: int | None = None
     ) -> T:
-        connection = self._link.connection(session)
-        xid = self._link.next_xid()
+        connection = self._session.connection(session)
+        xid = self._session.next_xid()
         head = struct.pack(">ii", xid, opcode) + jute.ustring(jute.real_path(self.chroot, path))
         return cast(T, await connection.submit(xid, head + body, parse, path))
 
@@ -243,8 +245,8 @@ class ZooKeeper:
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
         """As `multi`, sent before it returns: calls of this leave in the order in which they are made."""
-        connection = self._link.connection(session)
-        xid = self._link.next_xid()
+        connection = self._session.connection(session)
+        xid = self._session.next_xid()
         packet = jute.encode_multi(xid, ops, self.chroot, self._acl)
         return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
 
@@ -287,8 +289,8 @@ class ZooKeeper:
         flying: deque[asyncio.Future[list[T]]] = deque()
         try:
             for part in _slices(paths, READS_PER_PACKET):
-                connection = self._link.connection()
-                xid = self._link.next_xid()
+                connection = self._session.connection()
+                xid = self._session.next_xid()
                 packet = jute.encode_multi_read(xid, opcode, part, self.chroot)
                 flying.append(connection.submit(xid, packet, _decoder(decode, part)))
                 if len(flying) == READS_IN_FLIGHT:
@@ -317,9 +319,9 @@ class ZooKeeper:
                 for part in jute.split_paths(paths, WATCH_BYTES_PER_PACKET, 4 + len(self.chroot)):
                     wanted: list[Sequence[str]] = [(), (), ()]
                     wanted[kind] = part
-                    xid = self._link.next_xid()
+                    xid = self._session.next_xid()
                     packet = jute.encode_set_watches(xid, since_zxid, wanted, self.chroot)
-                    flying.append(self._link.connection().submit(xid, packet, _nothing))
+                    flying.append(self._session.connection().submit(xid, packet, _nothing))
                     await asyncio.sleep(0)
             for future in flying:
                 await future
@@ -348,9 +350,9 @@ class ZooKeeper:
                 continue
 
     async def _create_real(self, real: str) -> None:
-        xid = self._link.next_xid()
+        xid = self._session.next_xid()
         packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + _INT.pack(0) + self._acl + _INT.pack(0)
-        await self._link.connection().submit(xid, packet, _nothing, real)
+        await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:
         """The znode and all below it, children before their parents; empty where it does not exist."""

@@ -12,17 +12,16 @@ from kafka_reassign_rpc.api.ports import (
     Api,
     ConfigChange,
     CreatedTopic,
-    EventsPort,
-    HealingStatus,
     ItemResult,
     LogDir,
     NewPartitions,
     NewTopic,
     NodeEndpoint,
-    Repair,
+    RecordedEvents,
     RequestContext,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
     KafkaError,
@@ -86,8 +85,8 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.guard: KafkaError | None = None
-        self.health = HealingStatus(-1, False, None, (), 0, 0)
-        self.repair = Repair((), (), 0)
+        self.health = HealingStatus(None, False, None, (), 0, 0)
+        self.repair = Repair((), {}, 0)
         self.figures: dict[tuple[str, int], MoveProgress] = {}
         self.sampled = 0
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
@@ -246,7 +245,7 @@ class ModelNode:
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
         self.controller: ModelController | None = ModelController(self)
         self.log_dirs: ModelLogDirs | None = None
-        self.recorded: EventsPort | None = None
+        self.recorded: RecordedEvents | None = None
         self.asked_events: list[tuple[int, int]] = []
 
     def controller_id(self) -> int:
@@ -262,7 +261,7 @@ class ModelNode:
         await asyncio.sleep(0)
         return {n: t for n, t in self.known.items() if names is None or n in names}
 
-    async def events(self, first: int, max_bytes: int) -> EventsPort | None:
+    async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
         self.asked_events.append((first, max_bytes))
         return self.recorded
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api.config_changes import Op, OpType, incremental
+from kafka_reassign_rpc.api.config_changes import AlterConfigOp, OpType, incremental
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -185,14 +185,26 @@ def test_sv_2_throttles_and_configs_of_plug_ins_may_be_set() -> None:
 @pytest.mark.parametrize(
     ("ops", "expected"),
     [
-        ([Op("a", OpType.SET, "1")], {"a": "1", "cleanup.policy": "compact"}),
-        ([Op("cleanup.policy", OpType.DELETE, None), Op("x", OpType.DELETE, None)], {}),
-        ([Op("cleanup.policy", OpType.APPEND, "delete,compact")], {"cleanup.policy": "compact,delete"}),
-        ([Op("cleanup.policy", OpType.SUBTRACT, "compact,delete")], {"cleanup.policy": ""}),
-        ([Op(THROTTLED, OpType.APPEND, "0:1")], {"cleanup.policy": "compact", THROTTLED: "0:1"}),
+        ([AlterConfigOp("a", OpType.SET, "1")], {"a": "1", "cleanup.policy": "compact"}),
+        (
+            [
+                AlterConfigOp("cleanup.policy", OpType.DELETE, None),
+                AlterConfigOp("x", OpType.DELETE, None),
+            ],
+            {},
+        ),
+        (
+            [AlterConfigOp("cleanup.policy", OpType.APPEND, "delete,compact")],
+            {"cleanup.policy": "compact,delete"},
+        ),
+        ([AlterConfigOp("cleanup.policy", OpType.SUBTRACT, "compact,delete")], {"cleanup.policy": ""}),
+        (
+            [AlterConfigOp(THROTTLED, OpType.APPEND, "0:1")],
+            {"cleanup.policy": "compact", THROTTLED: "0:1"},
+        ),
     ],
 )
-def test_sv_2_incremental_changes(ops: list[Op], expected: dict[str, str]) -> None:
+def test_sv_2_incremental_changes(ops: list[AlterConfigOp], expected: dict[str, str]) -> None:
     assert incremental(ops, TOPIC_CONFIGS)({"cleanup.policy": "compact"}) == expected
 
 
@@ -205,7 +217,7 @@ def test_sv_2_incremental_changes(ops: list[Op], expected: dict[str, str]) -> No
 )
 def test_sv_2_only_lists_are_appended_to(name: str, text: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        incremental([Op(name, OpType.APPEND, "1")], TOPIC_CONFIGS)({})
+        incremental([AlterConfigOp(name, OpType.APPEND, "1")], TOPIC_CONFIGS)({})
     assert caught.value.message == text
 
 
@@ -321,7 +333,7 @@ async def test_sv_2_describe_configs_of_what_is_not_here(resource: Any, code: in
 # ------------------------------------------------------------------------------------------------ changes
 
 
-def change(*resources: tuple[int, str, list[Op]], version: int = 1, only: bool = False) -> Any:
+def change(*resources: tuple[int, str, list[AlterConfigOp]], version: int = 1, only: bool = False) -> Any:
     kind = IncrementalAlterConfigsRequest
     one = kind.AlterConfigsResource
     return kind(
@@ -363,12 +375,12 @@ def replace(*resources: tuple[int, str, dict[str, str | None]], version: int = 2
 @pytest.mark.parametrize("version", [0, 1])
 async def test_m10_every_resource_is_answered(version: int) -> None:
     node = ModelNode(topic("t"))
-    rate = [Op(RATE, OpType.SET, "5")]
+    rate = [AlterConfigOp(RATE, OpType.SET, "5")]
     answer = await ask(
         node,
         change(
-            (TOPIC, "t", [Op("retention.ms", OpType.SET, "5")]),
-            (TOPIC, "nope", [Op("retention.ms", OpType.SET, "5")]),
+            (TOPIC, "t", [AlterConfigOp("retention.ms", OpType.SET, "5")]),
+            (TOPIC, "nope", [AlterConfigOp("retention.ms", OpType.SET, "5")]),
             (TOPIC, "t2", []),
             (BROKER, "1000", rate),
             (BROKER, "", rate),
@@ -402,31 +414,44 @@ async def test_m10_every_resource_is_answered(version: int) -> None:
 
 async def test_l05_clearing_a_throttle_that_is_not_set_writes_nothing() -> None:
     node = ModelNode()
-    answer = await ask(node, change((BROKER, "1000", [Op(RATE, OpType.DELETE, "")])), 1)
+    answer = await ask(node, change((BROKER, "1000", [AlterConfigOp(RATE, OpType.DELETE, "")])), 1)
     assert (answer.responses[0].error_code, node.configs.writes) == (0, 0)
 
 
 @pytest.mark.parametrize(
     ("ops", "code", "text"),
     [
-        ([Op("nope", OpType.SET, "1")], 40, "Unknown topic config name: nope"),
+        ([AlterConfigOp("nope", OpType.SET, "1")], 40, "Unknown topic config name: nope"),
         (
-            [Op("retention.ms", OpType.SET, "x")],
+            [AlterConfigOp("retention.ms", OpType.SET, "x")],
             40,
             "Invalid config value for resource ConfigResource(type=TOPIC, name='t'): "
             "Invalid value x for configuration retention.ms: Not a number of type LONG",
         ),
-        ([Op("retention.ms", OpType.SET, None)], 42, "Null value not supported for : retention.ms"),
-        ([Op("a", OpType.DELETE, None), Op("a", OpType.SET, "1")], 42, "Error due to duplicate config keys"),
         (
-            [Op("retention.ms", OpType.SUBTRACT, "1")],
+            [AlterConfigOp("retention.ms", OpType.SET, None)],
+            42,
+            "Null value not supported for : retention.ms",
+        ),
+        (
+            [
+                AlterConfigOp("a", OpType.DELETE, None),
+                AlterConfigOp("a", OpType.SET, "1"),
+            ],
+            42,
+            "Error due to duplicate config keys",
+        ),
+        (
+            [AlterConfigOp("retention.ms", OpType.SUBTRACT, "1")],
             40,
             "Config value subtract is not allowed for config key: retention.ms",
         ),
-        ([Op("retention.ms", 9, "1")], 42, "Unknown operations type 9"),
+        ([AlterConfigOp("retention.ms", 9, "1")], 42, "Unknown operations type 9"),
     ],
 )
-async def test_sv_2_a_change_that_is_not_allowed_changes_nothing(ops: list[Op], code: int, text: str) -> None:
+async def test_sv_2_a_change_that_is_not_allowed_changes_nothing(
+    ops: list[AlterConfigOp], code: int, text: str
+) -> None:
     node = ModelNode(topic("t"))
     [result] = (await ask(node, change((TOPIC, "t", ops)), 1)).responses
     assert (result.error_code, result.error_message) == (code, text)
@@ -436,7 +461,9 @@ async def test_sv_2_a_change_that_is_not_allowed_changes_nothing(ops: list[Op], 
 @pytest.mark.parametrize("value", ["soon", "-2", "1.5", str(2**62)])
 async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
     node = ModelNode()
-    [result] = (await ask(node, change((BROKER, "", [Op("failure.interval.ms", OpType.SET, value)])), 1)).responses
+    [result] = (
+        await ask(node, change((BROKER, "", [AlterConfigOp("failure.interval.ms", OpType.SET, value)])), 1)
+    ).responses
     assert result.error_code == 42
     assert f"Invalid value {value} for configuration failure.interval.ms: " in result.error_message
     assert node.configs.entities == {}
@@ -444,8 +471,8 @@ async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
 
 async def test_sv_2_validate_only_judges_and_changes_nothing() -> None:
     node = ModelNode(topic("t"), knows=False)
-    good = change((TOPIC, "t", [Op("retention.ms", OpType.SET, "1")]), only=True)
-    bad = change((TOPIC, "t", [Op("retention.ms", OpType.SET, "x")]), only=True)
+    good = change((TOPIC, "t", [AlterConfigOp("retention.ms", OpType.SET, "1")]), only=True)
+    bad = change((TOPIC, "t", [AlterConfigOp("retention.ms", OpType.SET, "x")]), only=True)
     assert (await ask(node, good, 1)).responses[0].error_code == 0
     assert (await ask(node, bad, 1)).responses[0].error_code == 40
     assert (await ask(node, replace((TOPIC, "t", {"x": "1"}), only=True), 2)).responses[0].error_code == 40
@@ -493,7 +520,7 @@ async def test_sv_2_a_resource_that_cannot_be_read_or_written_fails_alone(caplog
     node.configs.alter = failing_alter  # type: ignore[method-assign]
     described = await ask(node, describe(4, (TOPIC, "bad", None), (TOPIC, "t", None)), 4)
     assert [r.error_code for r in described.results] == [-1, 0]
-    ops = [Op("retention.ms", OpType.SET, "1")]
+    ops = [AlterConfigOp("retention.ms", OpType.SET, "1")]
     changed = await ask(node, change((TOPIC, "bad", ops), (TOPIC, "t", ops)), 1)
     assert [r.error_code for r in changed.responses] == [-1, 0]
     assert "garbage in /config/topics/bad" in caplog.text

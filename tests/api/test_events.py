@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.api.a32242_describe_reassignment_events import MAX_BYTES
-from kafka_reassign_rpc.api.ports import EventsPort
+from kafka_reassign_rpc.api.ports import RecordedEvents
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
@@ -15,7 +15,7 @@ def request(from_seq: int = 0, max_bytes: int = 1000) -> DescribeReassignmentEve
 
 async def test_sv_7_events_come_with_their_server_the_oldest_one_kept_and_where_to_go_on() -> None:
     node = ModelNode()
-    node.recorded = EventsPort(['{"seq":7}', '{"seq":8}'], 9, 7)
+    node.recorded = RecordedEvents(['{"seq":7}', '{"seq":8}'], 9, 7)
     answer = await ask(node, request(3), 0)
     assert (answer.error_code, answer.server_id, answer.oldest_seq, answer.next_seq) == (0, 1000, 7, 9)
     assert list(answer.events) == ['{"seq":7}', '{"seq":8}']
@@ -25,14 +25,14 @@ async def test_sv_7_a_server_that_is_not_the_controller_answers_from_its_own_log
     node = ModelNode()
     assert node.controller is not None
     node.controller.active = False
-    node.recorded = EventsPort([], 0, 0)
+    node.recorded = RecordedEvents([], 0, 0)
     assert (await ask(node, request(), 0)).error_code == 0
 
 
 @pytest.mark.parametrize(("asked", "given"), [(10, 10), (2**31 - 1, MAX_BYTES), (-5, -5), (0, 0)])
 async def test_sv_7_an_answer_is_bounded_whatever_is_asked_for(asked: int, given: int) -> None:
     node = ModelNode()
-    node.recorded = EventsPort([], 0, 0)
+    node.recorded = RecordedEvents([], 0, 0)
     await ask(node, request(-1, asked), 0)
     assert node.asked_events == [(-1, given)]
 

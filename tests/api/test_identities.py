@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.a32241_describe_reassignments import (
+    CacheKey,
     Described,
     DescriptionFragments,
-    MadeOf,
     encode_description,
 )
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
@@ -236,9 +236,13 @@ def test_240_6_a_description_is_kept_while_nothing_changes() -> None:
 
 def test_240_6_the_descriptions_of_a_topic_are_kept_while_nothing_changes() -> None:
     fragments, throttles, found = DescriptionFragments(), TopicThrottles(Cluster(), "t"), Described(2, b"two of them")
-    fragments.put_topic("t", MadeOf(5, 1, throttles), found)
-    assert fragments.of_topic("t", MadeOf(5, 1, throttles)) is found
-    for changed in (MadeOf(6, 1, throttles), MadeOf(5, 2, throttles), MadeOf(5, 1, TopicThrottles(Cluster(), "t"))):
+    fragments.put_topic("t", CacheKey(5, 1, throttles), found)
+    assert fragments.of_topic("t", CacheKey(5, 1, throttles)) is found
+    for changed in (
+        CacheKey(6, 1, throttles),
+        CacheKey(5, 2, throttles),
+        CacheKey(5, 1, TopicThrottles(Cluster(), "t")),
+    ):
         assert fragments.of_topic("t", changed) is None
     fragments.keep(())
-    assert fragments.of_topic("t", MadeOf(5, 1, throttles)) is None
+    assert fragments.of_topic("t", CacheKey(5, 1, throttles)) is None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
-from kafka_reassign_rpc.api.handler_helpers import A_TURN
+from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
@@ -81,7 +81,7 @@ async def test_455_1_every_partition_is_answered_exactly_once_with_its_own_error
 
 
 async def test_455_1_an_alter_takes_turns_with_others_however_many_topics_it_names() -> None:
-    topics = 2 * A_TURN
+    topics = 2 * ITEMS_PER_SLICE
     request = alter(0, *[(f"t-{n}", [{"partition_index": 0, "replicas": [1]}]) for n in range(topics)])
     turns = 0
 

@@ -13,7 +13,7 @@ import pytest
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
-from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY
 from tests.interop.comparing import Difference
 from tests.interop.worlds import World
 
@@ -25,7 +25,7 @@ pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pyte
 _HOME = Path(__file__).parent / "franz_go"
 _SOURCES = ("play.go", "go.mod", "go.sum")
 _BUILD_S = 300
-_VENDOR_KEYS = sorted(key for key in {*SERVER_APIS, *BROKER_APIS} if key >= ApiKey.LIST_REASSIGNMENTS)
+_VENDOR_KEYS = sorted(key for key in {*SERVER_APIS, *BROKER_APIS} if key >= FIRST_VENDOR_KEY)
 
 
 async def test_sv_2_franz_go_takes_no_notice_of_vendor_keys_and_tags(worlds: Worlds) -> None:

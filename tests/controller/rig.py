@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
-from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, IsrChange, ItemResult
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commands import alter_reassignments_command, cluster_commands, leadership_commands
 from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRead, StartQueuedMoves
@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Queue, Waiting

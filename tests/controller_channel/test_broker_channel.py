@@ -24,7 +24,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataRequest,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
-from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.listener import stop_listening
 from tests.core.build import cluster, moving, standing
 from tests.waiting import eventually
 

@@ -17,7 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     ControlledShutdownResponse,
 )
-from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.listener import stop_listening
 
 from . import messages
 

@@ -259,7 +259,7 @@ async def test_a_session_that_is_over_is_followed_by_a_new_registration(
 async def end_session(zk: ZooKeeper) -> None:
     """Ends somebody's session on the server, as its expiry does: by closing it from another connection."""
     thief = ZooKeeper(zk.connect)
-    thief._link.session_id, thief._link.password = zk._link.session_id, zk._link.password
+    thief._session.session_id, thief._session.password = zk._session.session_id, zk._session.password
     await thief.start()
     await thief.close()
 

@@ -7,7 +7,8 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.server.connection_limits import ServerLimits
-from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.server import Server
 from tests.api.model_node import ModelNode
 
 StartServer = Callable[..., Awaitable[Server]]

@@ -8,8 +8,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.server import http_server
-from kafka_reassign_rpc.server.http_page import HttpPage
-from kafka_reassign_rpc.server.http_server import HttpServer
+from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from tests.http import get, sent
 from tests.waiting import eventually
 

@@ -22,7 +22,8 @@ from kafka_reassign_rpc.protocol.messages import (
     ListPartitionReassignmentsRequest,
     MetadataRequest,
 )
-from kafka_reassign_rpc.server.server import Listener, Server
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.server import Server
 from tests.api.model_node import ModelNode, handler_service, topic
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
@@ -377,7 +378,7 @@ async def test_sv_6_large_answers_are_made_in_a_thread(
 
         return call
 
-    monkeypatch.setattr(a03_metadata, "partition_view", recorded("metadata", a03_metadata.partition_view))
+    monkeypatch.setattr(a03_metadata, "partition_metadata", recorded("metadata", a03_metadata.partition_metadata))
     monkeypatch.setattr(a32_describe_configs, "topic_entries", recorded("configs", a32_describe_configs.topic_entries))
     server = await start_server(ModelNode(*(topic(f"t{i}", 400) for i in range(10))))
     one = DescribeConfigsRequest.DescribeConfigsResource

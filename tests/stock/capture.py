@@ -14,7 +14,7 @@ from typing import Self
 
 from kafka.protocol.api_key import ApiKey
 
-from kafka_reassign_rpc.server.listener_shutdown import stop_listening
+from kafka_reassign_rpc.server.listener import stop_listening
 
 
 @dataclass(frozen=True)

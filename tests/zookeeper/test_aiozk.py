@@ -7,8 +7,8 @@ from aiozk.connection import Connection
 from aiozk.session import Session
 from aiozk.states import SessionStateMachine, States
 
-from kafka_reassign_rpc.zookeeper.session import ZkSession
-from kafka_reassign_rpc.zookeeper.tcp_connection import ZkConnection
+from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
+from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
 
 
 def test_sv_3_the_classes_that_we_extend_are_made_as_before() -> None:
@@ -36,9 +36,9 @@ async def test_sv_3_the_fields_that_we_use_are_still_there() -> None:
 
 def test_sv_3_everything_of_aiozk_that_waits_or_retries_is_replaced() -> None:
     for name in ("start", "close", "send", "repair_loop", "set_heartbeat"):
-        assert name in vars(ZkSession), name
+        assert name in vars(ZooKeeperSession), name
     for name in ("connect", "send", "close"):
-        assert name in vars(ZkConnection), name
+        assert name in vars(ZooKeeperConnection), name
 
 
 def test_sv_3_the_state_machine_allows_the_transitions_that_we_make() -> None:

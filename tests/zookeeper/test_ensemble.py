@@ -22,7 +22,7 @@ async def ensemble(tmp_data: Path) -> AsyncIterator[Ensemble]:
 
 
 def server_of(zk: ZooKeeper, ensemble: Ensemble) -> EmbeddedZooKeeper:
-    port = zk._link.connection().port
+    port = zk._session.connection().port
     return next(server for server in ensemble.servers if server.port == port)
 
 

@@ -128,7 +128,7 @@ async def test_sv_3_a_session_that_ends_on_the_server_is_known_at_once(
 ) -> None:
     events, session = Events(zk), zk.session_id
     thief = ZooKeeper(zookeeper.address)
-    thief._link.session_id, thief._link.password = session, zk._link.password
+    thief._session.session_id, thief._session.password = session, zk._session.password
     since = time.monotonic()
     await thief.start()
     await thief.close()
@@ -242,7 +242,7 @@ async def test_sv_6_what_is_in_flight_is_bounded_and_order_is_kept(zk: ZooKeeper
     await zk.create("/big", b"")
     calls = [asyncio.ensure_future(zk.set("/big", b"%02d" % n + b"x" * 500_000)) for n in range(30)]
     await asyncio.sleep(0)
-    connection = zk._link.connection()
+    connection = zk._session.connection()
     assert connection.bytes_in_flight <= 4 << 20
     assert connection._queued
     calls[29].cancel()

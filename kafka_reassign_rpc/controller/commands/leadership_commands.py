@@ -5,12 +5,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from kafka_reassign_rpc.api.ports import AlterPartition, IsrChange, ItemResult
+from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import Election, elect
-from kafka_reassign_rpc.core.leadership.isr_changes import alter_partition, check_sender
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.leadership.leader_imbalance import Imbalance
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition

@@ -17,7 +17,6 @@ import logging
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 
-from kafka_reassign_rpc.api.ports import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.repair_commands import (
     DiagnoseFailedBrokers,
@@ -31,6 +30,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
 from kafka_reassign_rpc.core.healing import lost_brokers
 from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, PREPARE_MS, Healing, Repairs
+from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.state import cluster as model
@@ -130,7 +130,7 @@ class Healer:
         ]
         settings = found.settings
         return HealingStatus(
-            settings.interval_ms,
+            None if settings.interval_ms < 0 else settings.interval_ms,
             settings.paused,
             found.diagnosis.held_back,
             brokers,
@@ -261,7 +261,7 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iter
 
 def _shown(plan: Plan) -> Repair:
     return Repair(
-        [RepairMove(move.topic, move.partition, move.origin, move.target) for move in plan.moves],
-        [(one.topic, one.partition, one.reason) for one in plan.left_out],
-        plan.summary.bytes,
+        [RepairMove(TopicPartition(move.topic, move.partition), move.origin, move.target) for move in plan.moves],
+        {TopicPartition(one.topic, one.partition): one.reason for one in plan.left_out},
+        None if plan.summary.bytes < 0 else plan.summary.bytes,
     )

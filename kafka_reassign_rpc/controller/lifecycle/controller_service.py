@@ -5,16 +5,14 @@ from random import SystemRandom
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
 
+from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
     CreatedTopic,
-    HealingStatus,
     ItemResult,
     NewPartitions,
     NewTopic,
-    Repair,
-    RequestContext,
 )
 from kafka_reassign_rpc.controller.commands import alter_reassignments_command, leadership_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.command import Command
@@ -23,6 +21,7 @@ from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition

@@ -7,7 +7,8 @@ ZooKeeper, and names the real controller, so that clients find it.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.api.ports import Api, ConfigPort, EventsPort, NodeEndpoint
+from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.ports import ConfigPort, NodeEndpoint, RecordedEvents
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
@@ -70,13 +71,15 @@ class ServerNode:
         cluster = self.controller.cluster
         return None if cluster is None else cluster.topic_names.get(topic_id)
 
-    async def events(self, first: int, max_bytes: int) -> EventsPort | None:
+    async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
         try:
             read = await self._recorder.read(first, max_bytes)
         except OSError as error:
             raise KafkaStorageError(f"The event log cannot be read: {error}") from error
         return (
-            None if read is None else EventsPort([one.decode() for one in read.events], read.next_seq, read.oldest_seq)
+            None
+            if read is None
+            else RecordedEvents([one.decode() for one in read.events], read.next_seq, read.oldest_seq)
         )
 
     def _own(self, listener: str) -> NodeEndpoint | None:

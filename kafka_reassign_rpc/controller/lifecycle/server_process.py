@@ -27,10 +27,11 @@ from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, Serv
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.restrictions import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
-from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.connection_limits import ServerLimits
-from kafka_reassign_rpc.server.server import Listener, Server
-from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -249,7 +250,9 @@ class ControllerProcess:
         pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._standing())}
         self._http = HttpServer(host, port, pages)
         await self._http.start()
-        self._pauses = asyncio.create_task(garbage_collection.measure(lambda seconds: metrics.took(PAUSE, seconds)))
+        self._pauses = asyncio.create_task(
+            interpreter_tuning.measure_loop_delay(lambda seconds: metrics.took(PAUSE, seconds))
+        )
 
     def _stats(self) -> ServerStats:
         return self._server.stats if hasattr(self, "_server") else ServerStats()

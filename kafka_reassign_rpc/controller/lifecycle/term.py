@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
-from kafka_reassign_rpc.server import garbage_collection
+from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -117,7 +117,7 @@ class Term:
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
             loaded = await self._store.load()
-            garbage_collection.settled()
+            interpreter_tuning.leave_loaded_objects_alone()
             self._put_together(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")
             self._tasks.add(loop)

@@ -21,8 +21,8 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, Totals
 from kafka_reassign_rpc.core.state.cluster import ROUTES
-from kafka_reassign_rpc.server.http_page import HttpPage
-from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.server.http_server import HttpPage
+from kafka_reassign_rpc.server.server_stats import ServerStats
 
 SHORT = (0.001, 0.0025, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 LONG = (1.0, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0, 14400.0, 43200.0, 86400.0)

@@ -7,10 +7,10 @@ waited for, the move is finished in the same write; the leader is answered as if
 of the rest by the LeaderAndIsr that follows.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 from uuid import UUID
 
+import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -34,25 +34,18 @@ INELIGIBLE_SINCE = 2
 """The version of AlterPartition that knows INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""
 
 
-class IsrChange(Protocol):
+class IsrChange(msgspec.Struct, frozen=True, gc=False):
     """One partition of an AlterPartition request, named by `topic_id` from version 2, by `topic` before."""
 
-    @property
-    def topic(self) -> str | None: ...
-    @property
-    def topic_id(self) -> UUID | None: ...
-    @property
-    def partition(self) -> int: ...
-    @property
-    def leader_epoch(self) -> int: ...
-    @property
-    def partition_epoch(self) -> int: ...
-    @property
-    def isr(self) -> tuple[int, ...]: ...
-    @property
-    def isr_broker_epochs(self) -> Sequence[int] | None: ...
-    @property
-    def leader_recovery_state(self) -> int: ...
+    topic: str | None
+    topic_id: UUID | None
+    partition: int
+    leader_epoch: int
+    partition_epoch: int
+    isr: tuple[int, ...]
+    isr_broker_epochs: tuple[int, ...] | None = None
+    """Beside `isr`, from version 3; -1 where the leader does not know an epoch."""
+    leader_recovery_state: int = 0
 
 
 class IsrAnswer(NamedTuple):

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.healing import lost_brokers
 from kafka_reassign_rpc.core.healing.lost_brokers import Repairs
 from kafka_reassign_rpc.core.reassignment.progress import Totals
 from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
-from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster

@@ -31,7 +31,7 @@ from aiozk.session import Session
 from aiozk.states import States
 
 from kafka_reassign_rpc.zookeeper.connect_string import show_host
-from kafka_reassign_rpc.zookeeper.tcp_connection import ZkConnection
+from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, ZkError
 
 log = logging.getLogger(__name__)
@@ -52,10 +52,10 @@ class Expired(Exception):
     """The server does not know the session any more."""
 
 
-class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
+class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     """See the table above. The hooks are called synchronously; what they raise is logged."""
 
-    conn: ZkConnection | None
+    conn: ZooKeeperConnection | None
     hosts: list[tuple[str, int]]
     session_id: int | None
     password: bytes
@@ -106,7 +106,7 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
         """Seconds that the session lives at least, as far as we can know; 0 or less: act as if it were over."""
         return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
-    def connection(self, session: int | None = None) -> ZkConnection:
+    def connection(self, session: int | None = None) -> ZooKeeperConnection:
         """The connection to send on. Raises SessionOver where `session` is not the current one, NotSent."""
         if session is not None and session != self.session_id:
             raise SessionOver(f"session {session:#x} is over")
@@ -150,7 +150,7 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.session_id, self.password, self._stale = None, NO_PASSWORD, None
         self.closing = False
 
-    async def _farewell(self, conn: ZkConnection) -> None:
+    async def _farewell(self, conn: ZooKeeperConnection) -> None:
         xid = self.next_xid()
         await conn.submit(xid, struct.pack(">ii", xid, CLOSE_SESSION), bytes)
 
@@ -234,9 +234,9 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
         _call(self.connected_hooks)
         return pump
 
-    async def _shake_hands(self, session: int, password: bytes, zxid: int) -> tuple[ZkConnection, float, Any]:
+    async def _shake_hands(self, session: int, password: bytes, zxid: int) -> tuple[ZooKeeperConnection, float, Any]:
         host, port = self._at()
-        conn = ZkConnection(host, port, self.watch, self._answered, self.tls)
+        conn = ZooKeeperConnection(host, port, self.watch, self._answered, self.tls)
         try:
             await conn.connect()
             sent = monotonic()
@@ -255,13 +255,13 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
             raise
         return conn, sent, response
 
-    async def _authenticate(self, conn: ZkConnection) -> None:
+    async def _authenticate(self, conn: ZooKeeperConnection) -> None:
         if self.sasl is not None:
             await self.sasl(lambda token: self._sasl_exchange(conn, token))
         for scheme, credentials in self.auth:
             await conn.send(protocol.AuthRequest(type=0, scheme=scheme, auth=credentials))
 
-    async def _sasl_exchange(self, conn: ZkConnection, token: bytes) -> bytes:
+    async def _sasl_exchange(self, conn: ZooKeeperConnection, token: bytes) -> bytes:
         xid = self.next_xid()
         packet = struct.pack(">iii", xid, SASL, len(token)) + token
         answer: bytes = await conn.submit(xid, packet, bytes)
@@ -337,7 +337,7 @@ class ZkSession(Session):  # type: ignore[misc]  # aiozk has no types
                         self.conn.ping()
         self._timer = asyncio.get_running_loop().call_later(max(wait, 0.005), self._tick)
 
-    def _silent(self, conn: ZkConnection, turns: int) -> None:
+    def _silent(self, conn: ZooKeeperConnection, turns: int) -> None:
         if conn.lost is not None or monotonic() - conn.last_recv <= self.timeout * 2 / 3:
             return
         if turns:

@@ -24,7 +24,7 @@ LONG_S = 0.005
 """A full pass that takes longer has found much that lives long: it need not be looked at again."""
 
 
-def prepare() -> None:
+def tune_interpreter() -> None:
     """To be called once, when all modules are imported."""
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
@@ -32,12 +32,12 @@ def prepare() -> None:
     gc.set_threshold(YOUNG, MIDDLE, NEVER)
 
 
-def settled() -> None:
+def leave_loaded_objects_alone() -> None:
     """Much has just been loaded that will stay: the collector need not look at it."""
     gc.freeze()
 
 
-async def measure(took: Callable[[float], None]) -> None:
+async def measure_loop_delay(took: Callable[[float], None]) -> None:
     """Until cancelled: say how many seconds late the event loop has come back, again and again."""
     while True:
         due = time.perf_counter() + MEASURE_EVERY_S
@@ -45,7 +45,7 @@ async def measure(took: Callable[[float], None]) -> None:
         took(max(0.0, time.perf_counter() - due))
 
 
-async def collect_by_the_clock() -> None:
+async def collect_garbage_periodically() -> None:
     """Until cancelled."""
     while True:
         await asyncio.sleep(COLLECT_EVERY_S)

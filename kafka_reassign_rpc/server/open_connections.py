@@ -7,13 +7,13 @@ from typing import Any, Protocol
 
 from kafka_reassign_rpc.server.connection_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.server_counters import ServerStats
+from kafka_reassign_rpc.server.server_stats import ServerStats
 
 TICK_SECONDS = 1.0
 MAX_IDLE_SLOTS = 1024
 
 
-class Member(Protocol):
+class OpenConnection(Protocol):
     """A connection, as far as the others and the server have to do with it.
 
     last_active   seconds, by the loop's clock
@@ -40,7 +40,7 @@ class Member(Protocol):
         """Close at once."""
 
 
-class ConnectionPool:
+class OpenConnections:
     """See the module. It belongs to one server and to the event loop in which it is made.
 
     `served`: the lowest and highest version of each API key that the service has.
@@ -52,12 +52,12 @@ class ConnectionPool:
         self.stats = stats
         self.served: Mapping[int, tuple[int, int]] = dict(service.served)
         self.loop = asyncio.get_running_loop()
-        self._members: set[Member] = set()
+        self._connections: set[OpenConnection] = set()
         self._counts = ConnectionCounts(limits)
         self._rate = CreationRate(limits.max_connection_creation_rate)
-        self._idle: IdleWheel[Member] = IdleWheel(self._idle_slots())
-        self._waiting: deque[Member] = deque()
-        self._starving: dict[Member, None] = {}
+        self._idle: IdleWheel[OpenConnection] = IdleWheel(self._idle_slots())
+        self._waiting: deque[OpenConnection] = deque()
+        self._starving: dict[OpenConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._closing = False
@@ -69,39 +69,39 @@ class ConnectionPool:
         """Admit nobody any more; every connection closes when what it has sent is answered."""
         self._closing = True
         self._ticker.cancel()
-        for member in list(self._members):
-            member.drain()
+        for connection in list(self._connections):
+            connection.drain()
 
     async def empty(self) -> None:
         """Until no connection and no request is left."""
-        while self._members or self._tasks:
+        while self._connections or self._tasks:
             if self._tasks:
                 await asyncio.wait(self._tasks)
-            if self._members:
+            if self._connections:
                 self._empty.clear()
                 await self._empty.wait()
 
     def cut_off(self) -> int:
         """Close every connection and give up every request at once; how many connections these were."""
-        count = len(self._members)
+        count = len(self._connections)
         for task in list(self._tasks):
             task.cancel()
-        for member in list(self._members):
-            member.abort()
+        for connection in list(self._connections):
+            connection.abort()
         return count
 
     # ------------------------------------------------------------------------------------------------ connections
 
-    def admit(self, connection: Member, host: str) -> str | None:
+    def admit(self, connection: OpenConnection, host: str) -> str | None:
         """Take a new connection in; why not, otherwise."""
         refusal = "the server is closing" if self._closing else self._counts.refusal(host)
         if refusal is not None:
             self.stats.connections_refused += 1
             return refusal
         self._counts.add(host)
-        self._members.add(connection)
+        self._connections.add(connection)
         self.stats.connections_accepted += 1
-        self.stats.connections_now = len(self._members)
+        self.stats.connections_now = len(self._connections)
         if self.limits.connections_max_idle_ms > 0:
             self._idle.put(connection, self._idle_ticks(self.limits.connections_max_idle_ms / 1000))
         return None
@@ -113,22 +113,22 @@ class ConnectionPool:
             self.stats.connections_delayed += 1
         return delay
 
-    def forget(self, connection: Member, host: str) -> None:
+    def forget(self, connection: OpenConnection, host: str) -> None:
         """A connection is gone."""
         self._counts.remove(host)
-        self._members.discard(connection)
+        self._connections.discard(connection)
         self._idle.discard(connection)
         self._starving.pop(connection, None)
         if connection in self._waiting:
             self._waiting.remove(connection)
             self.stats.requests_waiting_now = len(self._waiting)
-        self.stats.connections_now = len(self._members)
-        if not self._members:
+        self.stats.connections_now = len(self._connections)
+        if not self._connections:
             self._empty.set()
 
     # ------------------------------------------------------------------------------------------------ shared budgets
 
-    def may_work(self, connection: Member) -> bool:
+    def may_work(self, connection: OpenConnection) -> bool:
         """Whether another request may be in work (queued.max.requests); if not, `connection` is called in its turn."""
         if self.stats.requests_in_work_now < self.limits.queued_max_requests:
             return True
@@ -163,7 +163,7 @@ class ConnectionPool:
             self.loop.call_soon(self._feed)
         return over
 
-    def starving(self, connection: Member) -> None:
+    def starving(self, connection: OpenConnection) -> None:
         """A connection has stopped reading for want of room."""
         self._starving[connection] = None
 
@@ -207,7 +207,7 @@ class ConnectionPool:
         if not 0 <= limit < self.stats.request_bytes_now:
             return
         latest = now - self.limits.slow_frame_ms / 1000
-        slow = sorted((c.frame_since, id(c), c) for c in self._members if 0 < c.frame_since < latest)
+        slow = sorted((c.frame_since, id(c), c) for c in self._connections if 0 < c.frame_since < latest)
         for _, _, connection in slow[: max(1, len(slow) // 2)] if slow else ():
             self.stats.connections_slow_closed += 1
             connection.abort()

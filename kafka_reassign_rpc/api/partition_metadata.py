@@ -1,7 +1,7 @@
-"""A node's view of topics and partitions, as Metadata and DescribeTopicPartitions show it.
+"""A partition as Metadata and DescribeTopicPartitions show it (Kafka: ZkMetadataCache.getPartitionMetadata).
 
-Values are taken from immutable `Partition`s, so that a big answer can be built in a thread from a snapshot
-while the controller goes on (Kafka: ZkMetadataCache.getPartitionMetadata).
+The values come from immutable `Partition`s. So a thread can build a large answer from a snapshot while the controller
+goes on.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -13,8 +13,8 @@ LEADER_NOT_AVAILABLE = 5
 REPLICA_NOT_AVAILABLE = 9
 
 
-class PartitionView(NamedTuple):
-    """What a client is told about one partition: the fields of Metadata's newest version, in their order."""
+class PartitionMetadata(NamedTuple):
+    """The fields of Metadata's newest version for one partition, in their order."""
 
     error: int
     partition: int
@@ -25,10 +25,12 @@ class PartitionView(NamedTuple):
     offline: Sequence[int]
 
 
-def partition_view(index: int, partition: Partition, alive: Collection[int], *, hide_dead: bool) -> PartitionView:
-    """The partition, to a client that can reach `alive`.
+def partition_metadata(
+    index: int, partition: Partition, alive: Collection[int], *, hide_dead: bool
+) -> PartitionMetadata:
+    """The partition as a client sees it that can reach the brokers `alive`.
 
-    hide_dead   Metadata version 0: replicas that cannot be reached are left out, with REPLICA_NOT_AVAILABLE
+    hide_dead   for Metadata version 0: leaves unreachable replicas out and sets REPLICA_NOT_AVAILABLE
     """
     replicas: Sequence[int] = partition.replicas
     isr: Sequence[int] = partition.isr
@@ -37,22 +39,22 @@ def partition_view(index: int, partition: Partition, alive: Collection[int], *, 
         replicas = [r for r in replicas if r in alive]
         isr = [r for r in isr if r in alive]
     if partition.leader not in alive:
-        return PartitionView(LEADER_NOT_AVAILABLE, index, NO_LEADER, partition.leader_epoch, replicas, isr, offline)
+        return PartitionMetadata(LEADER_NOT_AVAILABLE, index, NO_LEADER, partition.leader_epoch, replicas, isr, offline)
     error = 0
     if len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
         error = REPLICA_NOT_AVAILABLE
-    return PartitionView(error, index, partition.leader, partition.leader_epoch, replicas, isr, offline)
+    return PartitionMetadata(error, index, partition.leader, partition.leader_epoch, replicas, isr, offline)
 
 
 def count_partitions(topics: Mapping[str, Topic], names: Collection[str] | None) -> int:
-    """How many partitions an answer about these topics has."""
+    """The number of partitions in an answer about these topics."""
     if names is None:
         return sum(len(topic.partitions) for topic in topics.values())
     return sum(len(topics[name].partitions) for name in names if name in topics)
 
 
 def snapshot(topic: Topic) -> Topic:
-    """A copy whose partition table nobody changes any more."""
+    """A copy of the topic with a partition table that never changes."""
     return Topic(
         name=topic.name, id=topic.id, partitions=dict(topic.partitions), version=topic.version, deleting=topic.deleting
     )

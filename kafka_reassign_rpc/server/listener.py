@@ -1,10 +1,23 @@
 """The end of listening sockets."""
 
 import asyncio
+import ssl
 from collections.abc import Collection
+
+import msgspec
 
 TURNS_TO_ARRIVE = 2
 """Turns of asyncio's own loop between accepting a connection and `connection_made`."""
+
+
+class Listener(msgspec.Struct, frozen=True):
+    """Where to listen. Port 0: the system chooses. `tls` is for SSL and SASL_SSL listeners."""
+
+    host: str
+    port: int
+    name: str = "PLAINTEXT"
+    security_protocol: str = "PLAINTEXT"
+    tls: ssl.SSLContext | None = None
 
 
 async def stop_listening(servers: Collection[asyncio.Server]) -> None:

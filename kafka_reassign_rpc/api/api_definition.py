@@ -1,0 +1,113 @@
+"""`Api`: how a handler module declares the API key that it serves. `api.registry` collects these declarations."""
+
+from collections.abc import Callable
+from enum import Enum, IntEnum
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.api.ports import Node
+
+ANONYMOUS = "User:ANONYMOUS"
+
+
+class Peer(NamedTuple):
+    """The client at the other end of a connection, and the listener that it came in by."""
+
+    host: str
+    listener: str
+    principal: str = ANONYMOUS
+
+
+class RequestContext(msgspec.Struct, frozen=True, gc=False):
+    """The header of a request, and the client and listener that it came from."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    client_host: str = ""
+    listener: str = "PLAINTEXT"
+    principal: str = ANONYMOUS
+
+
+class Encoded(msgspec.Struct, frozen=True, gc=False):
+    """An answer whose body the handler has encoded itself (everything after the response header)."""
+
+    body: bytes
+
+
+Handler = Callable[["Node", Any, RequestContext], Any]
+"""(node, request body, context) -> response body or `Encoded`; a coroutine where the handler has to wait."""
+
+ErrorAnswer = Callable[[Any, int, KafkaError], Any]
+"""(request body, api version, error) -> the response body that says that the whole request failed."""
+
+
+class ApiGroup(Enum):
+    """Who sends the requests of an API. Each node serves some of these groups (see `api.registry`)."""
+
+    CLIENT = "clients and tools"
+    INTER_BROKER = "brokers, to their controller"
+    VENDOR = "clients of this product: Kafka allocated no key"
+
+
+class AclOperation(IntEnum):
+    """Kafka's AclOperation, with its codes on the wire."""
+
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+
+
+class AclResource(IntEnum):
+    """Kafka's ConfigResourceType, with its codes on the wire."""
+
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+
+
+class Acl(NamedTuple):
+    """A permission that Kafka asks for: `operation` on the cluster, or on each topic, group or transactional id that
+    the request names. `only_for` says for which requests or fields, where it is not needed for all of them.
+    """
+
+    operation: AclOperation
+    resource: AclResource
+    only_for: str = ""
+
+
+class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
+    """One API key as nodes serve it.
+
+    key, name       as in Kafka's ApiKeys; the module that declares it is called `a<key>_<name>`
+    min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
+    max_version
+    group           who sends its requests
+    acl             the permissions that Kafka asks for. No authorizer checks them yet
+    handle          answers a request
+    fail            makes the answer when `handle` has raised a KafkaError
+    advertised      False: served, but not shown in ApiVersions
+    """
+
+    key: int
+    name: str
+    min_version: int
+    max_version: int
+    group: ApiGroup
+    acl: tuple[Acl, ...]
+    handle: Handler
+    fail: ErrorAnswer
+    advertised: bool = True

@@ -1,0 +1,36 @@
+"""The table of APIs, built from the handler modules."""
+
+from pathlib import Path
+
+import kafka_reassign_rpc.api
+from kafka_reassign_rpc.api.api_definition import ApiGroup
+from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, SERVER_APIS
+from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES
+from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY, SUPPORTED
+
+
+def test_sv_2_every_handler_module_is_served_under_the_key_and_the_name_of_its_file() -> None:
+    files = {path.stem for path in Path(kafka_reassign_rpc.api.__file__).parent.glob("a[0-9]*.py")}
+    assert len(files) == len(SERVER_APIS) >= 35
+    modules = {key: api.handle.__module__.rpartition(".")[2] for key, api in SERVER_APIS.items()}
+    assert set(modules.values()) == files
+    for key, module in modules.items():
+        prefix, _, name = module.partition("_")
+        assert int(prefix.removeprefix("a")) == key
+        assert name.replace("_", "") == SERVER_APIS[key].name.lower()
+
+
+def test_sv_2_every_api_served_can_be_read_in_each_of_its_versions() -> None:
+    for key, api in SERVER_APIS.items():
+        low, high = SUPPORTED[key]
+        assert low <= api.min_version <= api.max_version <= high
+        assert api.name == REQUESTS[key].__name__.removesuffix("Request")
+        assert api.name == RESPONSES[key].__name__.removesuffix("Response")
+    assert CLIENT_APIS.keys() < SERVER_APIS.keys()
+
+
+def test_240_1_the_vendor_group_is_exactly_the_keys_that_kafka_never_allocated() -> None:
+    vendor = {key for key, api in SERVER_APIS.items() if api.group is ApiGroup.VENDOR}
+    assert vendor == {key for key in SERVER_APIS if key >= FIRST_VENDOR_KEY}
+    assert INTER_BROKER_APIS.keys() == {7, 56, 67}
+    assert SERVER_APIS.keys() == CLIENT_APIS.keys() | INTER_BROKER_APIS.keys() | vendor
