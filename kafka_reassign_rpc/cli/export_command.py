@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, connected, run_job, say
-from kafka_reassign_rpc.cli.settings import whole
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient

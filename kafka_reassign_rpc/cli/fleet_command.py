@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
-from kafka_reassign_rpc.cli.settings import whole, zookeeper_connect
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import whole, zookeeper_connect
 from kafka_reassign_rpc.core.kafka_errors import InvalidTopic
 from kafka_reassign_rpc.core.topics.topic_changes import validate_name
 from kafka_reassign_rpc.fleet.fleet import Fleet

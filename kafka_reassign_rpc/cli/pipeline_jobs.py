@@ -47,7 +47,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.reassign_command.action_context import check_addresses
     from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
-    from kafka_reassign_rpc.reassign_command.command_errors import Failed
+    from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 
     try:
         check_addresses(arguments.bootstrap_server.split(","))
@@ -56,7 +56,7 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         if "client.id" not in properties:
             configs["client_id"] = "kafka-reassign-rpc"
         client = ReassignmentClient(**configs)
-    except (Failed, KafkaConfigurationError, ValueError) as error:
+    except (CommandFailed, KafkaConfigurationError, ValueError) as error:
         raise UsageError(str(error)) from None
     with client:
         yield client

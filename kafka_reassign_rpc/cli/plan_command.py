@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job, say
-from kafka_reassign_rpc.cli.settings import whole
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import share, whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_job import Job
@@ -177,21 +177,6 @@ def _weights(given: list[str]) -> Any:
     if not any((weights.bytes, weights.replicas, weights.leaders, weights.produce, weights.fetch)):
         raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
     return weights
-
-
-def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
-    """A parser of numbers from `low` to `high`."""
-
-    def parse(value: Any) -> float:
-        try:
-            number = float(value)
-        except ValueError:
-            raise ValueError(f"expected a number, got {value!r}") from None
-        if not low <= number <= high:
-            raise ValueError(f"expected a number from {low} to {high}, got {value!r}")
-        return number
-
-    return parse
 
 
 def _limit(flag: str, value: Any) -> int:

@@ -4,8 +4,8 @@ import argparse
 from pathlib import Path
 
 from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, connected, run_job, say
-from kafka_reassign_rpc.cli.settings import whole
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import whole
 
 HELP = "carry out a plan, batch after batch"
 DESCRIPTION = """\

@@ -1,4 +1,4 @@
-"""A Python client for moves of partitions, on kafka-python's admin client.
+"""A Python client for partition reassignments, on kafka-python's admin client.
 
     with ReassignmentClient(bootstrap_servers="localhost:9092") as client:
         client.alter_partition_reassignments({("orders", 0): [1, 2, 4]})
@@ -6,13 +6,25 @@
             print(reassignment, description)
 
 AsyncReassignmentClient has the same calls for asyncio.
+
+    blocking_client, async_client      the two clients: every call with its documentation is in blocking_client
+    reassignment_calls                 list, describe, start and cancel moves
+    enable_disable_calls               whether new moves may start
+    event_calls, self_healing_calls    recorded events; failed brokers and their repairs
+    metadata_calls                     nodes and topics
+    config_calls, throttle_configs     dynamic configs; those that throttle moves
+    log_dir_calls                      sizes of replicas, and moves between log dirs
+    move_progress, text_format         bytes copied, rate and remaining time; the same as text
+    result_values, client_errors       what calls return and raise
+    request_routing                    which node gets a request, in which version, and when it is repeated
+    admin_connection, kafka_python_request   the borders to kafka-python
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
-from kafka_reassign_rpc.client.log_dir_progress import LogDirProgressTracker, Progress, ProgressSnapshot
+from kafka_reassign_rpc.client.move_progress import LogDirProgressTracker, Progress, ProgressSnapshot
 from kafka_reassign_rpc.client.result_values import (
     MOVING,
     NO_THROTTLE,

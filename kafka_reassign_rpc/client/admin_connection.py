@@ -1,4 +1,4 @@
-"""Makes kafka-python's admin client, with its errors as ours; for KRaft controllers, too, which it does not know."""
+"""Connects kafka-python's admin client, to brokers or to KRaft controllers, and translates its errors into ours."""
 
 from typing import Any
 
@@ -7,16 +7,19 @@ from kafka.admin import KafkaAdminClient
 from kafka.net.compat import KafkaNetClient
 
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, raise_for
-from kafka_reassign_rpc.client.outgoing_request import Outgoing
+from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataResponse
 
 CONTROLLERS = 2
-"""As DescribeCluster's endpoint type."""
+"""The endpoint type of KRaft controllers in DescribeCluster."""
 
 
-class Controllers(KafkaNetClient):  # type: ignore[misc]
-    """Knows KRaft controllers instead of brokers: they do not answer Metadata, but tell of each other (KIP-919)."""
+class KRaftControllers(KafkaNetClient):  # type: ignore[misc]
+    """A network client for KRaft controllers, which kafka-python itself does not know.
+
+    Controllers do not serve Metadata. They list each other in DescribeCluster (KIP-919).
+    """
 
     def __init__(self, **configs: Any) -> None:
         super().__init__(**configs)
@@ -24,9 +27,9 @@ class Controllers(KafkaNetClient):  # type: ignore[misc]
         self._manager.cluster._do_refresh_metadata = self._refresh
 
     async def learn(self, node: Any) -> None:
-        """Take in what a node says of the controllers. Raises what it answers with."""
+        """Ask a node for the controllers and keep them as the cluster's nodes. Raises the node's error."""
         request = DescribeClusterRequest(include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS)
-        answer = await self._manager.send(Outgoing(request, 1), node_id=node)
+        answer = await self._manager.send(KafkaPythonRequest(request, 1), node_id=node)
         raise_for(answer.error_code, answer.error_message)
         found = [
             MetadataResponse.MetadataResponseBroker(one.broker_id, one.host, one.port, one.rack, version=1)
@@ -43,28 +46,28 @@ class Controllers(KafkaNetClient):  # type: ignore[misc]
         try:
             await self.learn(node)
         except KafkaError as error:
-            if not self._manager.bootstrapped:  # it would be asked again and again
+            if not self._manager.bootstrapped:  # kafka-python would ask again and again
                 self.refused = error
                 self._manager.closed = True
             raise
 
 
 def connect(configs: dict[str, Any]) -> KafkaAdminClient:
-    """Blocks until a node has answered. Raises Unreachable, Unauthenticated, and KafkaConfigurationError.
+    """Connect, and block until a node has answered. `bootstrap_controllers` may stand for `bootstrap_servers`.
 
-    Also what a node answers with that is no KRaft controller, where `bootstrap_controllers` stands for
-    `bootstrap_servers`.
+    Raises Unreachable, Unauthenticated, and KafkaConfigurationError; with `bootstrap_controllers` also the error with
+    which a node answers that is no KRaft controller.
     """
     if "bootstrap_controllers" in configs:
         rest = {name: value for name, value in configs.items() if name != "bootstrap_controllers"}
-        configs = {**rest, "bootstrap_servers": configs["bootstrap_controllers"], "kafka_client": Controllers}
+        configs = {**rest, "bootstrap_servers": configs["bootstrap_controllers"], "kafka_client": KRaftControllers}
     admin = KafkaAdminClient.__new__(KafkaAdminClient)
     try:
         admin.__init__(**configs)
     except kafka_errors.KafkaConfigurationError:
         raise
     except kafka_errors.KafkaError as error:
-        _clear_away(admin)
+        _release(admin)
         refused = getattr(getattr(admin, "_client", None), "refused", None)
         if refused is not None:
             raise refused from error
@@ -73,13 +76,13 @@ def connect(configs: dict[str, Any]) -> KafkaAdminClient:
             raise Unauthenticated(text) from error
         raise Unreachable(text) from error
     except BaseException:
-        _clear_away(admin)
+        _release(admin)
         raise
     return admin
 
 
-def _clear_away(admin: KafkaAdminClient) -> None:
-    """A constructor that failed has left its thread and its sockets behind."""
+def _release(admin: KafkaAdminClient) -> None:
+    """End the thread and close the sockets that a failed constructor has left behind."""
     if hasattr(admin, "_net"):
         admin._metrics.close()
         admin._client.close()

@@ -1,4 +1,4 @@
-"""The client for asyncio (or uvloop): the same calls as the blocking one, to be awaited."""
+"""The client for asyncio and uvloop: the calls of the blocking client as coroutines."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Mapping, Sequence
@@ -8,19 +8,22 @@ from typing import Any, Self, TypeVar
 from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
-    bulk_reads,
-    cluster_calls,
-    disable_switch,
+    config_calls,
+    enable_disable_calls,
     event_calls,
+    log_dir_calls,
+    metadata_calls,
     reassignment_calls,
     self_healing_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.admin_connection import connect
-from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, Configs, Everything
+from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.metadata_calls import Everything
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.request_routing import Link
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
     LogDirs,
@@ -38,22 +41,22 @@ T = TypeVar("T")
 
 
 class AsyncReassignmentClient:
-    """As ReassignmentClient, for an event loop. Use it as a context manager, or `start` and `close` it.
+    """ReassignmentClient for an event loop. Use it as an async context manager, or call `start` and `close`.
 
-    kafka-python does its I/O in a thread of its own; calls are handed over to it and never block the loop. A call
-    that is cancelled here goes on there: what it asked for may still happen.
+    kafka-python does its I/O in a thread of its own. Calls run there and never block the event loop. A call goes on
+    there when its task is cancelled: the request may still have its effect.
     """
 
     def __init__(self, **configs: Any) -> None:
         self._configs = configs
         self._admin: KafkaAdminClient | None = None
-        self._link: Link | None = None
+        self._router: RequestRouter | None = None
         self._timeout_ms = 0
 
     async def start(self) -> None:
         """Connect. Raises Unreachable, Unauthenticated."""
         admin = await asyncio.to_thread(connect, self._configs)
-        self._admin, self._link = admin, Link(admin)
+        self._admin, self._router = admin, RequestRouter(admin)
         self._timeout_ms = admin.config["request_timeout_ms"]
 
     async def close(self) -> None:
@@ -123,7 +126,7 @@ class AsyncReassignmentClient:
         self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
     ) -> AsyncIterator[Event]:
         """See ReassignmentClient.reassignment_events."""
-        cursor = event_calls.Cursor(from_seq)
+        cursor = event_calls.EventCursor(from_seq)
         while True:
             found = cursor.take(await self.event_page(cursor.seq, server=server))
             for event in found or ():
@@ -155,15 +158,15 @@ class AsyncReassignmentClient:
 
     async def why_disabled(self) -> str | None:
         """See ReassignmentClient.why_disabled."""
-        return await self._run(disable_switch.why_disabled, self._timeout_ms)
+        return await self._run(enable_disable_calls.why_disabled, self._timeout_ms)
 
     async def enable(self) -> str | None:
         """See ReassignmentClient.enable."""
-        return await self._run(disable_switch.set_enabled, True, self._timeout_ms)
+        return await self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
 
     async def disable(self) -> str | None:
         """See ReassignmentClient.disable."""
-        return await self._run(disable_switch.set_enabled, False, self._timeout_ms)
+        return await self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
 
     async def healing_status(self) -> HealingStatus:
         """See ReassignmentClient.healing_status."""
@@ -183,27 +186,27 @@ class AsyncReassignmentClient:
 
     async def describe_cluster(self) -> list[ClusterNode]:
         """See ReassignmentClient.describe_cluster."""
-        return await self._run(cluster_calls.describe_cluster)
+        return await self._run(metadata_calls.describe_cluster)
 
     async def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
         """See ReassignmentClient.describe_topics."""
-        return await self._run(cluster_calls.describe_topics, topics)
+        return await self._run(metadata_calls.describe_topics, topics)
 
     async def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
         """See ReassignmentClient.describe_log_dirs."""
-        return await self._run(cluster_calls.describe_log_dirs, partitions_by_broker)
+        return await self._run(log_dir_calls.describe_log_dirs, partitions_by_broker)
 
     async def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
         """See ReassignmentClient.alter_replica_log_dirs."""
-        return await self._run(cluster_calls.alter_replica_log_dirs, replicas)
+        return await self._run(log_dir_calls.alter_replica_log_dirs, replicas)
 
-    async def change_configs(self, changes: cluster_calls.Changes) -> dict[cluster_calls.Resource, KafkaError | None]:
+    async def change_configs(self, changes: config_calls.Changes) -> dict[config_calls.Resource, KafkaError | None]:
         """See ReassignmentClient.change_configs."""
-        return await self._run(cluster_calls.change_configs, changes)
+        return await self._run(config_calls.change_configs, changes)
 
     async def throttle_moves(
         self, of_moves: throttle_configs.Moves, bytes_per_second: int
-    ) -> dict[cluster_calls.Resource, KafkaError | None]:
+    ) -> dict[config_calls.Resource, KafkaError | None]:
         """See ReassignmentClient.throttle_moves."""
         results = await self.change_configs(throttle_configs.topic_lists(of_moves))
         return results | await self.change_configs(
@@ -212,17 +215,17 @@ class AsyncReassignmentClient:
 
     async def describe_everything(self) -> Everything:
         """See ReassignmentClient.describe_everything."""
-        return bulk_reads.read_everything(await self._run(bulk_reads.describe_everything))
+        return metadata_calls.read_everything(await self._run(metadata_calls.describe_everything))
 
     async def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
         """See ReassignmentClient.describe_broker."""
-        return await self._run(bulk_reads.describe_broker, broker, partitions)
+        return await self._run(log_dir_calls.describe_broker, broker, partitions)
 
     async def describe_configs(
-        self, resources: Sequence[cluster_calls.Resource]
-    ) -> dict[cluster_calls.Resource, Configs | KafkaError]:
+        self, resources: Sequence[config_calls.Resource]
+    ) -> dict[config_calls.Resource, Configs | KafkaError]:
         """See ReassignmentClient.describe_configs."""
-        return await self._run(bulk_reads.describe_configs, resources)
+        return await self._run(config_calls.describe_configs, resources)
 
     async def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         if self._admin is None:
@@ -232,17 +235,17 @@ class AsyncReassignmentClient:
 
         async def work() -> None:
             try:
-                value = await call(self._link, *args, **options)
+                value = await call(self._router, *args, **options)
             except Exception as error:
-                _hand_over(loop, _fail, result, error)
+                _settle_on_loop(loop, _fail, result, error)
             else:
-                _hand_over(loop, _succeed, result, value)
+                _settle_on_loop(loop, _succeed, result, value)
 
         self._admin._manager.call_soon(work)
         return await result
 
 
-def _hand_over(loop: asyncio.AbstractEventLoop, settle: Callable[..., None], result: Any, value: Any) -> None:
+def _settle_on_loop(loop: asyncio.AbstractEventLoop, settle: Callable[..., None], result: Any, value: Any) -> None:
     if not loop.is_closed():
         loop.call_soon_threadsafe(settle, result, value)
 

@@ -1,4 +1,4 @@
-"""The client for ordinary code: every call blocks until its answer is there."""
+"""The client for code without an event loop: every call blocks until its answer arrives."""
 
 import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
@@ -8,19 +8,22 @@ from typing import Any, Self, TypeVar
 from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client import (
-    bulk_reads,
-    cluster_calls,
-    disable_switch,
+    config_calls,
+    enable_disable_calls,
     event_calls,
+    log_dir_calls,
+    metadata_calls,
     reassignment_calls,
     self_healing_calls,
     throttle_configs,
 )
 from kafka_reassign_rpc.client.admin_connection import connect
-from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, Configs, Everything
+from kafka_reassign_rpc.client.config_calls import Configs
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.metadata_calls import Everything
 from kafka_reassign_rpc.client.reassignment_calls import Expected, Moved
-from kafka_reassign_rpc.client.request_routing import Link
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import (
     ClusterNode,
     LogDirs,
@@ -40,19 +43,21 @@ T = TypeVar("T")
 class ReassignmentClient:
     """Lists, describes, starts and cancels moves of partitions, on kafka-python's admin client.
 
-    `configs` are those of kafka.admin.KafkaAdminClient (`bootstrap_servers`, `security_protocol`, …). It may be used
-    from several threads. Against stock Kafka everything works that stock Kafka can do; what needs our server says so
-    (UnsupportedHere) and sends nothing. Partitions are given as any (topic, partition) tuples, kafka.TopicPartition
-    included. `bootstrap_controllers` instead of `bootstrap_servers` names KRaft controllers (Kafka 3.7 or later), which
-    list and cancel moves, and change configs.
+    `configs` are the configs of kafka.admin.KafkaAdminClient (`bootstrap_servers`, `security_protocol`, …). To connect
+    to KRaft controllers (Kafka 3.7 or later) give `bootstrap_controllers` in place of `bootstrap_servers`; controllers
+    list and cancel moves, and change configs. Several threads may share a client.
 
-    Raises from every call: Unreachable, Unauthenticated, and the errors of `core.kafka_errors` that servers answer
-    with.
+    Partitions are (topic, partition) tuples of any type, kafka.TopicPartition included.
+
+    The client works with any Kafka. If a call needs a kafka-reassign-rpc server and the controller is another one, the
+    call sends nothing and raises UnsupportedHere.
+
+    Every call may raise Unreachable, Unauthenticated, and the server's error as one of `core.kafka_errors`.
     """
 
     def __init__(self, **configs: Any) -> None:
         self.admin: KafkaAdminClient = connect(configs)
-        self._link = Link(self.admin)
+        self._router = RequestRouter(self.admin)
         self._timeout_ms: int = self.admin.config["request_timeout_ms"]
 
     def close(self) -> None:
@@ -65,25 +70,25 @@ class ReassignmentClient:
         self.close()
 
     def list_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> list[Reassignment]:
-        """The identities of the moves in flight (KIP-240), all of them or those of the partitions given.
+        """The identities of all moves in flight, or of the moves of these partitions (KIP-240).
 
-        A partition that does not move is not in the list. Raises UnknownTopicOrPartition where one does not exist,
-        UnsupportedHere where the controller is not our server.
+        The list leaves out partitions that do not move. Raises UnknownTopicOrPartition if a partition does not exist,
+        UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
         return self._run(reassignment_calls.list_reassignments, partitions, self._timeout_ms)
 
     def describe_reassignments(
         self, reassignments: Iterable[Reassignment] | None = None
     ) -> dict[Reassignment, ReassignmentDescription | None]:
-        """What is known of these moves, or of all (KIP-240); None for one that is over by now."""
+        """The descriptions of these moves, or of all (KIP-240). The description of a move that has ended is None."""
         return self._run(reassignment_calls.describe_reassignments, reassignments, self._timeout_ms)
 
     def list_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]] | None = None
     ) -> dict[TopicPartition, PartitionReassignment]:
-        """The moving partitions (KIP-455), all of them or of those given; any Kafka from 2.4 on.
+        """All moving partitions, or those of these partitions that move (KIP-455). Any Kafka from 2.4 on can list them.
 
-        Our server lists moves that wait in its queue as well: see PartitionReassignment.state.
+        A kafka-reassign-rpc server also lists the moves that wait in its queue: see PartitionReassignment.state.
         """
         return self._run(reassignment_calls.list_partition_reassignments, partitions, self._timeout_ms)
 
@@ -98,21 +103,22 @@ class ReassignmentClient:
         reason: str | None = None,
         timeout_ms: int | None = None,
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Start moves (KIP-455): partition -> its replicas from then on, preferred leader first; None cancels.
+        """Start or cancel moves (KIP-455).
 
-        allow_replication_factor_change   False: refuse what changes the number of replicas (KIP-860)
-        expected_replicas                 what the caller believes stands there now, in order; a partition where
-                                          something else does is refused and told what
-        queue                             True: the moves join the server's queue (KIP-236) and start when it is
-                                          their turn; accepted is what has its place there
-        throttle                          bytes/s for the replicas that move, on each broker: the server sets it, and
-                                          puts back what stood before when the moves end or are cancelled; 0 takes
-                                          the one away that moves in flight have so, None leaves it as it is
-        reason                            what the moves are for, in up to 1000 characters: kept with each of them,
-                                          shown where moves are listed, and in the events
+        targets                           partition -> its target, preferred leader first; None cancels the move
+        allow_replication_factor_change   False: refuse a target that changes the number of replicas (KIP-860)
+        expected_replicas                 partition -> the replicas that the caller believes it has now, in order. A
+                                          partition with other replicas is refused, and the error names them
+        queue                             True: the moves join the server's queue (KIP-236) and start when it is their
+                                          turn. A partition is accepted when its move has a place in the queue
+        throttle                          bytes/s on each broker for the replicas that move. The server keeps this
+                                          throttle as long as the moves need it, then restores the former configs.
+                                          0 removes such a throttle from moves in flight; None leaves it as it is
+        reason                            what the moves are for, in up to 1000 characters. The server keeps it with
+                                          each move, and shows it in lists of moves and in events
 
-        Returns what became of each partition: None, or its error. Raises UnsupportedHere, with nothing sent, where
-        the controller knows no queue, no such throttles, no reasons, or not one of the two guards.
+        Returns the result of each partition: None, or its error. Raises UnsupportedHere, and sends nothing, if the
+        controller does not support an option that is used.
         """
         return self._run(
             reassignment_calls.alter_partition_reassignments,
@@ -128,26 +134,28 @@ class ReassignmentClient:
     def cancel_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]]
     ) -> dict[TopicPartition, KafkaError | None]:
-        """Cancel moves; what became of each. NoReassignmentInProgress for a partition that does not move."""
+        """Cancel moves. The result of each is None or its error: NoReassignmentInProgress if it does not move."""
         return self.alter_partition_reassignments(dict.fromkeys(partitions))
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
-        """Some of what a server has recorded, from event `from_seq` on: the controller, or the server of that id.
+        """A page of the events that a server has recorded, from number `from_seq` on.
 
-        Below 0: none, but the number that the next one will have. Raises UnsupportedHere where the controller is not
-        our server, PolicyViolation where it records nothing.
+        `server` is the id of the server; None stands for the controller. If `from_seq` is below 0 the page is empty,
+        and its `next_seq` is the number of the next event to come. Raises UnsupportedHere if the controller is not a
+        kafka-reassign-rpc server, PolicyViolation if the server keeps no event log.
         """
         return self._run(event_calls.event_page, from_seq, server)
 
     def reassignment_events(
         self, from_seq: int = 0, *, server: int | None = None, follow: bool = False, poll_s: float = 1.0
     ) -> Iterator[Event]:
-        """Every event that the controller (or the server of that id) has recorded, from number `from_seq` on.
+        """Every event that the controller, or the server with this id, has recorded, from number `from_seq` on.
 
-        With `follow` it waits for more, and goes on with the next controller after a failover; -1 begins with what
-        comes from now on. Raises what `event_page` raises.
+        With `follow` it waits for more events, and after a failover it goes on with the new controller. A `from_seq`
+        of -1 begins with the next event to come. `poll_s` is the pause between two questions, in seconds. Raises the
+        errors of `event_page`.
         """
-        cursor = event_calls.Cursor(from_seq)
+        cursor = event_calls.EventCursor(from_seq)
         while True:
             found = cursor.take(self.event_page(cursor.seq, server=server))
             yield from found or ()
@@ -161,61 +169,61 @@ class ReassignmentClient:
         return self._run(reassignment_calls.can_forbid_replication_factor_change)
 
     def can_compare_replicas(self) -> bool:
-        """Whether the controller is our server, which understands `expected_replicas`."""
+        """Whether the controller is a kafka-reassign-rpc server, which understands `expected_replicas`."""
         return self._run(reassignment_calls.can_compare_replicas)
 
     def can_queue(self) -> bool:
-        """Whether the controller is our server, which understands `queue`."""
+        """Whether the controller is a kafka-reassign-rpc server, which understands `queue`."""
         return self._run(reassignment_calls.can_queue)
 
     def can_lease_throttles(self) -> bool:
-        """Whether the controller is our server, which understands `throttle`."""
+        """Whether the controller is a kafka-reassign-rpc server, which understands `throttle`."""
         return self._run(reassignment_calls.can_lease_throttles)
 
     def can_keep_reasons(self) -> bool:
-        """Whether the controller is our server, which understands `reason`."""
+        """Whether the controller is a kafka-reassign-rpc server, which understands `reason`."""
         return self._run(reassignment_calls.can_keep_reasons)
 
     def why_disabled(self) -> str | None:
-        """Why no new move may start (KIP-236's guard), in words; None where one may.
+        """The reason for which reassignments are disabled (KIP-236), or None if they are enabled.
 
-        Raises UnsupportedHere where the controller is not our server.
+        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
-        return self._run(disable_switch.why_disabled, self._timeout_ms)
+        return self._run(enable_disable_calls.why_disabled, self._timeout_ms)
 
     def enable(self) -> str | None:
-        """Let new moves start again: take `partition.reassignments.enabled=false` away for the whole cluster.
+        """Enable reassignments: delete the config `partition.reassignments.enabled` of the whole cluster.
 
-        Returns why none may start all the same (the znode `/admin/reassign_cancel` exists), or None. Raises
-        UnsupportedHere where the controller is not our server.
+        Returns None, or the reason for which reassignments are still disabled (the znode `/admin/reassign_cancel`
+        exists). Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
-        return self._run(disable_switch.set_enabled, True, self._timeout_ms)
+        return self._run(enable_disable_calls.set_enabled, True, self._timeout_ms)
 
     def disable(self) -> str | None:
-        """Let no new move start, by whatever route; cancels go through, and what moves goes on (KIP-236).
+        """Disable reassignments (KIP-236): set `partition.reassignments.enabled=false` for the whole cluster.
 
-        Sets `partition.reassignments.enabled=false` for the whole cluster. Returns what is said to those who try.
-        Raises UnsupportedHere where the controller is not our server.
+        No new move starts by any route. Moves in flight go on and can be cancelled. Returns the reason that clients get
+        when they try to start a move. Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
-        return self._run(disable_switch.set_enabled, False, self._timeout_ms)
+        return self._run(enable_disable_calls.set_enabled, False, self._timeout_ms)
 
     def healing_status(self) -> HealingStatus:
-        """Brokers that are lost, and what becomes of them (KIP-46).
+        """The failed brokers and the state of their repairs (KIP-46).
 
-        Raises UnsupportedHere where the controller is not our server.
+        Raises UnsupportedHere if the controller is not a kafka-reassign-rpc server.
         """
         return self._run(self_healing_calls.healing_status)
 
     def heal_broker(self, broker: int, *, dry_run: bool = False) -> Repair:
-        """Move the replicas of a lost broker elsewhere now, whatever the interval; `dry_run`: only show how.
+        """Move the replicas of a failed broker to other brokers now, without waiting for failure.interval.ms.
 
-        Raises UnsupportedHere; InvalidRequest where the broker is not lost, PolicyViolation where repairs are held
-        back.
+        `dry_run`: return the repair and change nothing. Raises UnsupportedHere; InvalidRequest if the broker has not
+        failed, PolicyViolation if repairs are held back.
         """
         return self._run(self_healing_calls.heal_broker, broker, dry_run)
 
     def pause_healing(self) -> None:
-        """Let no repair start (KIP-46); what is queued or under way goes on."""
+        """Let no new repair start (KIP-46). Repairs that are queued or in flight go on."""
         self._run(self_healing_calls.set_paused, True)
 
     def resume_healing(self) -> None:
@@ -223,49 +231,51 @@ class ReassignmentClient:
         self._run(self_healing_calls.set_paused, False)
 
     def describe_cluster(self) -> list[ClusterNode]:
-        """The nodes that clients may talk to."""
-        return self._run(cluster_calls.describe_cluster)
+        """The nodes that clients may connect to."""
+        return self._run(metadata_calls.describe_cluster)
 
     def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-        """The partitions of each topic, or why they cannot be told."""
-        return self._run(cluster_calls.describe_topics, topics)
+        """The partitions of each topic, or the error for the topic."""
+        return self._run(metadata_calls.describe_topics, topics)
 
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
-        """Sizes and places of replicas, of each broker those asked for; a broker that does not answer has an error."""
-        return self._run(cluster_calls.describe_log_dirs, partitions_by_broker)
+        """The sizes and places of replicas on each broker. For a broker that does not answer: the error."""
+        return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker)
 
     def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
-        """Move replicas to other log dirs (absolute paths) of their brokers; what became of each."""
-        return self._run(cluster_calls.alter_replica_log_dirs, replicas)
+        """Move replicas to other log dirs (absolute paths) of their brokers. The result of each: None or its error."""
+        return self._run(log_dir_calls.alter_replica_log_dirs, replicas)
 
-    def change_configs(self, changes: cluster_calls.Changes) -> dict[cluster_calls.Resource, KafkaError | None]:
-        """Set dynamic configs of topics and brokers (None deletes); what became of each."""
-        return self._run(cluster_calls.change_configs, changes)
+    def change_configs(self, changes: config_calls.Changes) -> dict[config_calls.Resource, KafkaError | None]:
+        """Set dynamic configs of topics and brokers (None deletes). The result of each: None or its error."""
+        return self._run(config_calls.change_configs, changes)
 
     def throttle_moves(
         self, of_moves: throttle_configs.Moves, bytes_per_second: int
-    ) -> dict[cluster_calls.Resource, KafkaError | None]:
-        """Throttle the replicas of these moves (see client.throttle_configs.moves): first the topics' lists, then
-        rates."""
+    ) -> dict[config_calls.Resource, KafkaError | None]:
+        """Throttle the replicas of these moves (see client.throttle_configs.all_moves).
+
+        Sets the topics' lists of throttled replicas first, then the brokers' rates.
+        """
         results = self.change_configs(throttle_configs.topic_lists(of_moves))
         return results | self.change_configs(
             throttle_configs.rates(throttle_configs.brokers(of_moves), bytes_per_second)
         )
 
     def describe_everything(self) -> Everything:
-        """All nodes and topics. The topics are read from the answer as they are gone through, in bounded memory."""
-        return bulk_reads.read_everything(self._run(bulk_reads.describe_everything))
+        """All nodes and topics. The iterator over the topics decodes the answer step by step, in bounded memory."""
+        return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
 
     def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
-        """What one broker's log dirs hold of these partitions (topic -> indexes), and how large its volumes are."""
-        return self._run(bulk_reads.describe_broker, broker, partitions)
+        """The log dirs of one broker: its replicas of these partitions (topic -> indexes), the size of its volumes."""
+        return self._run(log_dir_calls.describe_broker, broker, partitions)
 
     def describe_configs(
-        self, resources: Sequence[cluster_calls.Resource]
-    ) -> dict[cluster_calls.Resource, Configs | KafkaError]:
-        """What somebody has set for topics, for one broker (a call of its own) or for all of them (BROKER, "")."""
-        return self._run(bulk_reads.describe_configs, resources)
+        self, resources: Sequence[config_calls.Resource]
+    ) -> dict[config_calls.Resource, Configs | KafkaError]:
+        """The configs set for topics, for one broker (in a call of its own) or for all brokers (BROKER, "")."""
+        return self._run(config_calls.describe_configs, resources)
 
     def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
-        result: T = self.admin._manager.run(lambda: call(self._link, *args, **options))
+        result: T = self.admin._manager.run(lambda: call(self._router, *args, **options))
         return result

@@ -1,4 +1,4 @@
-"""What the client raises: the Kafka errors of `core.kafka_errors`, whatever code a server answers with."""
+"""The errors that the client raises. Every error code of a server becomes one of `core.kafka_errors`."""
 
 from kafka.errors import for_code
 
@@ -13,14 +13,14 @@ _CLASSES: dict[int, type[KafkaError]] = {
 
 
 class UnsupportedHere(KafkaError):
-    """Nothing was sent: the server lacks what was asked for; the message says what would have it."""
+    """The server does not support the call, and nothing was sent. The message says which server would."""
 
     code = 35
     default_message = "The version of API is not supported."
 
 
 class Unreachable(KafkaError):
-    """No answer: nobody could be reached, or nothing came back in time. The message says what is known of it."""
+    """No answer: no node could be reached, or none answered in time. The message says what is known."""
 
     code = 7
     retriable = True
@@ -28,14 +28,14 @@ class Unreachable(KafkaError):
 
 
 class Unauthenticated(KafkaError):
-    """The server refused our credentials."""
+    """The server refused the client's credentials."""
 
     code = 58
     default_message = "SASL Authentication failed."
 
 
 def error_of(code: int, message: str | None) -> KafkaError | None:
-    """The error that a server answered with; None for code 0. A message of null gives Kafka's default text."""
+    """The error for a code and message of an answer; None for code 0. Without a message it has Kafka's default text."""
     if code == 0:
         return None
     known = _CLASSES.get(code)
@@ -48,7 +48,7 @@ def error_of(code: int, message: str | None) -> KafkaError | None:
 
 
 def raise_for(code: int, message: str | None) -> None:
-    """Raise what `error_of` gives, if anything."""
+    """Raise the error that `error_of` returns, if it returns one."""
     error = error_of(code, message)
     if error is not None:
         raise error

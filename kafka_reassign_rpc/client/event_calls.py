@@ -1,4 +1,7 @@
-"""What servers have recorded: page by page, and one event after the other across a failover."""
+"""Calls that read the events which servers have recorded: page by page, or one after the other across failovers.
+
+The coroutine here runs on the event loop of kafka-python's network thread.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +9,7 @@ from typing import Any
 import msgspec
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
-from kafka_reassign_rpc.client.request_routing import Link, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 
 NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server."
@@ -14,15 +17,15 @@ PAGE_BYTES = 1_048_576
 FROM_NOW_ON = -1
 
 Event = dict[str, Any]
-"""`seq`, `at` (ms since 1970 began), `server`, `epoch` (of the controller), `event`, and what else there is to say."""
+"""`seq`, `at` (ms since 1970, UTC), `server`, `epoch` (of the controller), `event` (its name), and further fields."""
 
 
 @dataclass(frozen=True)
 class EventPage:
     """Events of one server.
 
-    oldest_seq   the number of the oldest event that it still has
-    next_seq     the number to ask for next
+    oldest_seq   the number of the oldest event that the server still has
+    next_seq     the number from which the next page begins
     """
 
     server: int
@@ -31,22 +34,26 @@ class EventPage:
     next_seq: int
 
 
-async def event_page(link: Link, from_seq: int, server: int | None) -> EventPage:
+async def event_page(router: RequestRouter, from_seq: int, server: int | None) -> EventPage:
     cls = DescribeReassignmentEventsRequest
     request = always(cls(from_seq=from_seq, max_bytes=PAGE_BYTES))
     if server is not None:
-        answer = await link.ask_node(server, request, cls)
-    elif await link.controller_serves(cls) < 0:
+        answer = await router.ask_node(server, request, cls)
+    elif await router.controller_serves(cls) < 0:
         raise UnsupportedHere(NO_EVENTS)
     else:
-        answer = await link.ask_controller(request, cls)
+        answer = await router.ask_controller(request, cls)
     raise_for(answer.error_code, answer.error_message)
     events = tuple(msgspec.json.decode(one, type=Event) for one in answer.events)
     return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq)
 
 
-class Cursor:
-    """Where a reader is. Another controller has a log of its own: what it has recorded under later epochs is read."""
+class EventCursor:
+    """The position of a reader that follows the controller.
+
+    Each server has an event log of its own. After a failover the cursor reads the new controller's log from its
+    beginning, and leaves out events of epochs that the reader has already seen.
+    """
 
     def __init__(self, from_seq: int) -> None:
         self.seq = from_seq
@@ -55,7 +62,7 @@ class Cursor:
         self._after = -1
 
     def take(self, page: EventPage) -> list[Event] | None:
-        """What is new in the page that was asked for with `seq`; None where there was nothing more to have."""
+        """The new events of the page that was asked for with `seq`; None if the log has no more."""
         if self._server is not None and (page.server != self._server or page.next_seq < self.seq):
             self._server, self._after, self.seq = page.server, self._epoch, 0
             return []

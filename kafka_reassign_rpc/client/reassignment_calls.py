@@ -1,11 +1,14 @@
-"""Calls about moves: list, describe, alter, cancel. For the loop of kafka-python's network thread (see link.py)."""
+"""Calls about moves: list, describe, start and cancel them, and ask whether the controller is this project's server.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
-from kafka_reassign_rpc.client.request_routing import Link
+from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.client.result_values import PartitionReassignment, Reassignment, ReassignmentDescription
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -16,11 +19,11 @@ from kafka_reassign_rpc.protocol.messages import (
     ListReassignmentsRequest,
 )
 
-NO_GUARD = (
+NO_REPLICATION_FACTOR_GUARD = (
     "The broker does not support the AllowReplicationFactorChange option for the AlterPartitionReassignments API. "
     "Consider re-sending the request without the option or updating the server version"
 )
-"""Kafka's words: KafkaAdminClient.alterPartitionReassignments of 4.1."""
+"""Kafka's text: KafkaAdminClient.alterPartitionReassignments of 4.1."""
 NO_EXPECTATIONS = (
     "The controller does not compare expected replicas: that needs a kafka-reassign-rpc server. Nothing was sent."
 )
@@ -48,8 +51,10 @@ _Topic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Partition = _Topic.ReassignablePartition
 
 
-async def list_reassignments(link: Link, partitions: Partitions | None, timeout_ms: int) -> list[Reassignment]:
-    await require(link, ListReassignmentsRequest, NO_IDENTITIES)
+async def list_reassignments(
+    router: RequestRouter, partitions: Partitions | None, timeout_ms: int
+) -> list[Reassignment]:
+    await require(router, ListReassignmentsRequest, NO_IDENTITIES)
     wanted = None
     if partitions is not None:
         wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
@@ -57,7 +62,7 @@ async def list_reassignments(link: Link, partitions: Partitions | None, timeout_
     def build(_version: int) -> Any:
         return ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
 
-    answer = await link.ask_controller(build, ListReassignmentsRequest)
+    answer = await router.ask_controller(build, ListReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     return [
         Reassignment(TopicPartition(topic.topic, move.partition_id), move.reassignment_id)
@@ -67,11 +72,11 @@ async def list_reassignments(link: Link, partitions: Partitions | None, timeout_
 
 
 async def describe_reassignments(
-    link: Link, reassignments: Iterable[Reassignment] | None, timeout_ms: int
+    router: RequestRouter, reassignments: Iterable[Reassignment] | None, timeout_ms: int
 ) -> dict[Reassignment, ReassignmentDescription | None]:
-    await require(link, DescribeReassignmentsRequest, NO_IDENTITIES)
+    await require(router, DescribeReassignmentsRequest, NO_IDENTITIES)
     if reassignments is None:
-        every = await _describe(link, None, timeout_ms)
+        every = await _describe(router, None, timeout_ms)
         return {found.reassignment: found for found in map(_description, every)}
     wanted = list(reassignments)
     if not wanted:
@@ -82,19 +87,19 @@ async def describe_reassignments(
             _DescribeTopic.DescribeReassignmentsMove(partition_id=one.topic_partition.partition, reassignment_id=one.id)
         )
     asked = [_DescribeTopic(topic=name, reassignments=moves) for name, moves in topics.items()]
-    # The id alone, which is all that the proposal answers with, would not do: moves that were recorded in one
-    # transaction of ZooKeeper share their czxid. So the server adds the partition.
+    # KIP-240 answers with the id alone. That is not enough: moves that were recorded in one transaction of ZooKeeper
+    # share their czxid. So this server adds the partition.
     found = {}
-    for each in map(_description, await _describe(link, asked, timeout_ms)):
+    for each in map(_description, await _describe(router, asked, timeout_ms)):
         found[each.reassignment] = each
     return {one: replace(found[one], reassignment=one) if one in found else None for one in wanted}
 
 
-async def _describe(link: Link, topics: list[Any] | None, timeout_ms: int) -> list[Any]:
+async def _describe(router: RequestRouter, topics: list[Any] | None, timeout_ms: int) -> list[Any]:
     def build(_version: int) -> Any:
         return DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
 
-    answer = await link.ask_controller(build, DescribeReassignmentsRequest)
+    answer = await router.ask_controller(build, DescribeReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     return list(answer.descriptions)
 
@@ -121,7 +126,7 @@ def _known(value: int) -> int | None:
 
 
 async def list_partition_reassignments(
-    link: Link, partitions: Partitions | None, timeout_ms: int
+    router: RequestRouter, partitions: Partitions | None, timeout_ms: int
 ) -> dict[TopicPartition, PartitionReassignment]:
     wanted = None
     if partitions is not None:
@@ -130,7 +135,7 @@ async def list_partition_reassignments(
     def build(_version: int) -> Any:
         return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
 
-    answer = await link.ask_controller(build, ListPartitionReassignmentsRequest)
+    answer = await router.ask_controller(build, ListPartitionReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
     return {
         TopicPartition(topic.name, one.partition_index): PartitionReassignment(
@@ -147,33 +152,33 @@ async def list_partition_reassignments(
     }
 
 
-async def can_forbid_replication_factor_change(link: Link) -> bool:
-    return await link.controller_serves(AlterPartitionReassignmentsRequest) >= 1
+async def can_forbid_replication_factor_change(router: RequestRouter) -> bool:
+    return await router.controller_serves(AlterPartitionReassignmentsRequest) >= 1
 
 
-async def can_compare_replicas(link: Link) -> bool:
-    return await _is_ours(link)
+async def can_compare_replicas(router: RequestRouter) -> bool:
+    return await _is_this_server(router)
 
 
-async def can_queue(link: Link) -> bool:
-    return await _is_ours(link)
+async def can_queue(router: RequestRouter) -> bool:
+    return await _is_this_server(router)
 
 
-async def can_lease_throttles(link: Link) -> bool:
-    return await _is_ours(link)
+async def can_lease_throttles(router: RequestRouter) -> bool:
+    return await _is_this_server(router)
 
 
-async def can_keep_reasons(link: Link) -> bool:
-    return await _is_ours(link)
+async def can_keep_reasons(router: RequestRouter) -> bool:
+    return await _is_this_server(router)
 
 
-async def _is_ours(link: Link) -> bool:
-    """A server that serves DescribeReassignments understands our tagged fields; any other skips them silently."""
-    return await link.controller_serves(DescribeReassignmentsRequest) >= 0
+async def _is_this_server(router: RequestRouter) -> bool:
+    """Whether the controller serves DescribeReassignments. Any other server would ignore our tagged fields silently."""
+    return await router.controller_serves(DescribeReassignmentsRequest) >= 0
 
 
 async def alter_partition_reassignments(
-    link: Link,
+    router: RequestRouter,
     targets: Mapping[Moved, Sequence[int] | None],
     *,
     allow_replication_factor_change: bool,
@@ -185,21 +190,21 @@ async def alter_partition_reassignments(
 ) -> Results:
     if not targets:
         return {}
-    if not allow_replication_factor_change and not await can_forbid_replication_factor_change(link):
-        raise UnsupportedHere(NO_GUARD)
-    if expected_replicas and not await can_compare_replicas(link):
+    if not allow_replication_factor_change and not await can_forbid_replication_factor_change(router):
+        raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)
+    if expected_replicas and not await can_compare_replicas(router):
         raise UnsupportedHere(NO_EXPECTATIONS)
-    if queue and not await can_queue(link):
+    if queue and not await can_queue(router):
         raise UnsupportedHere(NO_QUEUE)
-    if throttle is not None and not await can_lease_throttles(link):
+    if throttle is not None and not await can_lease_throttles(router):
         raise UnsupportedHere(NO_LEASES)
-    if reason and not await can_keep_reasons(link):
+    if reason and not await can_keep_reasons(router):
         raise UnsupportedHere(NO_REASONS)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
     def build(version: int) -> Any:
         if version < 1 and not allow_replication_factor_change:
-            raise UnsupportedHere(NO_GUARD)  # the controller has changed since we asked
+            raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)  # another controller was elected in between
         topics: dict[str, list[Any]] = {}
         for partition, replicas in targets.items():
             name, index = partition
@@ -219,7 +224,7 @@ async def alter_partition_reassignments(
             reason=reason or None,
         )
 
-    answer = await link.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
+    answer = await router.ask_controller(build, AlterPartitionReassignmentsRequest, changes=True)
     raise_for(answer.error_code, answer.error_message)
     return {
         TopicPartition(topic.name, one.partition_index): error_of(one.error_code, one.error_message)
@@ -229,13 +234,14 @@ async def alter_partition_reassignments(
 
 
 def by_topic(partitions: Partitions) -> dict[str, list[int]]:
+    """The partition indexes of each topic."""
     topics: dict[str, list[int]] = {}
     for name, index in partitions:
         topics.setdefault(name, []).append(index)
     return topics
 
 
-async def require(link: Link, cls: Any, otherwise: str) -> None:
-    """Raises UnsupportedHere, with these words, where the controller does not serve this API."""
-    if await link.controller_serves(cls) < 0:
+async def require(router: RequestRouter, cls: Any, otherwise: str) -> None:
+    """Raises UnsupportedHere, with the text `otherwise`, if the controller does not serve this API."""
+    if await router.controller_serves(cls) < 0:
         raise UnsupportedHere(otherwise)

@@ -1,11 +1,12 @@
-"""The way to the cluster: who is asked, in which version, and what becomes of errors.
+"""Sends requests to the right node: any node, one broker, or the controller wherever it moves to.
 
-Runs on the network thread of kafka-python's admin client: everything async here is for its loop, not for asyncio's.
+Everything here runs on the event loop of kafka-python's network thread, not on asyncio's.
 
-Versions are agreed with the very node that is asked. In a cluster of several kinds of nodes (stock brokers, our
-server as the controller) kafka-python's own negotiation, which goes by the first node, is not enough.
-A request is repeated only where it is certain that it had no effect: the node said NOT_CONTROLLER, or was never
-reached. An answer that is lost is an error, for the caller to look and decide.
+The version of a request is chosen from what the very node serves that gets the request. kafka-python's own choice goes
+by the first node of the cluster; that is wrong in a cluster of stock brokers with this server as the controller.
+
+A request that changes something is repeated only if it certainly had no effect: the node answered NOT_CONTROLLER, or
+was never reached. If an answer is lost, the caller gets an error, and has to look at the cluster and decide.
 """
 
 import time
@@ -15,35 +16,34 @@ from typing import Any
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
 
-from kafka_reassign_rpc.client.admin_connection import Controllers
+from kafka_reassign_rpc.client.admin_connection import KRaftControllers
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
-from kafka_reassign_rpc.client.outgoing_request import Frame, Outgoing
+from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest, UndecodedAnswer
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, MetadataRequest
 
 NOT_CONTROLLER = 41
-UNSUPPORTED_VERSION = 35
 _RETRY_BACKOFF_S = 0.1
 _METADATA_MAX = 12
 
-Build = Callable[[int], Any]
-"""Version -> request."""
-Find = Callable[[], Awaitable[int]]
-"""Where to send it."""
+BuildRequest = Callable[[int], Any]
+"""Makes the request for an API version."""
+FindNode = Callable[[], Awaitable[int]]
+"""Finds the node that gets the request."""
 
 
-def always(request: Any) -> Build:
+def always(request: Any) -> BuildRequest:
     """The same request in every version."""
     return lambda _version: request
 
 
-class Link:
-    """Sends requests for one admin client."""
+class RequestRouter:
+    """Sends the requests of one admin client."""
 
     def __init__(self, admin: KafkaAdminClient) -> None:
         self._manager: Any = admin._manager
-        self._controllers = admin._client if isinstance(admin._client, Controllers) else None
-        """Where only KRaft controllers are known, it is the active one that is asked for everything, as Java does."""
+        self._controllers = admin._client if isinstance(admin._client, KRaftControllers) else None
+        """Set if the client was given KRaft controllers. The active one then gets every request, as in Java."""
         self._net: Any = admin._net
         self._timeout_ms: int = admin.config["request_timeout_ms"]
         self._versions: dict[int, tuple[Any, dict[int, tuple[int, int]]]] = {}
@@ -51,83 +51,89 @@ class Link:
 
     @property
     def endpoint_type(self) -> int:
-        """What DescribeCluster is to tell of: 1 for brokers, 2 for controllers."""
+        """The endpoint type of DescribeCluster: 1 for brokers, 2 for controllers."""
         return 1 if self._controllers is None else 2
 
-    async def ask_any(self, build: Build, cls: Any, *, changes: bool = False) -> Any:
-        """Ask whichever node is least busy. `changes`: the request has an effect, so it is not repeated if lost."""
-        return await self._patiently(self._any, build, cls, changes=changes)
+    async def ask_any(self, build: BuildRequest, cls: Any, *, changes: bool = False) -> Any:
+        """Ask the least busy node. `changes`: the request has an effect; it is not repeated if its answer is lost."""
+        return await self._send_until_answered(self._any_node, build, cls, changes=changes)
 
-    async def ask_any_for_frame(self, build: Build, cls: Any, highest: int) -> Frame:
-        """Ask whichever node is least busy, in a version up to `highest`; the answer is left unread."""
-        frame: Frame = await self._patiently(self._any, build, cls, changes=False, highest=highest, whole=False)
-        return frame
+    async def ask_any_undecoded(self, build: BuildRequest, cls: Any, highest: int) -> UndecodedAnswer:
+        """Ask the least busy node in a version up to `highest`, and leave the answer undecoded."""
+        answer: UndecodedAnswer = await self._send_until_answered(
+            self._any_node, build, cls, changes=False, highest=highest, decoded=False
+        )
+        return answer
 
-    async def ask_node(self, node: int, build: Build, cls: Any, *, changes: bool = False) -> Any:
-        """Ask one node. Raises Unreachable where there is no such node."""
+    async def ask_node(self, node: int, build: BuildRequest, cls: Any, *, changes: bool = False) -> Any:
+        """Ask one node. Raises Unreachable if there is no such node."""
         if self._controllers is not None:
-            return await self._patiently(self._any, build, cls, changes=changes)
+            return await self._send_until_answered(self._any_node, build, cls, changes=changes)
         if self._manager.cluster.broker_metadata(node) is None:
-            await self._refresh()
+            await self._refresh_metadata()
         if self._manager.cluster.broker_metadata(node) is None:
             raise Unreachable(f"Broker {node} is not available.")
 
         async def this_one() -> int:
             return node
 
-        return await self._patiently(this_one, build, cls, changes=changes)
+        return await self._send_until_answered(this_one, build, cls, changes=changes)
 
-    async def ask_controller(self, build: Build, cls: Any, *, changes: bool = False, any_can: bool = False) -> Any:
-        """Ask the controller, wherever it goes, until the time is up. The answer has a top-level error code.
+    async def ask_controller(
+        self, build: BuildRequest, cls: Any, *, changes: bool = False, any_can: bool = False
+    ) -> Any:
+        """Ask the controller, and follow it when it moves, until the request timeout is over.
 
-        `any_can`: any node could answer it, so nothing in the answer says that the node is not the controller.
+        The answer has a top-level error code, by which a node says that it is not the controller. `any_can`: any node
+        answers this API, so the answer has no such code.
         """
         retried = None if any_can else NOT_CONTROLLER
-        return await self._patiently(self._find_controller, build, cls, changes=changes, retried=retried)
+        return await self._send_until_answered(self._find_controller, build, cls, changes=changes, retried=retried)
 
     async def controller_serves(self, cls: Any) -> int:
-        """The highest version of an API that the controller serves and we know; -1 for none."""
+        """The highest version of an API that both the controller and this client know; -1 for none."""
         deadline = self._deadline()
         while True:
             try:
                 node = await self._find_controller()
                 low, high = (await self._versions_of(node)).get(cls.API_KEY, (0, -1))
             except (kafka_errors.KafkaError, Unreachable) as error:
-                await self._again(error, deadline)
+                await self._wait_before_retry(error, deadline)
             else:
                 best = min(high, int(cls.max_version))
                 return best if best >= low else -1
 
-    async def _patiently(
+    async def _send_until_answered(
         self,
-        find: Find,
-        build: Build,
+        find_node: FindNode,
+        build: BuildRequest,
         cls: Any,
         *,
         changes: bool,
         retried: int | None = None,
         highest: int | None = None,
-        whole: bool = True,
+        decoded: bool = True,
     ) -> Any:
+        """`retried`: the error code of an answer after which the request is sent again."""
         deadline = self._deadline()
         while True:
             sent = False
             try:
-                node = await find()
-                version = _choose(cls, await self._versions_of(node), highest)
+                node = await find_node()
+                version = _choose_version(cls, await self._versions_of(node), highest)
                 sent = True
-                answer = await self._send(node, Outgoing(build(version), version, whole=whole))
+                answer = await self._send(node, KafkaPythonRequest(build(version), version, decoded=decoded))
             except (kafka_errors.KafkaError, Unreachable) as error:
                 if sent and changes:
                     raise Unreachable(f"{error} It is not known whether the request had its effect.") from error
-                await self._again(error, deadline)
+                await self._wait_before_retry(error, deadline)
                 continue
             if retried is None or answer.error_code != retried:
                 return answer
-            await self._again(Unreachable("No node says that it is the controller."), deadline)
+            await self._wait_before_retry(Unreachable("No node says that it is the controller."), deadline)
 
-    async def _again(self, error: Exception, deadline: float) -> None:
-        """Wait a little before the next try; raise where there is no use or no time."""
+    async def _wait_before_retry(self, error: Exception, deadline: float) -> None:
+        """Wait a little. Raises the error if a retry cannot help, or if the time is over."""
         self._controller = None
         hopeless = (kafka_errors.SaslAuthenticationFailedError, kafka_errors.AuthorizationError)
         if isinstance(error, hopeless) or time.monotonic() >= deadline:
@@ -137,12 +143,12 @@ class Link:
     def _deadline(self) -> float:
         return time.monotonic() + self._timeout_ms / 1000
 
-    async def _any(self) -> int:
+    async def _any_node(self) -> int:
         if self._controllers is not None:
             return await self._find_controller()
-        return await self._least_busy()
+        return await self._least_busy_node()
 
-    async def _least_busy(self) -> int:
+    async def _least_busy_node(self) -> int:
         node: int | None = self._manager.least_loaded_node()
         if node is None:
             raise kafka_errors.NodeNotReadyError("no node can be reached")
@@ -150,44 +156,44 @@ class Link:
 
     async def _find_controller(self) -> int:
         if self._controller is None:
-            await self._refresh()
+            await self._refresh_metadata()
             controller = self._manager.cluster.controller
             if controller is None:
                 raise Unreachable("The cluster has no controller at the moment.")
             self._controller = int(controller.node_id)
         return self._controller
 
-    async def _refresh(self) -> None:
-        """Learn the nodes and the controller anew, from one that can be reached."""
-        node = await self._least_busy()
+    async def _refresh_metadata(self) -> None:
+        """Ask a reachable node for the nodes and the controller."""
+        node = await self._least_busy_node()
         if self._controllers is not None:
             await self._controllers.learn(node)
             return
         versions = await self._versions_of(node)
-        version = _choose(MetadataRequest, versions, _METADATA_MAX)
+        version = _choose_version(MetadataRequest, versions, _METADATA_MAX)
         request = MetadataRequest(topics=[], allow_auto_topic_creation=False)
-        self._manager.cluster.update_metadata(await self._send(node, Outgoing(request, version)))
+        self._manager.cluster.update_metadata(await self._send(node, KafkaPythonRequest(request, version)))
 
     async def _versions_of(self, node: int) -> dict[int, tuple[int, int]]:
-        """What a node serves; asked once for each connection, for the node may come back as another version."""
+        """The APIs of a node. Each new connection asks again: the node may have restarted as another version."""
         connection = await self._manager.get_connection(node)
         known = self._versions.get(node)
         if known is None or known[0] is not connection:
-            answer = await self._send(node, Outgoing(ApiVersionsRequest(), 0))
+            answer = await self._send(node, KafkaPythonRequest(ApiVersionsRequest(), 0))
             if answer.error_code:
                 raise UnsupportedHere(f"Node {node} does not say what it serves (error {answer.error_code}).")
             found = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
             self._versions[node] = known = (connection, found)
         return known[1]
 
-    async def _send(self, node: int, request: Outgoing) -> Any:
+    async def _send(self, node: int, request: KafkaPythonRequest) -> Any:
         try:
             return await self._manager.send(request, node_id=node)
         except kafka_errors.KafkaError as error:
             raise _translated(error) from error
 
 
-def _choose(cls: Any, versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
+def _choose_version(cls: Any, versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
     low, high = versions.get(cls.API_KEY, (0, -1))
     best = min(high, int(cls.max_version) if highest is None else highest)
     if best < low or best < 0:

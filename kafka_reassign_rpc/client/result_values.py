@@ -1,4 +1,7 @@
-"""What the client returns. All of it is frozen and can be a key of a dictionary where that makes sense."""
+"""The values that the client's calls return. All are immutable.
+
+Events are in `event_calls.py`, self-healing in `self_healing_calls.py`, progress in `move_progress.py`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,16 +11,15 @@ from kafka_reassign_rpc.core.state.cluster import RPC, TopicPartition
 NO_THROTTLE = 2**63 - 1
 """The throttle that KIP-240 reports where none applies, bytes/s."""
 
-
 MOVING, WAITING = "moving", "waiting"
-"""The states of a listed move."""
+"""The states of a listed move: in flight, or in the queue."""
 
 
 class Reassignment:
     """The identity of one move of one partition (KIP-240).
 
-    Two moves of the same partition, one after the other, are two identities: equality and hash are by the id that
-    the server gave the move when it recorded it.
+    Two moves of the same partition, one after the other, have two identities. Equality and hash go by the partition and
+    by the id that the server gave the move when it recorded it.
     """
 
     __slots__ = ("_id", "topic_partition")
@@ -28,7 +30,7 @@ class Reassignment:
 
     @property
     def id(self) -> int:
-        """The czxid of the move's record in ZooKeeper; only good for comparing and for showing."""
+        """The czxid of the move's znode in ZooKeeper. Use it only to compare and to show."""
         return self._id
 
     def __eq__(self, other: object) -> bool:
@@ -45,20 +47,20 @@ class Reassignment:
 
 @dataclass(frozen=True)
 class ReassignmentDescription:
-    """What the server knows of a move in flight (KIP-240).
+    """The server's description of a move in flight (KIP-240).
 
-    start_time              milliseconds since 1970 began (UTC)
-    current_leader          broker id, -1 where there is none
-    leader_throttle         bytes/s; NO_THROTTLE where none applies
-    new_assigned_brokers    the replicas once the move is over, preferred leader first
-    new_assigned_throttles  bytes/s at which each of those may copy; NO_THROTTLE where none applies
-    total_bytes             what each new replica has to copy; this and what follows None where not known
-    copied_bytes            what each broker that the move adds holds, as far as known
-    bytes_per_second        at which these grow, together
-    remaining_ms            milliseconds until all is copied, at the present rate
-    stall_reason            why the move does not get on; None where it does
-    route                   how it was asked for: rpc, batch, queue, request or heal
-    reason                  what it is for, in the words of whoever asked for it
+    start_time              milliseconds since 1970 (UTC)
+    current_leader          broker id; -1: no leader
+    leader_throttle         bytes/s; NO_THROTTLE: no throttle applies
+    new_assigned_brokers    the target, preferred leader first
+    new_assigned_throttles  broker of the target -> bytes/s at which it may copy; NO_THROTTLE: no throttle applies
+    total_bytes             bytes that each adding replica has to copy; None: not known
+    copied_bytes            broker with an adding replica -> bytes that it holds; without those not known
+    bytes_per_second        the rate at which all adding replicas grow together; None: not known
+    remaining_ms            milliseconds until all is copied, at the present rate; None: not known
+    stall_reason            why the move makes no progress; None: it makes progress
+    route                   how the move came: rpc, batch, queue, request or heal
+    reason                  what the move is for, as the client that started it says
     """
 
     reassignment: Reassignment
@@ -81,12 +83,13 @@ class ReassignmentDescription:
 
 @dataclass(frozen=True)
 class PartitionReassignment:
-    """A moving partition as KIP-455 lists it: the target, then what is to be removed; or a move that waits.
+    """A move in flight as KIP-455 lists it, or a move that waits in the queue (KIP-236).
 
-    id      what tells the move from any other (KIP-240); -1 where the server gives none, or it waits
-    state   MOVING, or WAITING for what stands in the server's queue (KIP-236): `replicas` are then those that stand
-    route   how it was asked for: rpc, batch, queue, request or heal; stock Kafka does not tell, and gives rpc
-    reason  what it is for, in the words of whoever asked for it
+    replicas  in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
+    id        the identity of the move (KIP-240); -1: the server gives none, or the move waits
+    state     MOVING or WAITING
+    route     how the move came: rpc, batch, queue, request or heal; stock Kafka does not tell, so it is rpc there
+    reason    what the move is for, as the client that started it says
     """
 
     replicas: tuple[int, ...]
@@ -103,19 +106,19 @@ class PartitionReassignment:
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replicas once the move is over; of one that waits, not necessarily in this order."""
+        """The replicas after the move. For a move that waits the order is not known."""
         coming = self.adding_replicas if self.is_waiting else ()
         return tuple(broker for broker in (*self.replicas, *coming) if broker not in self.removing_replicas)
 
     @property
     def sources(self) -> frozenset[int]:
-        """The replicas that are not new: where the data comes from."""
+        """The replicas that the move does not add: the data comes from these."""
         return frozenset(self.replicas) - frozenset(self.adding_replicas)
 
 
 @dataclass(frozen=True)
 class ClusterNode:
-    """A node that clients may talk to."""
+    """A node that clients may connect to."""
 
     id: int
     host: str
@@ -125,7 +128,7 @@ class ClusterNode:
 
 @dataclass(frozen=True)
 class PartitionInfo:
-    """A partition as Metadata shows it. `leader` is -1 where there is none."""
+    """A partition as Metadata shows it. A `leader` of -1: no leader."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -134,7 +137,7 @@ class PartitionInfo:
 
 @dataclass(frozen=True, order=True)
 class Replica:
-    """One replica of a partition; ordered as the stock tool orders them, by broker first."""
+    """One replica of a partition. Replicas are ordered as in the stock tool, by broker first."""
 
     broker: int
     topic: str
@@ -150,7 +153,7 @@ class Replica:
 
 @dataclass(frozen=True)
 class ReplicaLogDir:
-    """Where a replica lies, in bytes and by path. `future` is where it is being moved to on the same broker."""
+    """The log dir of a replica, by path, and its size in bytes. `future`: the log dir to which the broker moves it."""
 
     current: str | None = None
     future: str | None = None
@@ -160,7 +163,7 @@ class ReplicaLogDir:
 
 @dataclass(frozen=True)
 class LogDirs:
-    """What one broker says of the replicas that were asked for; `error` where it could not be asked."""
+    """The replicas on one broker, of those asked for. `error`: why the broker gave no answer."""
 
     broker: int
     replicas: Mapping[TopicPartition, ReplicaLogDir] = field(default_factory=dict)

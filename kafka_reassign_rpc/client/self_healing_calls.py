@@ -1,9 +1,12 @@
-"""Self-healing (KIP-46): lost brokers, their repairs, and the switch. For the loop of kafka-python's network thread."""
+"""Calls about self-healing (KIP-46): failed brokers, their repairs, and the switch that pauses it.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
 
 from kafka_reassign_rpc.client.client_errors import raise_for
-from kafka_reassign_rpc.client.cluster_calls import set_cluster_config
+from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
-from kafka_reassign_rpc.client.request_routing import Link, always
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.healing.lost_brokers import PAUSED
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -17,9 +20,9 @@ NO_HEALING = (
 )
 
 
-async def healing_status(link: Link) -> HealingStatus:
-    await require(link, DescribeSelfHealingRequest, NO_HEALING)
-    answer = await link.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
+async def healing_status(router: RequestRouter) -> HealingStatus:
+    await require(router, DescribeSelfHealingRequest, NO_HEALING)
+    answer = await router.ask_controller(always(DescribeSelfHealingRequest()), DescribeSelfHealingRequest)
     raise_for(answer.error_code, answer.error_message)
     return HealingStatus(
         interval_ms=_or_none(answer.interval_ms),
@@ -34,10 +37,10 @@ async def healing_status(link: Link) -> HealingStatus:
     )
 
 
-async def heal_broker(link: Link, broker: int, dry_run: bool) -> Repair:
-    await require(link, HealBrokerRequest, NO_HEALING)
+async def heal_broker(router: RequestRouter, broker: int, dry_run: bool) -> Repair:
+    await require(router, HealBrokerRequest, NO_HEALING)
     request = always(HealBrokerRequest(broker_id=broker, dry_run=dry_run))
-    answer = await link.ask_controller(request, HealBrokerRequest, changes=not dry_run)
+    answer = await router.ask_controller(request, HealBrokerRequest, changes=not dry_run)
     raise_for(answer.error_code, answer.error_message)
     return Repair(
         moves=tuple(
@@ -50,9 +53,9 @@ async def heal_broker(link: Link, broker: int, dry_run: bool) -> Repair:
     )
 
 
-async def set_paused(link: Link, paused: bool) -> None:
-    await require(link, DescribeSelfHealingRequest, NO_HEALING)
-    await set_cluster_config(link, PAUSED, "true" if paused else None)
+async def set_paused(router: RequestRouter, paused: bool) -> None:
+    await require(router, DescribeSelfHealingRequest, NO_HEALING)
+    await set_cluster_config(router, PAUSED, "true" if paused else None)
 
 
 def _or_none(value: int) -> int | None:

@@ -1,8 +1,8 @@
-"""Bytes, rates, times, bars and tables as text."""
+"""Formats bytes, rates, durations, progress bars and tables as text for people."""
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.client.log_dir_progress import Progress
+from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
 
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
@@ -32,10 +32,12 @@ def duration(seconds: float) -> str:
 
 
 def throttle(bytes_per_second: int) -> str:
+    """A rate in bytes per second, or "none"."""
     return "none" if bytes_per_second >= NO_THROTTLE else f"{bytes_per_second} B/s"
 
 
 def bar(share: float | None, width: int) -> str:
+    """A progress bar of `width` characters; question marks where the share is not known."""
     if share is None:
         return "?" * width
     eighths = int(share * width * 8)
@@ -45,22 +47,22 @@ def bar(share: float | None, width: int) -> str:
 
 
 def amounts(progress: Progress) -> str:
-    """12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left."""
+    """A move's progress in words: 12.0 MB of 30.0 MB (40 %), 3.0 MB/s, 6 s left."""
     if progress.total is None:
         text = f"{size(progress.done)} of an unknown size"
     else:
-        # Rounded down: 100 % is said only of what is all there.
+        # Rounded down: only a finished copy shows 100 %.
         text = f"{size(progress.done)} of {size(progress.total)} ({int(100 * (progress.share or 0)):d} %)"
     if progress.rate is not None:
         text += f", {size(progress.rate)}/s"
-    if progress.remaining_s is not None:
-        text += f", {duration(progress.remaining_s)} left"
+    if progress.remaining_seconds is not None:
+        text += f", {duration(progress.remaining_seconds)} left"
     if progress.stalled is not None:
         text += f"; stalled: {progress.stalled}"
     return text
 
 
 def table(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as they need to be; the first row is the heading."""
+    """Lines with columns as wide as their content; the first row is the heading."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

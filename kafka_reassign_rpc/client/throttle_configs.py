@@ -1,6 +1,6 @@
-"""Throttles for moves, as the stock tool computes them: topic lists of replicas, and rates for brokers.
+"""The configs that throttle moves, as the stock tool computes them: lists of replicas for topics, rates for brokers.
 
-A byte counts only when the topic's list names its replica *and* its broker has a rate (KIP-73).
+A broker throttles a replica only if the topic's list names it *and* the broker has a rate (KIP-73).
 Sources: ReassignPartitionsCommand.calculateProposedMoveMap, calculateLeaderThrottles, calculateFollowerThrottles,
 calculateReassigningBrokers.
 """
@@ -8,7 +8,7 @@ calculateReassigningBrokers.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.result_values import PartitionReassignment
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
@@ -25,7 +25,7 @@ TOPIC_THROTTLES = (LEADER_REPLICAS, FOLLOWER_REPLICAS)
 
 @dataclass(frozen=True)
 class PartitionMove:
-    """From where to where the bytes of one partition go; a broker that has them already is no destination."""
+    """The brokers that send and receive the bytes of one partition. A broker that has them is no destination."""
 
     sources: frozenset[int]
     destinations: frozenset[int]
@@ -35,16 +35,16 @@ Moves = dict[str, dict[int, PartitionMove]]
 """Topic -> partition -> its move."""
 
 
-def moves(
+def all_moves(
     in_flight: Mapping[TopicPartition, PartitionReassignment],
     proposed: Mapping[TopicPartition, Sequence[int]],
     current: Mapping[TopicPartition, Sequence[int]],
 ) -> Moves:
-    """All moves there will be once `proposed` has started, those of others included.
+    """All moves that will be in flight once `proposed` has started, with those that move already.
 
-    in_flight   what moves now: its sources are the replicas that it does not add
+    in_flight   the moves in flight; their sources are the replicas that they do not add
     proposed    the targets
-    current     the replicas of the proposed partitions; used where the partition does not move yet
+    current     the replicas of the proposed partitions; used for partitions that do not move yet
     """
     found: Moves = {}
     for (topic, index), move in in_flight.items():
@@ -58,7 +58,7 @@ def moves(
 
 
 def topic_lists(of_moves: Moves) -> dict[Resource, dict[str, str | None]]:
-    """The two lists of throttled replicas of each topic, in the order of their texts as the stock tool has them."""
+    """The two lists of throttled replicas of each topic, sorted as text, as the stock tool sorts them."""
     return {
         (TOPIC, topic): {
             LEADER_REPLICAS: _list((index, broker) for index, move in parts.items() for broker in move.sources),
@@ -82,38 +82,45 @@ def brokers(of_moves: Moves) -> list[int]:
 
 
 def rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
-    """The rate for replication, on both of its ends."""
+    """The rate of replication between brokers, for leaders and for followers."""
     rate = str(bytes_per_second)
     return {(BROKER, str(broker)): {LEADER_RATE: rate, FOLLOWER_RATE: rate} for broker in of_brokers}
 
 
 def log_dir_rates(of_brokers: Iterable[int], bytes_per_second: int) -> dict[Resource, dict[str, str | None]]:
-    """The rate for moves between log dirs of one broker."""
+    """The rate of moves between the log dirs of a broker."""
     return {(BROKER, str(broker)): {LOG_DIRS_RATE: str(bytes_per_second)} for broker in of_brokers}
 
 
 def no_broker_throttles(of_brokers: Iterable[int]) -> dict[Resource, dict[str, str | None]]:
+    """Changes that delete all throttle rates of brokers."""
     return {(BROKER, str(broker)): dict.fromkeys(BROKER_THROTTLES) for broker in of_brokers}
 
 
-def no_topic_throttles(topics: Iterable[str], needed: "Needed | None" = None) -> dict[Resource, dict[str, str | None]]:
-    """Without `needed`, whole lists go."""
-    lists = {} if needed is None else needed.lists
+def no_topic_throttles(
+    topics: Iterable[str], in_use: "ThrottlesInUse | None" = None
+) -> dict[Resource, dict[str, str | None]]:
+    """Changes that delete the lists of throttled replicas of topics, but for the entries in use."""
+    lists = {} if in_use is None else in_use.lists
     return {(TOPIC, topic): {**dict.fromkeys(TOPIC_THROTTLES), **lists.get(topic, {})} for topic in topics}
 
 
 @dataclass(frozen=True)
-class Needed:
-    """What moves in flight are throttled by: brokers whose rates count for them, and their entries of topics' lists."""
+class ThrottlesInUse:
+    """The throttles that hold moves in flight back.
+
+    brokers  those whose rates apply to a move
+    lists    topic -> config name -> the entries of its list that name replicas of a move
+    """
 
     brokers: frozenset[int]
     lists: Mapping[str, Mapping[str, str]]
 
 
-def needed(
+def throttles_in_use(
     in_flight: Mapping[TopicPartition, PartitionReassignment], configs: Mapping[str, Mapping[str, str]]
-) -> Needed:
-    """`configs`: those of each topic that has a move in flight."""
+) -> ThrottlesInUse:
+    """`configs`: the configs of each topic that has a move in flight."""
     moving: dict[str, dict[int, PartitionReassignment]] = {}
     for (topic, index), move in in_flight.items():
         moving.setdefault(topic, {})[index] = move
@@ -128,10 +135,10 @@ def needed(
             if "*" in kept:
                 rated.update(broker for move in parts.values() for broker in (*move.replicas, *move.adding_replicas))
             rated.update(int(entry.partition(":")[2]) for entry in kept if entry != "*")
-    return Needed(frozenset(rated), lists)
+    return ThrottlesInUse(frozenset(rated), lists)
 
 
 def _partition(entry: str) -> int:
-    """That of `partition:broker`, -1 for what is none."""
+    """The partition of an entry `partition:broker`; -1 for any other text."""
     partition, _, broker = entry.partition(":")
     return int(partition) if partition.isdigit() and broker.isdigit() else -1

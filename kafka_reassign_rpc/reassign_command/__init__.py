@@ -1,10 +1,18 @@
-"""`kafka-reassign`: the stock kafka-reassign-partitions, option for option and text for text, and more.
+"""`kafka-reassign`: all options and texts of the stock kafka-reassign-partitions, and more actions.
 
-    main        one call of the command
-    options     what the command line may say
-    plan        the JSON files
-    …           one module for each action
+    main                     from the command line to the exit code
+    options, option_rules    every option with its help text; which options go together
+    help_text                the text of --help
+    action_…                 one module for each action: --list is in action_list
+    action_context           the client, the options and the output that every action gets
+    reassignment_json        the JSON files
+    command_config           the properties file of --command-config
+    set_and_clear_throttles  the throttles of --execute, --verify and --cancel
+    log_dir_moves            moves between the log dirs of a broker
+    watch_screen             the progress bars of --watch on a terminal
+    output, java_set_order   text or JSON on standard output; the order in which Java prints sets
+    command_errors           the errors that end the command
 
-Texts and exit codes are those of Kafka's org.apache.kafka.tools.reassign.ReassignPartitionsCommand, so that scripts
-which read them keep working; errors come as one line, without a Java stack trace.
+Texts and exit codes are those of Kafka's org.apache.kafka.tools.reassign.ReassignPartitionsCommand, so scripts that
+read them keep working. An error is one line, without a Java stack trace.
 """

@@ -1,9 +1,9 @@
-"""--completion: scripts that complete the options, made from the options themselves."""
+"""--completion: prints a script for bash or zsh that completes the options."""
 
 from collections.abc import Sequence
 
 from kafka_reassign_rpc.reassign_command import action_heal
-from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, Option
 
 COMMAND = "kafka-reassign"
@@ -11,12 +11,12 @@ NAME = COMMAND.replace("-", "_")
 
 
 def script(shell: str) -> str:
-    """Raises Failed for a shell that is neither bash nor zsh."""
+    """The script for a shell. Raises CommandFailed for a shell other than bash and zsh."""
     if shell == "bash":
         return _bash()
     if shell == "zsh":
         return _zsh()
-    raise Failed(f"--completion: expected bash or zsh, got {shell!r}")
+    raise CommandFailed(f"--completion: expected bash or zsh, got {shell!r}")
 
 
 def _takes_file(option: Option) -> bool:
@@ -71,7 +71,7 @@ def _zsh() -> str:
         f"    if (( CURRENT > 2 )) && [[ $words[2] == {action_heal.COMMAND} ]]; then",
     ]
     lines += [*_zsh_options([word], action_heal.options()), "    else", *_zsh_options([word], OPTIONS), "    fi"]
-    # Sourced, or found by its name in $fpath: both are common.
+    # Users either source the script, or put it into a directory of $fpath.
     lines += [
         "}",
         f'if [ "$funcstack[1]" = "_{NAME}" ]; then',
@@ -84,7 +84,7 @@ def _zsh() -> str:
 
 
 def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
-    """A call of _arguments."""
+    """The lines of a call of zsh's _arguments."""
     for option in options:
         about = option.help.split(". ")[0].split("\n")[0].rstrip(".")
         spec = f"--{option.name}[{_quoted(about)}]"
@@ -97,7 +97,7 @@ def _zsh_options(specs: list[str], options: Sequence[Option]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    """For a spec of _arguments inside single quotes."""
+    """Text inside a single-quoted spec of _arguments."""
     for special in "\\[]:":
         text = text.replace(special, "\\" + special)
     return text.replace("'", "'\\''")

@@ -1,4 +1,4 @@
-"""What every action works with: the client (connected when it is first needed), the options, the output."""
+"""The context of an action: client, options and output. Addresses are checked before the client connects."""
 
 import re
 import socket
@@ -10,26 +10,28 @@ from typing import Self
 from kafka.errors import KafkaConfigurationError
 
 from kafka_reassign_rpc.client import KafkaError, PartitionInfo, ReassignmentClient, TopicPartition
-from kafka_reassign_rpc.client.cluster_calls import Changes
+from kafka_reassign_rpc.client.config_calls import Changes
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, from_server
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
-_NO_CLIENT = "Failed to create new KafkaAdminClient"
+_NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
 _ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
 
 
 class ActionContext:
-    def __init__(self, given: ParsedOptions, output: Output) -> None:
-        self.given = given
+    """Given to every action. The client connects when an action first uses it."""
+
+    def __init__(self, options: ParsedOptions, output: Output) -> None:
+        self.options = options
         self.output = output
-        path = given.value("command-config")
+        path = options.value("command-config")
         properties = load(path) if path else {}
-        controllers = given.value("bootstrap-controller")
-        bootstrap = given.value("bootstrap-server") or controllers or ""
+        controllers = options.value("bootstrap-controller")
+        bootstrap = options.value("bootstrap-server") or controllers or ""
         check_addresses(bootstrap.split(","))
         self._configs = client_configs(bootstrap, properties, lambda text: _say(f"WARN {text}"))
         if controllers is not None:
@@ -42,7 +44,7 @@ class ActionContext:
             try:
                 self._client = ReassignmentClient(**self._configs)
             except (KafkaConfigurationError, ValueError) as error:
-                raise Failed(f"{_NO_CLIENT}: {error}") from None
+                raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
         return self._client
 
     def __enter__(self) -> Self:
@@ -53,11 +55,11 @@ class ActionContext:
             self._client.close()
 
     def brokers(self) -> list[int]:
-        """Ids of the nodes of the cluster."""
+        """The ids of the cluster's nodes."""
         return [node.id for node in self.client.describe_cluster()]
 
     def topics(self, names: Iterable[str]) -> dict[str, dict[int, PartitionInfo]]:
-        """The partitions of topics that have to exist. Raises Failed."""
+        """The partitions of topics. Raises CommandFailed if a topic does not exist."""
         order = set_order(names)
         described = self.client.describe_topics(order)
         found = {}
@@ -71,7 +73,7 @@ class ActionContext:
         return found
 
     def assignment_of(self, partitions: Sequence[TopicPartition]) -> Assignment:
-        """The replicas of partitions that have to exist. Raises Failed."""
+        """The replicas of partitions. Raises CommandFailed if a partition does not exist."""
         topics = self.topics(partition.topic for partition in partitions)
         found = {
             partition: topics[partition.topic][partition.partition].replicas
@@ -80,26 +82,26 @@ class ActionContext:
         }
         missing = set_order(partition for partition in partitions if partition not in found)
         if missing:
-            raise Failed(
+            raise CommandFailed(
                 "org.apache.kafka.common.errors.UnknownTopicOrPartitionException: Unable to find partition: "
                 f"{joined(missing, ', ')}"
             )
         return found
 
     def configure(self, changes: Changes) -> None:
-        """Change configs. Everything is tried; raises Failed for the first that was refused."""
+        """Change configs. Tries all changes, then raises CommandFailed for the first one that was refused."""
         for error in self.client.change_configs(changes).values():
             if error is not None:
                 raise from_server(error)
 
 
 def check_addresses(addresses: Sequence[str]) -> None:
-    """Raises Failed for what is no address, and where not one of them can be resolved."""
+    """Raises CommandFailed if one is not HOST:PORT, or if none can be resolved."""
     resolved = False
     for address in addresses:
         match = _ADDRESS.match(address.strip())
         if match is None or int(match[3]) > 65535:
-            raise Failed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {address}")
+            raise CommandFailed(f"{_NO_CLIENT}: Invalid url in bootstrap.servers: {address}")
         try:
             socket.getaddrinfo(match[1] or match[2], int(match[3]), type=socket.SOCK_STREAM)
         except OSError:
@@ -107,7 +109,7 @@ def check_addresses(addresses: Sequence[str]) -> None:
         else:
             resolved = True
     if not resolved:
-        raise Failed(f"{_NO_CLIENT}: No resolvable bootstrap urls given in bootstrap.servers")
+        raise CommandFailed(f"{_NO_CLIENT}: No resolvable bootstrap urls given in bootstrap.servers")
 
 
 def _say(text: str) -> None:

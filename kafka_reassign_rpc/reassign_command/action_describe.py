@@ -1,7 +1,4 @@
-"""--describe: each move with its identity, as KIP-240 describes it, and the bytes that its new replicas hold.
-
-What waits in the queue comes after what moves.
-"""
+"""--describe: shows each move in flight as KIP-240 describes it, with its progress; then the moves in the queue."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -16,11 +13,11 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
     text_format,
 )
-from kafka_reassign_rpc.client.log_dir_progress import look
+from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Terse, from_server
-from kafka_reassign_rpc.reassign_command.output import named
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
+from kafka_reassign_rpc.reassign_command.output import partition_fields
 
 _HEADING = (
     "PARTITION",
@@ -34,16 +31,16 @@ _HEADING = (
 )
 
 
-def run(session: ActionContext) -> None:
-    client, output = session.client, session.output
+def run(context: ActionContext) -> None:
+    client, output = context.client, context.output
     try:
         found = [one for one in client.describe_reassignments().values() if one is not None]
     except UnsupportedHere as error:
-        raise Terse(f"{error.message} --list and --watch work here.") from None
+        raise TerseFailure(f"{error.message} --list and --watch work here.") from None
     except KafkaError as error:
         raise from_server(error) from None
     found.sort(key=lambda one: one.reassignment.topic_partition)
-    listed, snapshot = look(client, LogDirProgressTracker(), 0.0)
+    listed, snapshot = read_progress(client, LogDirProgressTracker(), 0.0)
     waiting = {partition: move for partition, move in sorted(listed.items()) if move.is_waiting}
     sizes = snapshot.moves
     if not found and not waiting:
@@ -69,8 +66,8 @@ def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, 
     copied = "-"
     if progress is not None and progress.total is not None:
         copied = f"{text_format.size(progress.done)} of {text_format.size(progress.total)}"
-        if progress.remaining_s is not None:
-            copied += f", {text_format.duration(progress.remaining_s)} left"
+        if progress.remaining_seconds is not None:
+            copied += f", {text_format.duration(progress.remaining_seconds)} left"
     return (
         str(one.reassignment.topic_partition),
         str(one.reassignment.id),
@@ -90,7 +87,7 @@ def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tupl
 
 def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
     return {
-        **named(one.reassignment.topic_partition),
+        **partition_fields(one.reassignment.topic_partition),
         "id": one.reassignment.id,
         "start_time_ms": one.start_time,
         "leader": one.current_leader,
@@ -101,7 +98,7 @@ def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[s
         ],
         "total_bytes": progress.total if progress else None,
         "bytes_per_second": progress.rate if progress else None,
-        "seconds_left": progress.remaining_s if progress else None,
+        "remaining_seconds": progress.remaining_seconds if progress else None,
         "stalled": progress.stalled if progress else None,
         "route": one.route,
         "reason": one.reason,

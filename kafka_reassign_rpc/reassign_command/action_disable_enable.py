@@ -1,29 +1,29 @@
-"""--disable and --enable: whether new moves may start (KIP-236)."""
+"""--disable and --enable: switch reassignments off and on (KIP-236)."""
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.core.restrictions import ENABLED
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Terse
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 
 
-def disable(session: ActionContext) -> None:
+def disable(context: ActionContext) -> None:
     try:
-        reason = session.client.disable()
+        reason = context.client.disable()
     except UnsupportedHere as error:
-        raise Terse(error.message) from None
+        raise TerseFailure(error.message) from None
     if reason is None:
-        raise Terse(f"{ENABLED}=false was set for the cluster, but somebody has taken it away already.")
-    session.output.line(reason)
-    session.output.note(enabled=False, reason=reason)
+        raise TerseFailure(f"{ENABLED}=false was set for the cluster, but somebody has taken it away already.")
+    context.output.line(reason)
+    context.output.note(enabled=False, reason=reason)
 
 
-def enable(session: ActionContext) -> None:
-    """Raises Terse where moves may not start all the same."""
+def enable(context: ActionContext) -> None:
+    """Raises TerseFailure if reassignments are still disabled for another reason."""
     try:
-        reason = session.client.enable()
+        reason = context.client.enable()
     except UnsupportedHere as error:
-        raise Terse(error.message) from None
-    session.output.note(enabled=reason is None, reason=reason)
+        raise TerseFailure(error.message) from None
+    context.output.note(enabled=reason is None, reason=reason)
     if reason is not None:
-        raise Terse(f"{ENABLED}=false is not set for the cluster any more. But: {reason}")
-    session.output.line("Reassignments may be started.")
+        raise TerseFailure(f"{ENABLED}=false is not set for the cluster any more. But: {reason}")
+    context.output.line("Reassignments may be started.")

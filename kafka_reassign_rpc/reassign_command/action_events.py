@@ -1,27 +1,27 @@
-"""--events: what the controller has recorded, a line for each event; with --json a document for each."""
+"""--events: prints the events that the controller has recorded, one line each; with --json one document each."""
 
 from datetime import UTC, datetime
 
 from kafka_reassign_rpc.client import UnsupportedHere
 from kafka_reassign_rpc.client.event_calls import Event
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Terse
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 
 _IN_FRONT = ("at", "event", "topic", "partition", "seq", "epoch", "server")
 
 
-def run(session: ActionContext) -> None:
+def run(context: ActionContext) -> None:
     try:
-        for event in session.client.reassignment_events(follow=session.given.has("follow")):
-            session.output.line(line(event))
-            session.output.document(event)
+        for event in context.client.reassignment_events(follow=context.options.has("follow")):
+            context.output.line(line(event))
+            context.output.document(event)
     except UnsupportedHere as error:
-        raise Terse(error.message) from None
+        raise TerseFailure(error.message) from None
 
 
 def line(event: Event) -> str:
-    """When, what, of which partition, and whatever else is known of it."""
+    """An event as text: time, name, topic and partition, then its other fields."""
     at = datetime.fromtimestamp(event["at"] / 1000, UTC)
     of = f" {event['topic']}" if "topic" in event else ""
     if "partition" in event:

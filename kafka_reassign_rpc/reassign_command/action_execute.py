@@ -1,28 +1,28 @@
-"""--execute and --execute-queue: start moves, or let them wait for their turn."""
+"""--execute and --execute-queue: start the moves of a file, or put them into the controller's queue."""
 
 from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, throttle_configs
 from kafka_reassign_rpc.client.reassignment_calls import (
     NO_EXPECTATIONS,
-    NO_GUARD,
     NO_LEASES,
     NO_QUEUE,
     NO_REASONS,
+    NO_REPLICATION_FACTOR_GUARD,
     Results,
 )
-from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, throttle_changes
+from kafka_reassign_rpc.reassign_command import action_watch, log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, Terse
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
-from kafka_reassign_rpc.reassign_command.output import named, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     ReassignmentFile,
     assignment_document,
     format_assignment,
-    parse_executable,
-    parse_plan,
+    parse_executable_reassignment,
+    parse_reassignment,
     read_file,
 )
 
@@ -32,85 +32,92 @@ ALREADY_MOVING = (
     "throttle by resubmitting the current reassignment."
 )
 
-
 NO_LOG_DIRS = (
     "--execute-queue cannot place replicas in log dirs, for they are not there before their move starts: take "
     '"log_dirs" out of the file, and use --execute with it once --verify-queue says that all is done.'
 )
 
 
-def run(session: ActionContext) -> None:
-    execute(session, queue=False)
+def run(context: ActionContext) -> None:
+    execute(context, queue=False)
 
 
-def execute(session: ActionContext, *, queue: bool) -> None:
-    """`queue`: the moves join the controller's queue."""
-    given, output = session.given, session.output
-    plan = parse_executable(read_file(given.value("reassignment-json-file") or ""))
-    if queue and plan.log_dirs:
-        raise Failed(NO_LOG_DIRS)
-    rate, log_dir_rate = given.number("throttle"), given.number("replica-alter-log-dirs-throttle")
-    lease = rate if given.has("lease") else None
+def execute(context: ActionContext, *, queue: bool) -> None:
+    """`queue`: put the moves into the controller's queue."""
+    options, output = context.options, context.output
+    reassignment = parse_executable_reassignment(read_file(options.value("reassignment-json-file") or ""))
+    if queue and reassignment.log_dirs:
+        raise CommandFailed(NO_LOG_DIRS)
+    rate, log_dir_rate = options.number("throttle"), options.number("replica-alter-log-dirs-throttle")
+    lease = rate if options.has("lease") else None
     if lease is not None and lease < 0:
-        raise Failed(throttle_changes.LEASE_NEEDS_THROTTLE)
-    reason = given.value("reason")
-    timeout_ms = given.number("timeout")
-    expected = expectations(plan, given.value("expect-current")) if given.has("expect-current") else {}
-    client = session.client
+        raise CommandFailed(set_and_clear_throttles.LEASE_NEEDS_THROTTLE)
+    reason = options.value("reason")
+    timeout_ms = options.number("timeout")
+    expected = expected_replicas(reassignment, options.value("expect-current")) if options.has("expect-current") else {}
+    client = context.client
     in_flight = client.list_partition_reassignments()
-    if in_flight and not queue and not given.has("additional"):
-        raise Terse(ALREADY_MOVING)
-    targets = plan.targets
-    known = set(session.brokers())
+    if in_flight and not queue and not options.has("additional"):
+        raise TerseFailure(ALREADY_MOVING)
+    targets = reassignment.targets
+    known = set(context.brokers())
     for broker in set_order(broker for replicas in targets.values() for broker in replicas):
         if broker not in known:
-            raise Failed(f"Unknown broker id {broker}")
-    current = session.assignment_of(list(targets))
+            raise CommandFailed(f"Unknown broker id {broker}")
+    current = context.assignment_of(list(targets))
     output.line(
         f"Current partition replica assignment\n\n{format_assignment(current)}\n\n"
         "Save this to use as the --reassignment-json-file option during rollback"
     )
     output.note(current=assignment_document(current))
-    may_change = not given.has("disallow-replication-factor-change")
-    # Before any throttle is set: what cannot be done must leave nothing behind.
-    missing = _missing(client, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
-    if missing is not None:
-        raise _refused(dict.fromkeys(targets, missing))
-    of_moves = throttle_configs.moves(in_flight, targets, current)
-    _throttle(session, plan, of_moves, -1 if lease is not None else rate, log_dir_rate)
-    results = start(session, targets, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
+    may_change = not options.has("disallow-replication-factor-change")
+    # This comes before the throttles: a reassignment that the controller cannot do must leave nothing behind.
+    unsupported = _unsupported_option(
+        client, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason
+    )
+    if unsupported is not None:
+        raise _refused(dict.fromkeys(targets, unsupported))
+    of_moves = throttle_configs.all_moves(in_flight, targets, current)
+    _throttle(context, reassignment, of_moves, -1 if lease is not None else rate, log_dir_rate)
+    results = start(context, targets, may_change=may_change, expected=expected, queue=queue, lease=lease, reason=reason)
     refused = _refusals(results)
     if lease is not None and len(refused) < len(targets):
-        output.line(throttle_changes.leased(lease))
+        output.line(set_and_clear_throttles.leased(lease))
         output.note(throttle=lease, lease=True)
-    accepted = [named(partition) for partition in sorted(targets) if partition not in refused]
+    accepted = [partition_fields(partition) for partition in sorted(targets) if partition not in refused]
     output.note(**{"queued" if queue else "started": accepted})
     if refused:
         raise _refused(refused)
     done = "queued" if queue else "started"
     output.line(f"Successfully {done} partition reassignment{plural(len(targets))} for {joined(sorted(targets))}")
-    if plan.log_dirs:
-        log_dir_moves.start(session, plan.log_dirs, timeout_ms)
-    if given.has("watch"):
-        action_watch.follow(session, list(targets))
+    if reassignment.log_dirs:
+        log_dir_moves.start(context, reassignment.log_dirs, timeout_ms)
+    if options.has("watch"):
+        action_watch.follow(context, list(targets))
 
 
 def _throttle(
-    session: ActionContext, plan: ReassignmentFile, of_moves: throttle_configs.Moves, rate: int, log_dir_rate: int
+    context: ActionContext,
+    reassignment: ReassignmentFile,
+    of_moves: throttle_configs.Moves,
+    rate: int,
+    log_dir_rate: int,
 ) -> None:
-    """Set what is to stay until --verify; below 0: nothing."""
+    """Set the throttles that stay until --verify clears them. A rate below 0: no throttle."""
     if rate < 0 and log_dir_rate < 0:
         return
-    session.output.line(throttle_changes.VERIFY_LATER)
+    context.output.line(set_and_clear_throttles.VERIFY_LATER)
     if rate >= 0:
-        throttle_changes.throttle_replication(session, of_moves, rate)
-        session.output.note(throttle=rate)
+        set_and_clear_throttles.throttle_replication(context, of_moves, rate)
+        context.output.note(throttle=rate)
     if log_dir_rate >= 0:
-        throttle_changes.throttle_log_dirs(session, (replica.broker for replica in plan.log_dirs), log_dir_rate)
-        session.output.note(replica_alter_log_dirs_throttle=log_dir_rate)
+        set_and_clear_throttles.throttle_log_dirs(
+            context, (replica.broker for replica in reassignment.log_dirs), log_dir_rate
+        )
+        context.output.note(replica_alter_log_dirs_throttle=log_dir_rate)
 
 
-def _missing(
+def _unsupported_option(
     client: ReassignmentClient,
     *,
     may_change: bool,
@@ -119,9 +126,9 @@ def _missing(
     lease: int | None,
     reason: str | None,
 ) -> str | None:
-    """What the controller lacks."""
+    """Why the controller cannot do what the options ask for; None if it can."""
     if not may_change and not client.can_forbid_replication_factor_change():
-        return NO_GUARD
+        return NO_REPLICATION_FACTOR_GUARD
     if expected and not client.can_compare_replicas():
         return NO_EXPECTATIONS
     if queue and not client.can_queue():
@@ -132,7 +139,7 @@ def _missing(
 
 
 def start(
-    session: ActionContext,
+    context: ActionContext,
     targets: Assignment,
     *,
     may_change: bool,
@@ -141,9 +148,9 @@ def start(
     lease: int | None = None,
     reason: str | None = None,
 ) -> Results:
-    """What became of each partition; an error of the whole request is one of every partition, as in Java."""
+    """The result of each partition. An error of the whole request counts for every partition, as in Java."""
     try:
-        return session.client.alter_partition_reassignments(
+        return context.client.alter_partition_reassignments(
             targets,
             allow_replication_factor_change=may_change,
             expected_replicas=expected,
@@ -155,20 +162,20 @@ def start(
         return dict.fromkeys(targets, error)
 
 
-def expectations(plan: ReassignmentFile, path: str | None) -> Assignment:
-    """What is to stand there now, for every partition of the plan. Raises Failed where something is missing."""
+def expected_replicas(reassignment: ReassignmentFile, path: str | None) -> Assignment:
+    """The replicas that --expect-current expects of every partition. Raises CommandFailed if a partition has none."""
     source = f"the entries of {path}" if path else '"expected_replicas"'
-    found = parse_plan(read_file(path)).targets if path else dict(plan.expected)
-    missing = [partition for partition, _ in plan.entries if partition not in found]
+    found = parse_reassignment(read_file(path)).targets if path else dict(reassignment.expected)
+    missing = [partition for partition, _ in reassignment.entries if partition not in found]
     if missing:
-        raise Failed(f"--expect-current: {source} do not say what to expect of {joined(sorted(missing), ', ')}")
-    return {partition: found[partition] for partition, _ in plan.entries}
+        raise CommandFailed(f"--expect-current: {source} do not say what to expect of {joined(sorted(missing), ', ')}")
+    return {partition: found[partition] for partition, _ in reassignment.entries}
 
 
 def _refusals(results: Results) -> dict[TopicPartition, str]:
     return {partition: error.message for partition, error in results.items() if error is not None}
 
 
-def _refused(reasons: Mapping[TopicPartition, str]) -> Terse:
+def _refused(reasons: Mapping[TopicPartition, str]) -> TerseFailure:
     lines: Sequence[str] = [f"{partition}: {reasons[partition]}" for partition in sorted(reasons)]
-    return Terse("\n".join(["Error reassigning partition(s):", *lines]))
+    return TerseFailure("\n".join(["Error reassigning partition(s):", *lines]))

@@ -1,4 +1,4 @@
-"""--generate and --generate-queue: an assignment that spreads topics over brokers; nothing is changed."""
+"""--generate and --generate-queue: print an assignment that spreads topics over brokers. They change nothing."""
 
 import random
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     Assignment,
     assignment_document,
@@ -18,34 +18,34 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import (
     read_file,
 )
 
-RACKS_OF_SOME = (
+SOME_BROKERS_WITHOUT_RACK = (
     "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
     "without rack information."
 )
 
-Below = Callable[[int], int]
+RandomBelow = Callable[[int], int]
 """A random number below the given one."""
 
 
-def run(session: ActionContext) -> None:
-    generate(session, {})
+def run(context: ActionContext) -> None:
+    generate(context, {})
 
 
-def generate(session: ActionContext, coming: Assignment) -> None:
-    """`coming`: where partitions are to stand that do not stand there yet."""
-    given = session.given
-    text = read_file(given.value("topics-to-move-json-file") or "")
-    wanted = parse_brokers(given.value("broker-list") or "")
+def generate(context: ActionContext, coming: Assignment) -> None:
+    """`coming`: the targets of partitions that move or wait; they count in place of the present replicas."""
+    options = context.options
+    text = read_file(options.value("topics-to-move-json-file") or "")
+    wanted = parse_brokers(options.value("broker-list") or "")
     topics = parse_topics(text)
     current: Assignment = {
         TopicPartition(name, index): info.replicas
-        for name, partitions in session.topics(topics).items()
+        for name, partitions in context.topics(topics).items()
         for index, info in partitions.items()
     }
-    nodes = [node for node in session.client.describe_cluster() if node.id in wanted]
+    nodes = [node for node in context.client.describe_cluster() if node.id in wanted]
     foreseen = {partition: coming.get(partition, replicas) for partition, replicas in current.items()}
-    proposed = propose(foreseen, nodes, rack_aware=not given.has("disable-rack-aware"))
-    output = session.output
+    proposed = propose(foreseen, nodes, rack_aware=not options.has("disable-rack-aware"))
+    output = context.output
     output.line(f"Current partition replica assignment\n{format_assignment(current)}\n")
     output.line(f"Proposed partition reassignment configuration\n{format_assignment(proposed)}")
     output.note(current=assignment_document(current), proposed=assignment_document(proposed))
@@ -56,12 +56,12 @@ def propose(
     nodes: list[ClusterNode],
     *,
     rack_aware: bool,
-    below: Below = random.randrange,
+    below: RandomBelow = random.randrange,
 ) -> Assignment:
-    """Each topic spread anew over the nodes, with the replication factor of its first partition. Raises Failed."""
+    """Spread each topic over the nodes, with the replication factor of its first partition. Raises CommandFailed."""
     racks = {node.id: node.rack if rack_aware else None for node in nodes}
     if len({rack is None for rack in racks.values()}) > 1:
-        raise Failed(RACKS_OF_SOME)
+        raise CommandFailed(SOME_BROKERS_WITHOUT_RACK)
     brokers = [Broker(id=node, epoch=-1, endpoints=(), rack=rack) for node, rack in racks.items()]
     by_topic: dict[str, list[tuple[int, ...]]] = {}
     for partition in sorted(current):
@@ -72,6 +72,6 @@ def propose(
         try:
             placed = dict(placements(brokers, len(replicas), len(replicas[0]), start=below(size), shift=below(size)))
         except KafkaError as error:
-            raise Failed(error.message) from None
+            raise CommandFailed(error.message) from None
         proposed |= {TopicPartition(topic, index): target for index, target in placed.items()}
     return proposed

@@ -1,4 +1,4 @@
-"""`kafka-reassign heal`: brokers that are lost, what becomes of them, what an operator can do about it (KIP-46)."""
+"""`kafka-reassign heal`: shows failed brokers and their repairs, repairs one now, pauses self-healing (KIP-46)."""
 
 import argparse
 from collections.abc import Sequence
@@ -6,55 +6,60 @@ from datetime import UTC, datetime
 
 from kafka_reassign_rpc.client import HealingStatus, Repair, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import OptionError, Terse
+from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.options import Option, ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import plural
 
 COMMAND = "heal"
-SHOWN = 20
-"""Moves that a dry run shows one by one as text."""
+MOVES_SHOWN = 20
+"""The number of moves that a dry run lists as text."""
 
 
-class _Usage(Exception):
+class _ArgumentError(Exception):
     pass
 
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> None:  # type: ignore[override]
-        raise _Usage(message)
+        raise _ArgumentError(message)
 
 
 def _parser() -> _Parser:
     parser = _Parser(
         prog="kafka-reassign heal",
-        description="Brokers that are lost: show them, heal one of them now, pause healing. Needs a "
-        "kafka-reassign-rpc server as the controller.",
-        epilog="Healing is switched on for the cluster with the config failure.interval.ms (milliseconds for which a "
-        "broker has to be gone; -1, the default: never).",
+        description="Self-healing: the controller moves the replicas of brokers that are lost to other brokers. This "
+        "command shows lost brokers, repairs one of them now, and pauses self-healing. Needs a kafka-reassign-rpc "
+        "server as the controller.",
+        epilog="To switch self-healing on for the cluster, set the dynamic config failure.interval.ms: the "
+        "milliseconds for which a broker has to be gone before its repair (-1, the default: never).",
     )
-    parser.add_argument("--bootstrap-server", required=True, help="the server(s) to use for bootstrapping")
-    parser.add_argument("--command-config", metavar="FILE", help="property file for the client")
+    parser.add_argument(
+        "--bootstrap-server", required=True, help="HOST:PORT of one or more nodes of the cluster, separated by commas"
+    )
+    parser.add_argument("--command-config", metavar="FILE", help="a Java properties file with configs of the client")
     parser.add_argument("--json", action="store_true", help="print JSON instead of text")
     parser.add_argument(
         "--dry-run",
         action="store_true",
-        help="show the moves of a repair (of --now, or of every lost broker), do nothing",
+        help="show the repair (of the broker of --now, or of every lost broker) and change nothing",
     )
     action = parser.add_mutually_exclusive_group()
-    action.add_argument("--status", action="store_true", help="lost brokers, and how far their repairs are (default)")
+    action.add_argument(
+        "--status", action="store_true", help="show lost brokers and the state of their repairs (this is the default)"
+    )
     action.add_argument(
         "--now",
         type=int,
         metavar="BROKER",
-        help="move the replicas of this lost broker elsewhere, whatever the interval",
+        help="repair this lost broker now, without waiting for failure.interval.ms",
     )
-    action.add_argument("--pause", action="store_true", help="start no repair, until --resume")
+    action.add_argument("--pause", action="store_true", help="start no new repair until --resume")
     action.add_argument("--resume", action="store_true", help="undo --pause")
     return parser
 
 
 def options() -> list[Option]:
-    """Those that follow the word `heal`."""
+    """The options of `kafka-reassign heal`, for completion."""
     return [
         Option(action.option_strings[-1].removeprefix("--"), action.help or "", _value(action), ours=True)
         for action in _parser()._actions
@@ -67,52 +72,55 @@ def _value(action: argparse.Action) -> str | None:
     return "property file" if action.metavar == "FILE" else str(action.metavar or action.dest).lower().replace("_", " ")
 
 
-class Wanted:
-    """What was asked for. `given`: as the other actions have it. Raises OptionError for what cannot be read."""
+class HealCommand:
+    """The parsed command line. `options` are the connection options, in the form of the other actions.
+
+    Raises UnreadableCommandLine.
+    """
 
     def __init__(self, arguments: Sequence[str]) -> None:
         try:
             found = _parser().parse_args(arguments)
-        except _Usage as error:
-            raise OptionError(f"kafka-reassign heal: {error}\n{_parser().format_usage().rstrip()}") from None
+        except _ArgumentError as error:
+            raise UnreadableCommandLine(f"kafka-reassign heal: {error}\n{_parser().format_usage().rstrip()}") from None
         if found.dry_run and (found.pause or found.resume):
-            raise OptionError("kafka-reassign heal: --dry-run goes with --now, or alone")
+            raise UnreadableCommandLine("kafka-reassign heal: --dry-run goes with --now, or alone")
         values = {"bootstrap-server": [found.bootstrap_server]}
         if found.command_config is not None:
             values["command-config"] = [found.command_config]
         if found.json:
             values["json"] = []
-        self.given = ParsedOptions(values)
+        self.options = ParsedOptions(values)
         self._found = found
 
-    def run(self, session: ActionContext) -> None:
+    def run(self, context: ActionContext) -> None:
         found = self._found
         try:
             if found.pause or found.resume:
-                _switch(session, paused=found.pause)
+                _switch(context, paused=found.pause)
             elif found.dry_run:
-                _dry_run(session, found.now)
+                _dry_run(context, found.now)
             elif found.now is not None:
-                _heal(session, found.now)
+                _heal(context, found.now)
             else:
-                _status(session)
+                _status(context)
         except UnsupportedHere as error:
-            raise Terse(error.message) from None
+            raise TerseFailure(error.message) from None
 
 
-def _switch(session: ActionContext, *, paused: bool) -> None:
-    session.client.pause_healing() if paused else session.client.resume_healing()
-    session.output.note(paused=paused)
-    session.output.line(
-        "Healing is paused: no repair starts until --resume. What is queued or under way goes on."
+def _switch(context: ActionContext, *, paused: bool) -> None:
+    context.client.pause_healing() if paused else context.client.resume_healing()
+    context.output.note(paused=paused)
+    context.output.line(
+        "Healing is paused: no repair starts until --resume. Repairs that are queued or in flight go on."
         if paused
         else "Healing goes on."
     )
 
 
-def _status(session: ActionContext) -> None:
-    status = session.client.healing_status()
-    session.output.note(
+def _status(context: ActionContext) -> None:
+    status = context.client.healing_status()
+    context.output.note(
         intervalMs=status.interval_ms,
         paused=status.paused,
         heldBack=status.held_back,
@@ -124,11 +132,11 @@ def _status(session: ActionContext) -> None:
         ],
         problems=list(status.problems),
     )
-    for line in _lines(status):
-        session.output.line(line)
+    for line in _status_lines(status):
+        context.output.line(line)
 
 
-def _lines(status: HealingStatus) -> list[str]:
+def _status_lines(status: HealingStatus) -> list[str]:
     if status.interval_ms is None:
         lines = ["Healing is off (failure.interval.ms=-1)."]
     else:
@@ -148,26 +156,26 @@ def _lines(status: HealingStatus) -> list[str]:
     return lines
 
 
-def _dry_run(session: ActionContext, broker: int | None) -> None:
-    brokers = [broker] if broker is not None else [one.broker for one in session.client.healing_status().failed]
-    repairs = {one: session.client.heal_broker(one, dry_run=True) for one in brokers}
-    session.output.note(repairs=[_json(one, repair) for one, repair in repairs.items()], dryRun=True)
+def _dry_run(context: ActionContext, broker: int | None) -> None:
+    brokers = [broker] if broker is not None else [one.broker for one in context.client.healing_status().failed]
+    repairs = {one: context.client.heal_broker(one, dry_run=True) for one in brokers}
+    context.output.note(repairs=[_repair_document(one, repair) for one, repair in repairs.items()], dryRun=True)
     if not repairs:
-        session.output.line("No broker that holds replicas is lost.")
+        context.output.line("No broker that holds replicas is lost.")
     for one, repair in repairs.items():
-        session.output.line(f"Broker {one}: {_summary(repair)}")
-        for move in repair.moves[:SHOWN]:
-            session.output.line(f"  {move.partition}: {list(move.replicas)} -> {list(move.target)}")
-        if len(repair.moves) > SHOWN:
-            session.output.line(f"  … and {len(repair.moves) - SHOWN} more (--json shows all)")
-        _show_left_out(session, repair)
+        context.output.line(f"Broker {one}: {_summary(repair)}")
+        for move in repair.moves[:MOVES_SHOWN]:
+            context.output.line(f"  {move.partition}: {list(move.replicas)} -> {list(move.target)}")
+        if len(repair.moves) > MOVES_SHOWN:
+            context.output.line(f"  … and {len(repair.moves) - MOVES_SHOWN} more (--json shows all)")
+        _show_left_out(context, repair)
 
 
-def _heal(session: ActionContext, broker: int) -> None:
-    repair = session.client.heal_broker(broker)
-    session.output.note(repairs=[_json(broker, repair)], dryRun=False)
-    session.output.line(f"Broker {broker}: {_summary(repair)} joined the queue.")
-    _show_left_out(session, repair)
+def _heal(context: ActionContext, broker: int) -> None:
+    repair = context.client.heal_broker(broker)
+    context.output.note(repairs=[_repair_document(broker, repair)], dryRun=False)
+    context.output.line(f"Broker {broker}: {_summary(repair)} joined the queue.")
+    _show_left_out(context, repair)
 
 
 def _summary(repair: Repair) -> str:
@@ -175,14 +183,14 @@ def _summary(repair: Repair) -> str:
     return f"{len(repair.moves)} move{plural(len(repair.moves))}{size}"
 
 
-def _show_left_out(session: ActionContext, repair: Repair) -> None:
-    for partition, reason in list(repair.left_out.items())[:SHOWN]:
-        session.output.line(f"  {partition} stays as it is: {reason}")
-    if len(repair.left_out) > SHOWN:
-        session.output.line(f"  … and {len(repair.left_out) - SHOWN} more")
+def _show_left_out(context: ActionContext, repair: Repair) -> None:
+    for partition, reason in list(repair.left_out.items())[:MOVES_SHOWN]:
+        context.output.line(f"  {partition} stays as it is: {reason}")
+    if len(repair.left_out) > MOVES_SHOWN:
+        context.output.line(f"  … and {len(repair.left_out) - MOVES_SHOWN} more")
 
 
-def _json(broker: int, repair: Repair) -> dict[str, object]:
+def _repair_document(broker: int, repair: Repair) -> dict[str, object]:
     return {
         "broker": broker,
         "bytes": repair.bytes,

@@ -1,4 +1,4 @@
-"""--list: what moves, and what waits in the queue of our server."""
+"""--list: prints the moves in flight, and the moves in the controller's queue."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,15 +7,15 @@ from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
 from kafka_reassign_rpc.core.state.cluster import RPC
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import named
+from kafka_reassign_rpc.reassign_command.output import partition_fields
 
 NOTHING = "No partition reassignments found."
 
 
-def run(session: ActionContext) -> None:
-    in_flight = session.client.list_partition_reassignments()
-    session.output.line(text(in_flight))
-    session.output.note(reassignments=documents(in_flight))
+def run(context: ActionContext) -> None:
+    in_flight = context.client.list_partition_reassignments()
+    context.output.line(text(in_flight))
+    context.output.note(reassignments=documents(in_flight))
 
 
 def text(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> str:
@@ -27,7 +27,7 @@ def text(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> str:
 def documents(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> list[dict[str, Any]]:
     return [
         {
-            **named(partition),
+            **partition_fields(partition),
             "replicas": move.replicas,
             "adding_replicas": move.adding_replicas,
             "removing_replicas": move.removing_replicas,

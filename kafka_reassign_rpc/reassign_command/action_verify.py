@@ -1,22 +1,22 @@
-"""--verify: whether the moves of a file are done; if nothing moves any more, the throttles go."""
+"""--verify: tells which moves of a file are completed; when no move is in flight it clears the throttles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition
-from kafka_reassign_rpc.reassign_command import log_dir_moves, throttle_changes
+from kafka_reassign_rpc.reassign_command import log_dir_moves, set_and_clear_throttles
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import named
-from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_plan, read_file
+from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment, parse_reassignment, read_file
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 
 
 @dataclass(frozen=True)
 class MoveState:
-    """`current` is empty where the partition does not exist."""
+    """The state of one entry. `current` is empty if the partition does not exist."""
 
     current: tuple[int, ...]
     target: tuple[int, ...]
@@ -33,22 +33,22 @@ class MoveState:
         )
 
 
-def run(session: ActionContext) -> None:
-    plan = parse_plan(read_file(session.given.value("reassignment-json-file") or ""))
-    in_flight = session.client.list_partition_reassignments()
-    states = find_states(session, plan.targets, in_flight)
-    output = session.output
+def run(context: ActionContext) -> None:
+    reassignment = parse_reassignment(read_file(context.options.value("reassignment-json-file") or ""))
+    in_flight = context.client.list_partition_reassignments()
+    states = find_states(context, reassignment.targets, in_flight)
+    output = context.output
     output.line("\n".join(["Status of partition reassignment:", *(states[p].text(p) for p in sorted(states))]))
-    log_dirs = log_dir_moves.states(session, plan.log_dirs)
+    log_dirs = log_dir_moves.states(context, reassignment.log_dirs)
     output.line(log_dir_moves.text(log_dirs))
     output.note(
         partitions=[
-            {**named(p), "state": _word(state), "replicas": state.current, "target": state.target}
+            {**partition_fields(p), "state": _word(state), "replicas": state.current, "target": state.target}
             for p, state in sorted(states.items(), key=lambda item: item[0])
         ],
         log_dirs=[
             {
-                **named(replica.topic_partition),
+                **partition_fields(replica.topic_partition),
                 "broker": replica.broker,
                 "log_dir": state.found.current,
                 "moving_to": state.found.future,
@@ -59,15 +59,15 @@ def run(session: ActionContext) -> None:
         reassignments_in_flight=len(in_flight),
     )
     still = bool(in_flight) or any(not state.is_done for state in log_dirs.values())
-    if not still and not session.given.has("preserve-throttles"):
-        throttle_changes.clear(session, (broker for _, replicas in plan.entries for broker in replicas), plan.topics)
+    if not still and not context.options.has("preserve-throttles"):
+        set_and_clear_throttles.clear(context, reassignment.target_brokers, reassignment.topics)
 
 
 def find_states(
-    session: ActionContext, targets: Assignment, in_flight: Mapping[TopicPartition, PartitionReassignment]
+    context: ActionContext, targets: Assignment, in_flight: Mapping[TopicPartition, PartitionReassignment]
 ) -> dict[TopicPartition, MoveState]:
     resting = [partition for partition in targets if partition not in in_flight]
-    topics = session.client.describe_topics(dict.fromkeys(partition.topic for partition in resting))
+    topics = context.client.describe_topics(dict.fromkeys(partition.topic for partition in resting))
     states = {}
     for partition, target in targets.items():
         if partition in in_flight:

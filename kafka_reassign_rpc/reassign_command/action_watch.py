@@ -1,8 +1,7 @@
-"""--watch: follow moves to their end.
+"""--watch: shows the progress of moves until they end.
 
-On a terminal a block of progress bars that is drawn anew each second; elsewhere a line whenever something changed;
-with --json a document for each look. Works with any Kafka: our server says itself how moves get on, elsewhere the bytes
-come from DescribeLogDirs of the brokers concerned.
+On a terminal it shows progress bars, once a second. Elsewhere it prints a line whenever something has changed, and with
+--json a document each second. It works with any Kafka: see `client.move_progress`.
 """
 
 import shutil
@@ -19,41 +18,41 @@ from kafka_reassign_rpc.client import (
     Unreachable,
     text_format,
 )
-from kafka_reassign_rpc.client.log_dir_progress import look
+from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import from_server
-from kafka_reassign_rpc.reassign_command.output import Output, named, plural
-from kafka_reassign_rpc.reassign_command.reassignment_json import parse_plan, read_file
+from kafka_reassign_rpc.reassign_command.output import Output, partition_fields, plural
+from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
 
-EVERY_S = 1.0
-SAY_SOMETHING_EVERY_S = 30.0
+POLL_INTERVAL_S = 1.0
+REPEAT_LINE_EVERY_S = 30.0
 BAR_WIDTH = 24
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], None]
 
 
-def run(session: ActionContext) -> None:
-    path = session.given.value("reassignment-json-file")
-    follow(session, None if path is None else list(parse_plan(read_file(path)).targets))
+def run(context: ActionContext) -> None:
+    path = context.options.value("reassignment-json-file")
+    follow(context, None if path is None else list(parse_reassignment(read_file(path)).targets))
 
 
 def follow(
-    session: ActionContext,
+    context: ActionContext,
     partitions: Sequence[TopicPartition] | None,
     *,
     clock: Clock = time.monotonic,
     sleep: Sleep = time.sleep,
 ) -> None:
-    """Until none of these partitions moves or waits, or none at all where no partitions are named."""
-    screen = Screen(session.output, clock)
+    """Watch until none of these partitions moves or waits. `partitions` of None: all of the cluster."""
+    screen = Screen(context.output, clock)
     tracker = LogDirProgressTracker()
     began = clock()
     while True:
-        looked = clock()
+        polled_at = clock()
         try:
-            listed, snapshot = look(session.client, tracker, looked, partitions)
+            listed, snapshot = read_progress(context.client, tracker, polled_at, partitions)
         except Unreachable as error:
             screen.say(f"No answer, trying again: {error.message}")
         except KafkaError as error:
@@ -63,7 +62,7 @@ def follow(
                 screen.end(snapshot, clock() - began)
                 return
             screen.show(snapshot)
-        sleep(max(0.0, looked + EVERY_S - clock()))
+        sleep(max(0.0, polled_at + POLL_INTERVAL_S - clock()))
 
 
 class Screen:
@@ -85,7 +84,7 @@ class Screen:
         else:
             now = self._clock()
             state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.stalled, snapshot.total.done)
-            if state != self._last or now - self._said_at >= SAY_SOMETHING_EVERY_S:
+            if state != self._last or now - self._said_at >= REPEAT_LINE_EVERY_S:
                 self._last, self._said_at = state, now
                 self._output.line(summary(snapshot))
 
@@ -121,7 +120,7 @@ class Screen:
 
 
 def summary(snapshot: ProgressSnapshot) -> str:
-    """All moves in one line."""
+    """The progress of all moves in one line."""
     count = len(snapshot.moves)
     done = f", {snapshot.finished} done" if snapshot.finished else ""
     unknown = "".join(f"; broker {broker} does not answer" for broker in snapshot.unknown_brokers)
@@ -156,7 +155,7 @@ def document(snapshot: ProgressSnapshot) -> dict[str, Any]:
     return {
         "moves": [
             {
-                **named(partition),
+                **partition_fields(partition),
                 **_numbers(progress),
                 "copied": {str(b): n for b, n in progress.copied.items()},
                 "stalled": progress.stalled,
@@ -176,5 +175,5 @@ def _numbers(progress: Progress) -> dict[str, Any]:
         "done_bytes": progress.done,
         "total_bytes": progress.total,
         "bytes_per_second": None if progress.rate is None else round(progress.rate),
-        "seconds_left": None if progress.remaining_s is None else round(progress.remaining_s, 1),
+        "remaining_seconds": None if progress.remaining_seconds is None else round(progress.remaining_seconds, 1),
     }

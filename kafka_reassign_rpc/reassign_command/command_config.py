@@ -1,4 +1,4 @@
-"""--command-config: a Java client's properties, as kafka-python's admin client wants them."""
+"""--command-config: reads the properties of a Java client, and makes kafka-python's configs of them."""
 
 import re
 import ssl
@@ -6,7 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kafka_reassign_rpc.reassign_command.command_errors import Failed
+import javaproperties
+
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 
 CLIENT_ID = "reassign-partitions-tool"
 DEFAULT_TIMEOUT_MS = 60_000
@@ -31,15 +33,15 @@ _TEXTS = {
 _HANDLED = {"bootstrap.servers", "sasl.jaas.config"}
 _LOGIN = re.compile(r"^\s*([\w.$]+)\s+(required|requisite|sufficient|optional)\b(.*?);?\s*$", re.DOTALL)
 _LOGIN_OPTION = re.compile(r"""(\w+)\s*=\s*("(?:\\.|[^"\\])*"|[^\s;]+)""")
-_BY_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+_PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 Warn = Callable[[str], None]
 
 
 def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) -> dict[str, Any]:
-    """Arguments of kafka.admin.KafkaAdminClient. Raises Failed for what cannot be followed.
+    """The arguments of kafka.admin.KafkaAdminClient. Raises CommandFailed for a property that this client cannot apply.
 
-    Properties that this client has no use for are named in a warning, as the Java client does.
+    `warn` gets a line for each property that the client does not know, as in the Java client.
     """
     configs: dict[str, Any] = {
         "bootstrap_servers": bootstrap.split(","),
@@ -54,7 +56,7 @@ def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn) ->
             configs[_TEXTS[name]] = value
         elif name not in _HANDLED and not name.startswith("ssl."):
             warn(f"The configuration '{name}' was supplied but isn't a known config.")
-    if configs.get("sasl_mechanism") in _BY_PASSWORD:
+    if configs.get("sasl_mechanism") in _PASSWORD_MECHANISMS:
         configs |= _login(properties.get("sasl.jaas.config"))
     if configs.get("security_protocol") in ("SSL", "SASL_SSL"):
         configs["ssl_context"] = _ssl_context(properties)
@@ -66,14 +68,14 @@ def _number(name: str, value: str) -> int:
     try:
         return int(value)
     except ValueError:
-        raise Failed(f"Invalid value {value} for configuration {name}: Not a number of type INT") from None
+        raise CommandFailed(f"Invalid value {value} for configuration {name}: Not a number of type INT") from None
 
 
 def _login(jaas: str | None) -> dict[str, str]:
     found = _LOGIN.match(jaas or "")
     options = {key: _unquoted(value) for key, value in _LOGIN_OPTION.findall(found[3])} if found else {}
     if "username" not in options or "password" not in options:
-        raise Failed("sasl.jaas.config has to name a login module with a username and a password")
+        raise CommandFailed("sasl.jaas.config has to name a login module with a username and a password")
     return {"sasl_plain_username": options["username"], "sasl_plain_password": options["password"]}
 
 
@@ -85,7 +87,7 @@ def _ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     for store in ("truststore", "keystore"):
         kind = properties.get(f"ssl.{store}.type", "JKS")
         if f"ssl.{store}.location" in properties and kind.upper() != "PEM":
-            raise Failed(f"ssl.{store}.type={kind}: this command reads PEM files only (ssl.{store}.type=PEM)")
+            raise CommandFailed(f"ssl.{store}.type={kind}: this command reads PEM files only (ssl.{store}.type=PEM)")
     context = ssl.create_default_context()
     try:
         if "ssl.truststore.certificates" in properties:
@@ -95,47 +97,28 @@ def _ssl_context(properties: Mapping[str, str]) -> ssl.SSLContext:
         if "ssl.keystore.location" in properties:
             context.load_cert_chain(properties["ssl.keystore.location"], password=properties.get("ssl.key.password"))
     except (OSError, ssl.SSLError) as error:
-        raise Failed(f"The TLS files of --command-config cannot be used: {error}") from None
+        raise CommandFailed(f"The TLS files of --command-config cannot be used: {error}") from None
     if properties.get("ssl.endpoint.identification.algorithm", "https") == "":
         context.check_hostname = False
     return context
 
 
 def load(path: str) -> dict[str, str]:
-    """A file of java.util.Properties. Raises Failed."""
+    """Read a properties file. Raises CommandFailed.
+
+    The file is UTF-8. Java reads it as ISO 8859-1: for non-ASCII text that both understand use \\uXXXX.
+    """
     try:
         text = Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"Unable to read file {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise CommandFailed(f"Unable to read file {path}: {reason}") from None
     return parse(text)
 
 
 def parse(text: str) -> dict[str, str]:
-    """Comments, continued lines, the three separators, and escapes, as Java reads them."""
-    found = {}
-    lines = iter(text.splitlines())
-    for line in lines:
-        whole = line.lstrip(" \t\f")
-        if not whole or whole[0] in "#!":
-            continue
-        while _is_continued(whole):
-            whole = whole[:-1] + next(lines, "").lstrip(" \t\f")
-        key, value = _split(whole)
-        found[_unescaped(key)] = _unescaped(value)
-    return found
-
-
-def _is_continued(line: str) -> bool:
-    return (len(line) - len(line.rstrip("\\"))) % 2 == 1
-
-
-def _split(line: str) -> tuple[str, str]:
-    match = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)$", line, re.DOTALL)
-    assert match is not None
-    return match[1], match[2]
-
-
-def _unescaped(text: str) -> str:
-    text = re.sub(r"\\u([0-9a-fA-F]{4})", lambda found: chr(int(found[1], 16)), text)
-    special = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-    return re.sub(r"\\(.)", lambda found: special.get(found[1], found[1]), text)
+    """Parse text as java.util.Properties does. Raises CommandFailed for a malformed \\uXXXX, with Java's message."""
+    try:
+        return dict(javaproperties.loads(text))
+    except javaproperties.InvalidUEscapeError:
+        raise CommandFailed("Malformed \\uxxxx encoding.") from None

@@ -1,4 +1,4 @@
-"""How the command ends when it does not succeed, and how the stock tool would have put it."""
+"""The errors that end the command, and the names that Kafka's Java errors have in the stock tool's texts."""
 
 from kafka_reassign_rpc.client import KafkaError
 
@@ -16,25 +16,25 @@ _JAVA_NAMES = {
 }
 
 
-class OptionsError(Exception):
-    """A wrong command line: the message, then the help, on standard error."""
+class MisusedOptions(Exception):
+    """Options that do not go together. The command prints the message, then the help, on standard error."""
 
 
-class OptionError(Exception):
-    """A command line that cannot be read at all: one line on standard error."""
+class UnreadableCommandLine(Exception):
+    """A command line that cannot be parsed. The command prints the message on standard error."""
 
 
-class Terse(Exception):
-    """A failure whose message says it all."""
+class TerseFailure(Exception):
+    """A failure. The command prints the message alone (TerseReassignmentFailureException of the stock tool)."""
 
 
-class Failed(Exception):
-    """A failure that is printed as "Error: " and its message."""
+class CommandFailed(Exception):
+    """A failure. The command prints "Error: " and the message."""
 
 
-def from_server(error: KafkaError) -> Failed:
-    """As Java prints what a future failed with: the class of the cause, then its message."""
-    return Failed(f"org.apache.kafka.common.errors.{java_name(error)}: {error.message}")
+def from_server(error: KafkaError) -> CommandFailed:
+    """The failure for a server's error, printed as Java prints it: the class of the error, then its message."""
+    return CommandFailed(f"org.apache.kafka.common.errors.{java_name(error)}: {error.message}")
 
 
 def java_name(error: KafkaError) -> str:

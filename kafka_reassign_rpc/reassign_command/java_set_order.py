@@ -1,4 +1,4 @@
-"""Where the stock tool prints a Java hash set, its order: part of its text, and so of ours."""
+"""The order in which Java iterates over a hash set: the stock tool prints such sets, and scripts read the texts."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -11,7 +11,7 @@ _LOAD_FACTOR = 0.75
 
 
 def set_order(values: Iterable[T]) -> list[T]:
-    """Numbers, strings or partitions, each once, as java.util.HashSet gives them after adding one by one."""
+    """Numbers, strings or partitions, each once, in the order of a java.util.HashSet to which they were added."""
     distinct = list(dict.fromkeys(values))
     buckets = 16
     while len(distinct) > _LOAD_FACTOR * buckets:

@@ -1,4 +1,4 @@
-"""Replicas that are to lie in a certain log dir of their broker."""
+"""Moves of replicas between the log dirs of one broker."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from kafka_reassign_rpc.client import Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, Terse
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
 from kafka_reassign_rpc.reassign_command.java_set_order import joined
-from kafka_reassign_rpc.reassign_command.output import named, plural
+from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
 
 REPLICA_NOT_AVAILABLE = 9
 RETRY_S = 0.1
@@ -17,7 +17,7 @@ RETRY_S = 0.1
 
 @dataclass(frozen=True)
 class LogDirState:
-    """Where a replica is and where it is to be."""
+    """The present log dir of a replica, and the one that the file asks for."""
 
     target: str
     found: ReplicaLogDir
@@ -28,18 +28,18 @@ class LogDirState:
 
     @property
     def is_done(self) -> bool:
-        """No more can be waited for; not so where the replica was not found at all."""
+        """Whether the replica was found and does not move between log dirs."""
         return self.found.current is not None and self.found.future is None
 
 
-def states(session: ActionContext, targets: Mapping[Replica, str]) -> dict[Replica, LogDirState]:
+def states(context: ActionContext, targets: Mapping[Replica, str]) -> dict[Replica, LogDirState]:
     by_broker: dict[int, list[TopicPartition]] = {}
     for replica in targets:
         by_broker.setdefault(replica.broker, []).append(replica.topic_partition)
     found = {}
-    for answer in session.client.describe_log_dirs(by_broker):
+    for answer in context.client.describe_log_dirs(by_broker):
         if answer.error is not None:
-            raise Failed(f"Broker {answer.broker} does not tell its log dirs: {answer.error}")
+            raise CommandFailed(f"Broker {answer.broker} does not tell its log dirs: {answer.error}")
         found[answer.broker] = answer.replicas
     return {
         replica: LogDirState(target, found[replica.broker].get(replica.topic_partition, ReplicaLogDir()))
@@ -69,42 +69,42 @@ def _line(replica: Replica, state: LogDirState) -> str:
 
 
 def start(
-    session: ActionContext,
+    context: ActionContext,
     targets: Mapping[Replica, str],
     timeout_ms: int,
     *,
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Ask for the moves until every broker has its replica, which it may get only by the reassignment.
+    """Start the moves. A broker that gets its replica only by the reassignment is asked until it has the replica.
 
-    Raises Failed for what a broker refuses for good, Terse when the time is up.
+    Raises CommandFailed if a broker refuses for another reason, TerseFailure after the timeout.
     """
     deadline = clock() + timeout_ms / 1000
     pending = dict(targets)
     while True:
         started = []
-        for replica, error in session.client.alter_replica_log_dirs(pending).items():
+        for replica, error in context.client.alter_replica_log_dirs(pending).items():
             if error is None:
                 started.append(replica)
             elif error.code != REPLICA_NOT_AVAILABLE:
-                raise Failed(f"Failed to alter dir for {replica}: {error.message}")
+                raise CommandFailed(f"CommandFailed to alter dir for {replica}: {error.message}")
         for replica in sorted(started):
-            session.output.line(
+            context.output.line(
                 f"Successfully started moving log directory to {pending.pop(replica)} for replica "
                 f"{replica.topic}-{replica.partition} with broker {replica.broker} "
             )
         if not pending:
             break
         if clock() >= deadline:
-            raise Terse(
+            raise TerseFailure(
                 f"Timed out before log directory move{plural(len(pending))} could be started for: "
                 f"{joined(sorted(pending))}"
             )
         sleep(RETRY_S)
-    session.output.note(
+    context.output.note(
         log_dirs=[
-            {**named(replica.topic_partition), "broker": replica.broker, "log_dir": targets[replica]}
+            {**partition_fields(replica.topic_partition), "broker": replica.broker, "log_dir": targets[replica]}
             for replica in sorted(targets)
         ]
     )

@@ -1,7 +1,7 @@
-"""`kafka-reassign`: one call of the command.
+"""`kafka-reassign`: reads the command line, runs one action, and turns errors into text and an exit code.
 
-Exit code 0, or 1 for whatever went wrong, as the stock tool has it (its help ends with 1, too); 2 where
---verify-queue found something that waits or moves; 130 on Ctrl-C.
+Exit codes: 0 for success; 1 for any failure, and after the help, as in the stock tool; 2 if --verify-queue finds moves
+that wait or are in flight; 130 after Ctrl-C.
 """
 
 import logging
@@ -24,9 +24,16 @@ from kafka_reassign_rpc.reassign_command import (
     action_verify,
     action_watch,
     help_text,
+    option_rules,
 )
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, OptionError, OptionsError, Terse, from_server
+from kafka_reassign_rpc.reassign_command.command_errors import (
+    CommandFailed,
+    MisusedOptions,
+    TerseFailure,
+    UnreadableCommandLine,
+    from_server,
+)
 from kafka_reassign_rpc.reassign_command.options import ParsedOptions, parse
 from kafka_reassign_rpc.reassign_command.output import Output
 
@@ -47,32 +54,32 @@ ACTIONS: dict[str, Callable[[ActionContext], int | None]] = {
     "watch": action_watch.run,
     "events": action_events.run,
 }
-"""What each action does; it may return an exit code."""
+"""The function of each action. It may return an exit code."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command with these arguments, or those of the process."""
+    """Run the command with these arguments, by default those of the process. Returns the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="[%(asctime)s] %(levelname)s %(message)s")
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     try:
         if arguments[:1] == [action_heal.COMMAND]:
-            wanted = action_heal.Wanted(arguments[1:])
-            return _act(wanted.run, wanted.given)
-        given = parse(arguments)
-        if not arguments or given.has("help"):
-            return _explain(help_text.HEADLINE)
-        if given.has("version"):
+            heal = action_heal.HealCommand(arguments[1:])
+            return _run_action(heal.run, heal.options)
+        options = parse(arguments)
+        if not arguments or options.has("help"):
+            return _print_help(help_text.HEADLINE)
+        if options.has("version"):
             return _print(f"{_version()}\n")
-        if given.has("completion"):
-            return _print(action_completion.script(given.value("completion") or ""))
-        action = help_text.action(given)
-    except (OptionError, Failed) as error:
+        if options.has("completion"):
+            return _print(action_completion.script(options.value("completion") or ""))
+        action = option_rules.chosen_action(options)
+    except (UnreadableCommandLine, CommandFailed) as error:
         sys.stderr.write(f"{error}\n")
         return 1
-    except OptionsError as error:
-        return _explain(str(error))
-    return _act(ACTIONS[action], given)
+    except MisusedOptions as error:
+        return _print_help(str(error))
+    return _run_action(ACTIONS[action], options)
 
 
 def _print(text: str) -> int:
@@ -80,21 +87,21 @@ def _print(text: str) -> int:
     return 0
 
 
-def _explain(problem: str) -> int:
+def _print_help(problem: str) -> int:
     sys.stderr.write(f"{problem}\n{help_text.help_text()}\n")
     return 1
 
 
-def _act(action: Callable[[ActionContext], int | None], given: ParsedOptions) -> int:
-    output = Output(sys.stdout, as_json=given.has("json"))
+def _run_action(action: Callable[[ActionContext], int | None], options: ParsedOptions) -> int:
+    output = Output(sys.stdout, as_json=options.has("json"))
     problem = ""
     code: int | None = 0
     try:
-        with ActionContext(given, output) as session:
-            code = action(session)
-    except Terse as error:
+        with ActionContext(options, output) as context:
+            code = action(context)
+    except TerseFailure as error:
         problem = str(error)
-    except Failed as error:
+    except CommandFailed as error:
         problem = f"Error: {error}"
     except KafkaError as error:
         problem = f"Error: {from_server(error)}"

@@ -1,13 +1,13 @@
-"""The options: what each is called, what it says of itself, and how a command line is taken apart.
+"""The options with their help texts, and the parser of the command line.
 
-Reads a command line as jopt-simple does for the stock tool: no abbreviations, `--name value` and `--name=value`,
-words that are no option ignored, an option with a value needs one.
+The parser follows jopt-simple, as the stock tool uses it: there are no abbreviations, `--name value` and `--name=value`
+mean the same, words that are no option are ignored, and an option that takes a value needs one.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, OptionError
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
 
 _THROTTLE_HELP = (
     "will be throttled to this value (bytes/sec). This option can be included with --execute when a reassignment is "
@@ -18,7 +18,7 @@ _THROTTLE_HELP = (
 
 @dataclass(frozen=True)
 class Option:
-    """`value` describes the value it takes; None: it takes none. `ours`: the stock tool has no such option."""
+    """One option. `value` describes its value; None: it takes none. `ours`: the stock tool has no such option."""
 
     name: str
     help: str
@@ -41,60 +41,72 @@ OPTIONS: tuple[Option, ...] = (
         "assignment, it does not execute it.",
     ),
     Option("execute", "Kick off the reassignment as specified by the --reassignment-json-file option."),
-    Option("cancel", "Cancel an active reassignment. Without --reassignment-json-file: all that move or wait."),
+    Option(
+        "cancel",
+        "Cancel an active reassignment. Without --reassignment-json-file: cancel all, in flight and in the queue.",
+    ),
     Option(
         "generate-queue",
-        "Generate a candidate as --generate does, for --execute-queue: a partition that moves or waits counts as if it "
-        "stood where it is to stand. Needs a kafka-reassign-rpc server as the controller.",
+        "Generate a candidate for --execute-queue, as --generate does. A partition that moves or waits counts with the "
+        "replicas of its target. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "execute-queue",
-        "Put the reassignment of --reassignment-json-file into the controller's queue, whatever moves already: each "
-        "partition starts when it is its turn, and its move replaces the one that is under way. Needs a "
-        "kafka-reassign-rpc server as the controller.",
+        "Put the reassignment of --reassignment-json-file into the controller's queue, also while other moves are in "
+        "flight. Each move starts when it is its turn, and replaces a move of the same partition that is in flight "
+        "then. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "verify-queue",
-        "Tell which partitions of --reassignment-json-file wait, move, are done, or are none of these; throttles are "
-        "removed as with --verify. Exit code 0 where all are done, 2 where some wait or move, 1 where some are none of "
-        "these. Needs a kafka-reassign-rpc server as the controller.",
+        "Show which partitions of --reassignment-json-file wait in the queue, move, are completed, or have other "
+        "replicas than planned. Remove throttles as --verify does. Exit code: 0 if all are completed, 2 if some wait "
+        "or move, 1 if some are not as planned. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "disable",
-        "Let no new reassignment start, by whatever route; what moves goes on, and can be cancelled. Needs a "
+        "Disable reassignments: no new one starts. Moves in flight go on, and can be cancelled. Needs a "
         "kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "enable",
-        "Let new reassignments start again, after --disable. Exit code 1, and the reason, where something else keeps "
-        "them. Needs a kafka-reassign-rpc server as the controller.",
+        "Enable reassignments again, after --disable. If they are still disabled for another reason, print the reason "
+        "and end with exit code 1. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option("list", "List all active partition reassignments."),
     Option(
         "describe",
-        "Show when each active reassignment started, its leader, its throttles and what its new replicas hold. "
-        "Needs a kafka-reassign-rpc server as the controller.",
+        "Show each active reassignment: when it started, its route, leader and throttles, the bytes copied and the "
+        "remaining time. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "watch",
-        "Follow the active reassignments, or those of --reassignment-json-file, until they are done: bytes, rate and "
-        "time left. After --execute and --execute-queue as well.",
+        "Show the progress of the active reassignments, or of those of --reassignment-json-file, until they are done: "
+        "bytes, rate and remaining time. Can be added to --execute and --execute-queue.",
         ours=True,
     ),
     Option(
         "events",
-        "Show what the controller has decided and what became of it, oldest first. Needs a kafka-reassign-rpc "
-        "server as the controller.",
+        "Show the events that the controller has recorded, oldest first: its decisions and their results. Needs a "
+        "kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
-    Option("follow", "With --events: go on with what happens from then on, also after a failover.", ours=True),
-    Option("completion", "Print a script that completes the options of this command.", "bash|zsh", ours=True),
+    Option(
+        "follow",
+        "With --events: wait for new events and show them, also after a failover of the controller.",
+        ours=True,
+    ),
+    Option(
+        "completion",
+        "Print a script with which the shell completes the options of this command.",
+        "bash|zsh",
+        ours=True,
+    ),
     Option("bootstrap-server", "the server(s) to use for bootstrapping.", "Server(s) to use for bootstrapping"),
     Option(
         "bootstrap-controller",
@@ -137,15 +149,15 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "lease",
-        "With --throttle: the controller sets the throttle, for exactly the replicas that move, and puts back what "
-        "stood before as soon as they have moved or are cancelled; no --verify is needed, and the throttles of others "
-        "stay. Without it a throttle stays until --verify, as scripts may expect. A throttle of 0 takes away what the "
-        "moves have so. Needs a kafka-reassign-rpc server as the controller.",
+        "With --throttle: the controller sets the throttle for exactly the replicas that move, and restores the former "
+        "configs as soon as the moves end or are cancelled. No --verify is needed, and other throttles stay. Without "
+        "--lease a throttle stays until --verify, as in the stock tool. --throttle 0 --lease removes such a throttle "
+        "from the moves. Needs a kafka-reassign-rpc server as the controller.",
         ours=True,
     ),
     Option(
         "reason",
-        "What the reassignment is for: the controller keeps it with each move, and --list, --describe and --events "
+        "What the reassignment is for. The controller keeps the text with each move; --list, --describe and --events "
         "show it. Needs a kafka-reassign-rpc server as the controller.",
         "text of up to 1000 characters",
         ours=True,
@@ -177,9 +189,10 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "expect-current",
-        "Refuse each partition whose replicas are not, in this order, the expected ones: those of the given file (what "
-        '--execute printed to be used during rollback, for one), or else the "expected_replicas" of each entry of '
-        "--reassignment-json-file. Needs a kafka-reassign-rpc server as the controller.",
+        "Refuse each partition that does not have the expected replicas, in order. They are those of the given file "
+        "(such as the rollback file that --execute prints); without a file, the "
+        '"expected_replicas" of each entry of --reassignment-json-file. Needs a kafka-reassign-rpc server as the '
+        "controller.",
         "json file path with the current assignment",
         optional_value=True,
         ours=True,
@@ -194,7 +207,7 @@ BY_NAME = {option.name: option for option in OPTIONS}
 
 @dataclass
 class ParsedOptions:
-    """The options that were given, in order, with their values."""
+    """The options of a command line, in order, with their values."""
 
     values: dict[str, list[str]] = field(default_factory=dict)
 
@@ -202,26 +215,26 @@ class ParsedOptions:
         return name in self.values
 
     def value(self, name: str) -> str | None:
-        """The value, or the default. Raises Failed where it was given twice."""
+        """The value, or the default. Raises CommandFailed if the option stands there twice."""
         found = self.values.get(name)
         if not found:
             return BY_NAME[name].default
         if len(found) > 1:
-            raise Failed(f"Found multiple arguments for option {name}, but you asked for only one")
+            raise CommandFailed(f"Found multiple arguments for option {name}, but you asked for only one")
         return found[0]
 
     def number(self, name: str) -> int:
-        """A whole number of 64 bits. Raises Failed."""
+        """A whole number of 64 bits. Raises CommandFailed."""
         text = self.value(name) or ""
         digits = text[1:] if text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63):
-            raise Failed(f"Cannot parse argument '{text}' of option {name}")
+            raise CommandFailed(f"Cannot parse argument '{text}' of option {name}")
         return int(text)
 
 
 def parse(arguments: Sequence[str]) -> ParsedOptions:
-    """Raises OptionError for what cannot be read."""
-    given = ParsedOptions()
+    """Parse a command line. Raises UnreadableCommandLine."""
+    parsed = ParsedOptions()
     words = list(arguments)
     while words:
         word = words.pop(0)
@@ -233,8 +246,8 @@ def parse(arguments: Sequence[str]) -> ParsedOptions:
         option = BY_NAME.get(name)
         if option is None:
             unknown = name if word.startswith("--") else name[:1]
-            raise OptionError(f"{unknown} is not a recognized option")
-        values = given.values.setdefault(name, [])
+            raise UnreadableCommandLine(f"{unknown} is not a recognized option")
+        values = parsed.values.setdefault(name, [])
         if option.value is None:
             continue
         if value:
@@ -242,8 +255,8 @@ def parse(arguments: Sequence[str]) -> ParsedOptions:
         elif words and not (option.optional_value and words[0].startswith("-")):
             values.append(words.pop(0))
         elif not option.optional_value:
-            raise OptionError(f"Option {name} requires an argument")
-    return given
+            raise UnreadableCommandLine(f"Option {name} requires an argument")
+    return parsed
 
 
 def names(options: Iterable[Option]) -> str:

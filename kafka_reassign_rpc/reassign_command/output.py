@@ -1,4 +1,4 @@
-"""What the command prints: the stock tool's lines, or with --json one document at the end."""
+"""Prints lines of text or, with --json, one document at the end."""
 
 from typing import Any, TextIO
 
@@ -7,7 +7,7 @@ from kafka_reassign_rpc.reassign_command.reassignment_json import compact
 
 
 class Output:
-    """Lines go out at once; what is noted makes up the document."""
+    """Prints each line at once, and collects the values of the JSON document."""
 
     def __init__(self, stream: TextIO, *, as_json: bool) -> None:
         self.as_json = as_json
@@ -27,16 +27,17 @@ class Output:
             self.stream.flush()
 
     def note(self, **values: Any) -> None:
-        """Values for the document, by their names in it."""
+        """Add values to the document, by their names."""
         self._document |= values
 
     def document(self, document: Any) -> None:
-        """A whole document at once, as one line."""
+        """Print a whole document now, as one line."""
         if self.as_json:
             self.stream.write(compact(document) + "\n")
             self.stream.flush()
 
     def finish(self) -> None:
+        """Print the document that was collected."""
         if self._document:
             self.document(self._document)
         self._document = {}
@@ -46,6 +47,6 @@ def plural(count: int) -> str:
     return "" if count == 1 else "s"
 
 
-def named(partition: TopicPartition) -> dict[str, Any]:
-    """A partition in a document."""
+def partition_fields(partition: TopicPartition) -> dict[str, Any]:
+    """The fields of a document that name a partition."""
     return {"topic": partition[0], "partition": partition[1]}

@@ -1,4 +1,4 @@
-"""The JSON files: what they say, and what is wrong with them in the stock tool's words.
+"""Reads and writes the JSON files; names what is wrong with a file in the stock tool's words.
 
 Sources: ReassignPartitionsCommand.parsePartitionReassignmentData, parseExecuteAssignmentArgs,
 parseGenerateAssignmentArgs, formatAsReassignmentJson; org.apache.kafka.server.util.Json.
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from kafka_reassign_rpc.client import Replica, TopicPartition
-from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.java_set_order import joined, set_order
 
 ANY_LOG_DIR = "any"
@@ -25,11 +25,11 @@ Assignment = dict[TopicPartition, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class ReassignmentFile:
-    """A reassignment file, with its duplicates still in.
+    """The content of --reassignment-json-file, possibly with duplicates.
 
     entries     each partition and its target
-    log_dirs    replicas that are to lie in a certain log dir
-    expected    the `expected_replicas` of the entries that have them
+    log_dirs    replica -> the log dir that the file asks for
+    expected    partition -> its `expected_replicas`, where the entry has them
     """
 
     entries: Sequence[tuple[TopicPartition, tuple[int, ...]]]
@@ -41,6 +41,10 @@ class ReassignmentFile:
         return dict(self.entries)
 
     @property
+    def target_brokers(self) -> Iterable[int]:
+        return (broker for _, replicas in self.entries for broker in replicas)
+
+    @property
     def topics(self) -> list[str]:
         return list(dict.fromkeys(partition.topic for partition, _ in self.entries))
 
@@ -49,17 +53,19 @@ def read_file(path: str) -> str:
     try:
         return Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise Failed(f"Unable to read file {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}") from None
+        raise CommandFailed(
+            f"Unable to read file {path}: {getattr(error, 'strerror', None) or 'it is not UTF-8'}"
+        ) from None
 
 
-def parse_plan(text: str) -> ReassignmentFile:
-    """Raises Failed."""
+def parse_reassignment(text: str) -> ReassignmentFile:
+    """Parse a reassignment file. Raises CommandFailed."""
     if not text:
-        raise Failed("The input string shouldn't be empty")
+        raise CommandFailed("The input string shouldn't be empty")
     try:
         document = _decode(text)
     except ValueError as error:
-        raise Failed(f"The input string is not a valid JSON: {error}") from None
+        raise CommandFailed(f"The input string is not a valid JSON: {error}") from None
     fields = _object(document)
     _check_version(fields)
     entries = []
@@ -74,7 +80,7 @@ def parse_plan(text: str) -> ReassignmentFile:
         if "log_dirs" in of_partition:
             wanted = [_string(log_dir) for log_dir in _list(of_partition["log_dirs"])]
         if len(wanted) != len(replicas):
-            raise Failed(
+            raise CommandFailed(
                 f"Size of replicas list [{joined(replicas, ', ')}] is different from size of log dirs list "
                 f"[{joined(wanted, ', ')}] for partition {partition}"
             )
@@ -87,43 +93,45 @@ def parse_plan(text: str) -> ReassignmentFile:
     return ReassignmentFile(entries, log_dirs, expected)
 
 
-def parse_executable(text: str) -> ReassignmentFile:
-    """A plan that can be executed: not empty, nothing named twice. Raises Failed."""
-    plan = parse_plan(text)
-    if not plan.entries:
-        raise Failed("Partition reassignment list cannot be empty")
-    if any(not replicas for _, replicas in plan.entries):
-        raise Failed("Partition replica list cannot be empty")
-    twice = _duplicates([str(partition) for partition, _ in plan.entries])
+def parse_executable_reassignment(text: str) -> ReassignmentFile:
+    """Parse a reassignment file for --execute: not empty, no duplicates. Raises CommandFailed."""
+    reassignment = parse_reassignment(text)
+    if not reassignment.entries:
+        raise CommandFailed("Partition reassignment list cannot be empty")
+    if any(not replicas for _, replicas in reassignment.entries):
+        raise CommandFailed("Partition replica list cannot be empty")
+    twice = _duplicates([str(partition) for partition, _ in reassignment.entries])
     if twice:
-        raise Failed(f"Partition reassignment contains duplicate topic partitions: {joined(twice)}")
+        raise CommandFailed(f"Partition reassignment contains duplicate topic partitions: {joined(twice)}")
     problems = [
         f"{partition} contains multiple entries for {joined(set_order(_duplicates(replicas)))}"
-        for partition, replicas in plan.entries
+        for partition, replicas in reassignment.entries
         if _duplicates(replicas)
     ]
     if problems:
-        raise Failed(f"Partition replica lists may not contain duplicate entries: {'. '.join(problems)}")
-    return plan
+        raise CommandFailed(f"Partition replica lists may not contain duplicate entries: {'. '.join(problems)}")
+    return reassignment
 
 
 def parse_topics(text: str) -> list[str]:
-    """The topics of --topics-to-move-json-file. Raises Failed."""
+    """The topics of --topics-to-move-json-file. Raises CommandFailed."""
     try:
         document = _decode(text)
     except ValueError:
-        raise Failed("The input string is not a valid JSON") from None
+        raise CommandFailed("The input string is not a valid JSON") from None
     fields = _object(document)
     _check_version(fields)
     topics = [_string(_field(_object(one), "topic")) for one in _array(fields.get("topics", []))]
     twice = _duplicates(topics)
     if twice:
-        raise Failed(f"List of topics to reassign contains duplicate entries: [{joined(set_order(twice), ', ')}]")
+        raise CommandFailed(
+            f"List of topics to reassign contains duplicate entries: [{joined(set_order(twice), ', ')}]"
+        )
     return topics
 
 
 def parse_brokers(text: str) -> list[int]:
-    """The ids of --broker-list. Raises Failed."""
+    """The ids of --broker-list. Raises CommandFailed."""
     words = text.split(",")
     while text and words and not words[-1]:  # as String.split
         words.pop()
@@ -131,16 +139,16 @@ def parse_brokers(text: str) -> list[int]:
     for word in words:
         digits = word[1:] if word[:1] in ("-", "+") else word
         if not (digits.isascii() and digits.isdigit() and -_INT32 <= int(word) < _INT32):
-            raise Failed(f'For input string: "{word}"')
+            raise CommandFailed(f'For input string: "{word}"')
         brokers.append(int(word))
     twice = _duplicates(brokers)
     if twice:
-        raise Failed(f"Broker list contains duplicate entries: [{joined(set_order(twice), ', ')}]")
+        raise CommandFailed(f"Broker list contains duplicate entries: [{joined(set_order(twice), ', ')}]")
     return brokers
 
 
 def format_assignment(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
-    """As JSON that --reassignment-json-file takes, in one line."""
+    """The assignment as one line of JSON, in the form of --reassignment-json-file."""
     return compact(assignment_document(assignment))
 
 
@@ -164,7 +172,7 @@ def compact(document: Any) -> str:
 
 
 def _decode(text: str) -> Any:
-    """The first value of the text; what follows it is not looked at, as in the stock tool."""
+    """The first JSON value of the text. Text after it is ignored, as in the stock tool."""
     document, _ = json.JSONDecoder(parse_constant=_no_constant).raw_decode(text.lstrip(" \t\r\n\ufeff"))
     return document
 
@@ -176,30 +184,30 @@ def _no_constant(name: str) -> Any:
 def _check_version(fields: Mapping[str, Any]) -> None:
     version = _integer(fields["version"]) if "version" in fields else 1
     if version != 1:
-        raise Failed(f"Not supported version field value {version}")
+        raise CommandFailed(f"Not supported version field value {version}")
 
 
 def _field(fields: Mapping[str, Any], name: str) -> Any:
     if name not in fields:
-        raise Failed(f"No such field exists: `{name}`")
+        raise CommandFailed(f"No such field exists: `{name}`")
     return fields[name]
 
 
 def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise Failed(f"Expected JSON object, received {compact(value)}")
+        raise CommandFailed(f"Expected JSON object, received {compact(value)}")
     return value
 
 
 def _array(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise Failed(f"Expected JSON array, received {compact(value)}")
+        raise CommandFailed(f"Expected JSON array, received {compact(value)}")
     return value
 
 
 def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
-        raise Failed(f"Expected `JSON array` value, received {compact(value)}")
+        raise CommandFailed(f"Expected `JSON array` value, received {compact(value)}")
     return value
 
 
@@ -209,13 +217,13 @@ def _integers(value: Any) -> tuple[int, ...]:
 
 def _integer(value: Any) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -_INT32 <= value < _INT32:
-        raise Failed(f"Expected `Integer` value, received {compact(value)}")
+        raise CommandFailed(f"Expected `Integer` value, received {compact(value)}")
     return value
 
 
 def _string(value: Any) -> str:
     if not isinstance(value, str):
-        raise Failed(f"Expected `String` value, received {compact(value)}")
+        raise CommandFailed(f"Expected `String` value, received {compact(value)}")
     return value
 
 

@@ -158,17 +158,19 @@ def test_sv_1_a_flag_wins_over_the_file_and_the_file_over_the_default(refused: R
 
 
 @pytest.mark.parametrize("command", ["plan drain" if command == "plan" else command for command in COMMANDS])
-def test_sv_1_every_command_explains_itself(command: str) -> None:
-    ended = run(*command.split(), "--help")
+def test_sv_1_every_command_explains_itself(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([*command.split(), "--help"])
 
-    assert ended.returncode == 0
-    assert "ready " in ended.stdout or "exit codes: " in ended.stdout, "what tells that it can be used, or is done"
-    assert "(default: " in ended.stdout
-    assert ended.stderr == ""
+    assert ended.value.code == 0
+    said = capsys.readouterr()
+    assert "ready " in said.out or "exit codes: " in said.out, "the help says how a user sees that it works, or is done"
+    assert "(default: " in said.out
+    assert said.err == ""
 
 
 def test_sv_1_the_help_names_every_command() -> None:
-    ended = run("--help")  # by the process, as a user does it
+    ended = run("--help")  # as a process, as a user starts it
 
     assert ended.returncode == 0
     for command in COMMANDS:

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.client import (
     Unreachable,
     throttle_configs,
 )
-from kafka_reassign_rpc.client.log_dir_progress import concerned
+from kafka_reassign_rpc.client.move_progress import brokers_to_ask
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicaAssignment,
     InvalidReplicationFactor,
@@ -55,7 +55,7 @@ def start_slowly(client: ReassignmentClient, *indexes: int) -> dict[TopicPartiti
     """Moves that will not end in this test."""
     current = {TopicPartition(TOPIC, index): replicas(client, index) for index in indexes}
     targets = {partition: others(found) for partition, found in current.items()}
-    assert not any(client.throttle_moves(throttle_configs.moves({}, targets, current), RATE).values())
+    assert not any(client.throttle_moves(throttle_configs.all_moves({}, targets, current), RATE).values())
     assert not any(client.alter_partition_reassignments(targets).values())
     return targets
 
@@ -191,19 +191,21 @@ def test_236_1_a_cancel_of_what_does_not_move_is_an_error_of_that_partition(clie
     assert client.alter_partition_reassignments({}) == {}
 
 
-def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerned(client: ReassignmentClient) -> None:
+def test_240_6_progress_in_bytes_comes_from_the_log_dirs_of_the_brokers_concerned(
+    client: ReassignmentClient,
+) -> None:
     start_slowly(client, 0)
     tracker = LogDirProgressTracker()
     moving = client.list_partition_reassignments()
-    snapshot = tracker.update(0.0, moving, client.describe_log_dirs(concerned(moving)))
+    snapshot = tracker.update(0.0, moving, client.describe_log_dirs(brokers_to_ask(moving)))
     [progress] = snapshot.moves.values()
     assert progress.total == 150_000_000
     deadline = time.monotonic() + 30
     while not progress.rate:
         assert time.monotonic() < deadline
-        snapshot = tracker.update(time.monotonic(), moving, client.describe_log_dirs(concerned(moving)))
+        snapshot = tracker.update(time.monotonic(), moving, client.describe_log_dirs(brokers_to_ask(moving)))
         [progress] = snapshot.moves.values()
-    assert progress.remaining_s
+    assert progress.remaining_seconds
     assert snapshot.unknown_brokers == {}
 
 

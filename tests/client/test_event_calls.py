@@ -1,4 +1,4 @@
-"""What our server has recorded, read by the client."""
+"""The client reads the events that the server has recorded."""
 
 import asyncio
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, Event, EventPage, ReassignmentClient
-from kafka_reassign_rpc.client.event_calls import Cursor
+from kafka_reassign_rpc.client.event_calls import EventCursor
 from tests.client.test_against_our_server import TOPIC, start_slowly
 from tests.waiting import eventually
 
@@ -16,7 +16,7 @@ def events(*numbers: int, epoch: int = 1) -> tuple[Event, ...]:
 
 
 def test_sv_7_a_reader_goes_on_where_it_was() -> None:
-    cursor = Cursor(5)
+    cursor = EventCursor(5)
     assert cursor.take(EventPage(1, events(7, 8), 7, 9)) == list(events(7, 8)), "5 and 6 are not kept any more"
     assert cursor.seq == 9
     assert cursor.take(EventPage(1, (), 7, 9)) is None
@@ -24,13 +24,13 @@ def test_sv_7_a_reader_goes_on_where_it_was() -> None:
 
 
 def test_sv_7_a_reader_from_now_on_sees_nothing_that_was_before() -> None:
-    cursor = Cursor(-1)
+    cursor = EventCursor(-1)
     assert cursor.take(EventPage(1, (), 0, 20)) is None
     assert cursor.seq == 20
 
 
 def test_sv_7_after_a_failover_a_reader_goes_on_with_what_the_next_controller_has_recorded_since() -> None:
-    cursor = Cursor(0)
+    cursor = EventCursor(0)
     cursor.take(EventPage(1, events(0, 1, epoch=4), 0, 2))
     assert cursor.take(EventPage(2, events(2, epoch=3), 0, 3)) == [], "another server's numbers mean nothing here"
     assert cursor.seq == 0
@@ -40,7 +40,7 @@ def test_sv_7_after_a_failover_a_reader_goes_on_with_what_the_next_controller_ha
 
 
 def test_sv_7_a_server_that_has_begun_its_log_anew_is_read_from_its_beginning() -> None:
-    cursor = Cursor(0)
+    cursor = EventCursor(0)
     cursor.take(EventPage(1, events(*range(10), epoch=4), 0, 10))
     assert cursor.take(EventPage(1, (), 0, 2)) == []
     assert cursor.take(EventPage(1, events(0, 1, epoch=5), 0, 2)) == list(events(0, 1, epoch=5))

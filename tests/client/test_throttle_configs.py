@@ -11,7 +11,7 @@ IN_FLIGHT = {
 
 
 def test_236_11_sources_are_the_old_replicas_and_destinations_what_is_new() -> None:
-    found = throttle_configs.moves(IN_FLIGHT, {FOO: (2, 5), BAR: (3, 1, 4)}, {FOO: (1, 2, 3, 4), BAR: (1, 2)})
+    found = throttle_configs.all_moves(IN_FLIGHT, {FOO: (2, 5), BAR: (3, 1, 4)}, {FOO: (1, 2, 3, 4), BAR: (1, 2)})
     assert found == {
         "foo": {0: PartitionMove(frozenset({1, 2, 3}), frozenset({5}))},
         "bar": {0: PartitionMove(frozenset({1, 2}), frozenset({3, 4}))},
@@ -59,12 +59,16 @@ def test_236_11_what_moves_of_others_are_throttled_by_is_not_taken_away() -> Non
         "foo": {leaders: "0:1, 0:2,7:9,nonsense", followers: "7:8", "retention.ms": "1"},
         "quux": {leaders: "1:1", followers: "*"},
     }
-    found = throttle_configs.needed(IN_FLIGHT, configs)
+    found = throttle_configs.throttles_in_use(IN_FLIGHT, configs)
     assert found.brokers == {1, 2} | {1, 2, 3, 4, 5, 6}
     assert throttle_configs.no_topic_throttles(["foo", "quux", "bar"], found) == {
         (2, "foo"): {leaders: "0:1,0:2", followers: None},
         (2, "quux"): {leaders: "1:1", followers: "*"},
         (2, "bar"): {leaders: None, followers: None},
     }
-    assert throttle_configs.needed({FOO: IN_FLIGHT[FOO]}, configs).brokers == {1, 2}
-    assert throttle_configs.needed(IN_FLIGHT, {}).brokers == throttle_configs.needed({}, {}).brokers == set()
+    assert throttle_configs.throttles_in_use({FOO: IN_FLIGHT[FOO]}, configs).brokers == {1, 2}
+    assert (
+        throttle_configs.throttles_in_use(IN_FLIGHT, {}).brokers
+        == throttle_configs.throttles_in_use({}, {}).brokers
+        == set()
+    )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.client import PartitionInfo, PartitionReassignment, TopicPartition
-from kafka_reassign_rpc.client.bulk_reads import TopicInfo
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_reader import PlanEntry, read_batch, read_plan

@@ -26,8 +26,9 @@ from kafka_reassign_rpc.client import (
     UnsupportedHere,
     throttle_configs,
 )
-from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, Config, Everything, HeldReplica, TopicInfo
-from kafka_reassign_rpc.client.cluster_calls import Resource
+from kafka_reassign_rpc.client.config_calls import Config, Resource
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica
+from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
@@ -61,7 +62,7 @@ def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
     target = tuple(broker for broker in range(1, 7) if broker not in topic[0].replicas)
     moves = {TopicPartition("orders", 0): target}
     current = {TopicPartition("orders", 0): topic[0].replicas}
-    client.throttle_moves(throttle_configs.moves({}, moves, current), 1000)
+    client.throttle_moves(throttle_configs.all_moves({}, moves, current), 1000)
     client.change_configs({(2, "orders"): {"retention.ms": "77"}})
     assert not any(client.alter_partition_reassignments(moves).values())
 

@@ -7,8 +7,8 @@ import msgspec
 import pytest
 
 from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient
-from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs
 from kafka_reassign_rpc.client.event_calls import EventPage
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.snapshots import export_events

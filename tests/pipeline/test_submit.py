@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient, TopicPartition, Unreachable, throttle_configs
-from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource
 from kafka_reassign_rpc.client.reassignment_calls import Results
 from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_RATE,
@@ -223,7 +223,7 @@ async def test_860_5_what_somebody_changes_in_the_last_moment_is_refused_and_the
     [batch] = turned(client, "orders", 3, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     victim, *others = sorted(batch)
-    client.throttle_moves(throttle_configs.moves({}, targets([batch]), before([batch])), 1000)
+    client.throttle_moves(throttle_configs.all_moves({}, targets([batch]), before([batch])), 1000)
     with Racing(bootstrap_servers=bootstrap) as racing:
         racing.victim, racing.to = victim, batch[victim][1][::-1]
         with pytest.raises(DoesNotFit) as refused:

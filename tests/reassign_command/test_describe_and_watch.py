@@ -10,9 +10,9 @@ import pytest
 
 from kafka_reassign_rpc.client import ClusterNode, Progress, ProgressSnapshot, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command import action_completion, action_heal
-from kafka_reassign_rpc.reassign_command.action_generate import RACKS_OF_SOME, propose
+from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import Screen, block, document, summary
-from kafka_reassign_rpc.reassign_command.command_errors import Failed
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
 
@@ -46,6 +46,19 @@ def test_240_6_only_what_is_all_there_is_100_percent() -> None:
     assert "(99 %)" in text_format.amounts(Progress(9_999, 10_000))
     assert text_format.amounts(Progress(5, None)) == "5 B of an unknown size"
     assert text_format.amounts(Progress(10, 40, 3.0, 10.0)) == "10 B of 40 B (25 %), 3 B/s, 10 s left"
+
+
+def test_240_6_a_json_document_gives_bytes_rate_and_remaining_seconds() -> None:
+    move = Progress(10, 40, 2.5, 12.04, {4: 10})
+    found = document(ProgressSnapshot({T[3]: move}, Progress(10, None), 0, {}))
+    figures = {"done_bytes": 10, "total_bytes": 40, "bytes_per_second": 2, "remaining_seconds": 12.0}
+    assert found["moves"] == [{"topic": "t", "partition": 3, **figures, "copied": {"4": 10}, "stalled": None}]
+    assert found["total"] == {
+        "done_bytes": 10,
+        "total_bytes": None,
+        "bytes_per_second": None,
+        "remaining_seconds": None,
+    }
 
 
 def test_240_6_a_move_that_does_not_get_on_says_why() -> None:
@@ -103,9 +116,9 @@ def test_236_12_generate_keeps_the_replication_factor_of_the_first_partition() -
     current = {T[0]: (1, 2), T[1]: (3,), TopicPartition("u", 0): (5,)}
     found = propose(current, nodes, rack_aware=False, below=lambda _: 0)
     assert found == {T[0]: (1, 2), T[1]: (2, 3), TopicPartition("u", 0): (1,)}
-    with pytest.raises(Failed, match=RACKS_OF_SOME):
+    with pytest.raises(CommandFailed, match=SOME_BROKERS_WITHOUT_RACK):
         propose(current, nodes, rack_aware=True)
-    with pytest.raises(Failed, match="larger than available brokers: 0"):
+    with pytest.raises(CommandFailed, match="larger than available brokers: 0"):
         propose(current, [], rack_aware=True)
 
 
@@ -134,5 +147,5 @@ def test_236_12_zsh_has_a_line_for_every_option_and_other_shells_are_refused() -
     assert script.startswith("#compdef kafka-reassign\n")
     assert all(f"'--{option.name}[" in script for option in (*OPTIONS, *action_heal.options()))
     assert len(shlex.split(script, comments=True)) > len(OPTIONS)  # every quote is closed
-    with pytest.raises(Failed, match="bash or zsh"):
+    with pytest.raises(CommandFailed, match="bash or zsh"):
         action_completion.script("fish")

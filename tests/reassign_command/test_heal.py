@@ -11,8 +11,8 @@ import pytest
 
 from kafka_reassign_rpc.client import FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
 from kafka_reassign_rpc.reassign_command import help_text
-from kafka_reassign_rpc.reassign_command.action_heal import SHOWN, Wanted
-from kafka_reassign_rpc.reassign_command.command_errors import OptionError
+from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand
+from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.output import Output
 from tests.controller.cluster import cluster
 from tests.reassign_command.run_command import kafka_reassign
@@ -57,10 +57,10 @@ class Client:
 
 def said(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) -> list[str]:
     """The lines that it prints."""
-    wanted = Wanted([*SERVER, *arguments])
-    output = Output(sys.stdout, as_json=wanted.given.has("json"))
-    session: Any = SimpleNamespace(client=client, output=output)
-    wanted.run(session)
+    wanted = HealCommand([*SERVER, *arguments])
+    output = Output(sys.stdout, as_json=wanted.options.has("json"))
+    context: Any = SimpleNamespace(client=client, output=output)
+    wanted.run(context)
     output.finish()
     return capsys.readouterr().out.splitlines()
 
@@ -78,15 +78,15 @@ def said(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) ->
     ],
 )
 def test_46_a_command_line_that_cannot_be_read_is_refused_with_the_reason(arguments: tuple[str, ...], why: str) -> None:
-    with pytest.raises(OptionError) as refused:
-        Wanted(arguments)
+    with pytest.raises(UnreadableCommandLine) as refused:
+        HealCommand(arguments)
     assert str(refused.value).startswith(f"kafka-reassign heal: {why}")
 
 
 def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.CaptureFixture[str]) -> None:
     assert "kafka-reassign heal --help" in help_text.help_text().splitlines()[-1]
     with pytest.raises(SystemExit) as ended:
-        Wanted(["--help"])
+        HealCommand(["--help"])
     assert ended.value.code == 0
     assert "failure.interval.ms" in capsys.readouterr().out
 
@@ -146,7 +146,7 @@ def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_st
         ],
         "dryRun": True,
     }
-    many = Repair((MOVE,) * (SHOWN + 2), {}, None)
+    many = Repair((MOVE,) * (MOVES_SHOWN + 2), {}, None)
     assert said(capsys, Client(LOST, many), "--dry-run", "--now", "3")[-1] == "  … and 2 more (--json shows all)"
     assert said(capsys, Client(), "--dry-run") == ["No broker that holds replicas is lost."]
 

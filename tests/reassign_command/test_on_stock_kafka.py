@@ -14,10 +14,16 @@ from confluent_kafka import Producer
 from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import AsyncReassignmentClient, ReassignmentClient, TopicPartition, UnsupportedHere
-from kafka_reassign_rpc.client.cluster_calls import TOPIC
-from kafka_reassign_rpc.client.disable_switch import NO_SWITCH
+from kafka_reassign_rpc.client.config_calls import TOPIC
+from kafka_reassign_rpc.client.enable_disable_calls import NO_SWITCH
 from kafka_reassign_rpc.client.event_calls import NO_EVENTS
-from kafka_reassign_rpc.client.reassignment_calls import NO_EXPECTATIONS, NO_GUARD, NO_IDENTITIES, NO_LEASES, NO_QUEUE
+from kafka_reassign_rpc.client.reassignment_calls import (
+    NO_EXPECTATIONS,
+    NO_IDENTITIES,
+    NO_LEASES,
+    NO_QUEUE,
+    NO_REPLICATION_FACTOR_GUARD,
+)
 from kafka_reassign_rpc.client.self_healing_calls import NO_HEALING
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline.plans.plan_reader import read_plan
@@ -224,7 +230,7 @@ async def test_860_3_the_guard_works_or_is_refused_in_kafkas_words_with_nothing_
     forbid = ("--execute", "--disallow-replication-factor-change", "--throttle", "5", "--reassignment-json-file", plan)
     output = await stock.run(*forbid)
     assert output.code == 1
-    refusal = "The replication factor is changed from 1 to 2" if stock.has_guard else NO_GUARD
+    refusal = "The replication factor is changed from 1 to 2" if stock.has_guard else NO_REPLICATION_FACTOR_GUARD
     assert output.lines[-2:] == ["Error reassigning partition(s):", f"guarded-0: {refusal}"]
     if not stock.has_guard:
         assert "throttle" not in output.out

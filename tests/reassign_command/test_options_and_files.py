@@ -10,19 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.client import Replica, TopicPartition
-from kafka_reassign_rpc.reassign_command import help_text
+from kafka_reassign_rpc.reassign_command import help_text, option_rules
 from kafka_reassign_rpc.reassign_command.action_context import check_addresses
-from kafka_reassign_rpc.reassign_command.action_execute import expectations
+from kafka_reassign_rpc.reassign_command.action_execute import expected_replicas
 from kafka_reassign_rpc.reassign_command.command_config import client_configs, load
 from kafka_reassign_rpc.reassign_command.command_config import parse as parse_properties
-from kafka_reassign_rpc.reassign_command.command_errors import Failed, OptionError, OptionsError
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, MisusedOptions, UnreadableCommandLine
 from kafka_reassign_rpc.reassign_command.java_set_order import set_order
 from kafka_reassign_rpc.reassign_command.options import OPTIONS, parse
 from kafka_reassign_rpc.reassign_command.reassignment_json import (
     format_assignment,
     parse_brokers,
-    parse_executable,
-    parse_plan,
+    parse_executable_reassignment,
+    parse_reassignment,
 )
 
 SERVER = ("--bootstrap-server", "h:1")
@@ -42,7 +42,7 @@ def test_236_12_an_optional_value_is_not_taken_from_the_next_option() -> None:
 
 @pytest.mark.parametrize("text", ["", "1k", "--5", "1.5", str(2**63), "٣"])
 def test_236_12_a_number_of_64_bits_and_nothing_else_is_a_number(text: str) -> None:
-    with pytest.raises(Failed, match="Cannot parse argument"):
+    with pytest.raises(CommandFailed, match="Cannot parse argument"):
         parse([f"--throttle={text}"] if text else ["--throttle", ""]).number("throttle")
 
 
@@ -55,18 +55,18 @@ def test_236_12_a_number_of_64_bits_and_nothing_else_is_a_number(text: str) -> N
     ],
 )
 def test_236_12_what_cannot_be_read_is_named(arguments: list[str], problem: str) -> None:
-    with pytest.raises(OptionError, match=problem):
+    with pytest.raises(UnreadableCommandLine, match=problem):
         parse(arguments)
 
 
 def test_236_12_watch_goes_with_execute_and_alone_but_with_nothing_else() -> None:
     plan = ("--reassignment-json-file", "f")
-    assert help_text.action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
-    assert help_text.action(parse([*SERVER, "--watch", *plan])) == "watch"
-    with pytest.raises(OptionsError, match="exactly one action"):
-        help_text.action(parse([*SERVER, "--verify", "--watch", *plan]))
+    assert option_rules.chosen_action(parse([*SERVER, "--execute", "--watch", *plan])) == "execute"
+    assert option_rules.chosen_action(parse([*SERVER, "--watch", *plan])) == "watch"
+    with pytest.raises(MisusedOptions, match="exactly one action"):
+        option_rules.chosen_action(parse([*SERVER, "--verify", "--watch", *plan]))
     for action in ("cancel", "describe", "list", "watch"):
-        assert help_text.action(parse([*SERVER, f"--{action}", "--json"])) == action
+        assert option_rules.chosen_action(parse([*SERVER, f"--{action}", "--json"])) == action
 
 
 def test_236_12_the_help_names_every_option_in_two_columns() -> None:
@@ -77,37 +77,37 @@ def test_236_12_the_help_names_every_option_in_two_columns() -> None:
 
 
 def test_236_12_a_plan_keeps_log_dirs_and_expectations_apart() -> None:
-    plan = parse_plan(
+    plan = parse_reassignment(
         '{"partitions":[{"topic":"t","partition":3,"replicas":[1,2],"log_dirs":["any","/d"],"expected_replicas":[2]}]}'
     )
     assert plan.targets == {TopicPartition("t", 3): (1, 2)}
     assert plan.log_dirs == {Replica(2, "t", 3): "/d"}
     assert plan.expected == {TopicPartition("t", 3): (2,)}
-    assert expectations(plan, None) == plan.expected
+    assert expected_replicas(plan, None) == plan.expected
 
 
 def test_860_5_expectations_from_a_file_have_to_cover_the_plan(tmp_path: Path) -> None:
-    plan = parse_plan('{"partitions":[{"topic":"t","partition":3,"replicas":[1,2]}]}')
+    plan = parse_reassignment('{"partitions":[{"topic":"t","partition":3,"replicas":[1,2]}]}')
     current = tmp_path / "current"
     current.write_text(
         '{"partitions":[{"topic":"t","partition":3,"replicas":[5]},{"topic":"u","partition":0,"replicas":[1]}]}'
     )
-    assert expectations(plan, str(current)) == {TopicPartition("t", 3): (5,)}
+    assert expected_replicas(plan, str(current)) == {TopicPartition("t", 3): (5,)}
     current.write_text('{"partitions":[]}')
-    with pytest.raises(Failed, match="do not say what to expect of t-3"):
-        expectations(plan, str(current))
+    with pytest.raises(CommandFailed, match="do not say what to expect of t-3"):
+        expected_replicas(plan, str(current))
 
 
 @pytest.mark.parametrize("text", ["{", "nothing", '{"version": NaN}', '{"version": Infinity}', "\0"])
 def test_236_12_what_is_no_json_is_said_in_one_line(text: str) -> None:
-    with pytest.raises(Failed, match=r"\AThe input string is not a valid JSON: .*\Z"):
-        parse_plan(text)
+    with pytest.raises(CommandFailed, match=r"\AThe input string is not a valid JSON: .*\Z"):
+        parse_reassignment(text)
 
 
 @given(st.text())
 def test_236_12_no_text_does_more_than_fail(text: str) -> None:
-    for read in (parse_executable, parse_brokers):
-        with contextlib.suppress(Failed):
+    for read in (parse_executable_reassignment, parse_brokers):
+        with contextlib.suppress(CommandFailed):
             read(text)
 
 
@@ -142,6 +142,18 @@ def test_236_12_properties_are_read_as_java_reads_them() -> None:
         "empty": "",
         "win": "C:\\x",
     }
+
+
+def test_236_12_properties_with_unusual_characters_are_read_as_java_reads_them() -> None:
+    assert parse_properties("\\ud83d\\ude00=\U0001f600\n") == {"\U0001f600": "\U0001f600"}
+    assert parse_properties("a=b\x85c\u2028d\x0be\rf=g\r\nh=i\\") == {"a": "b\x85c\u2028d\x0be", "f": "g", "h": "i"}
+    assert parse_properties("a=\\\n\n\f b\\ c  :  =d\n=e") == {"a": "", "b c": "=d", "": "e"}
+
+
+@pytest.mark.parametrize("text", ["a=\\u00zz", "a=\\u41", "\\u=b"])
+def test_236_12_a_malformed_unicode_escape_in_properties_is_refused_in_javas_words(text: str) -> None:
+    with pytest.raises(CommandFailed, match=r"\AMalformed \\uxxxx encoding\.\Z"):
+        parse_properties(text)
 
 
 def test_236_12_properties_become_the_clients_configuration() -> None:
@@ -183,26 +195,26 @@ def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
     ],
 )
 def test_236_12_a_wrong_property_is_named(properties: dict[str, str], problem: str) -> None:
-    with pytest.raises(Failed, match=problem):
+    with pytest.raises(CommandFailed, match=problem):
         client_configs("a:1", properties, print)
 
 
 def test_236_12_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(Failed, match="nope"):
+    with pytest.raises(CommandFailed, match="nope"):
         load(str(tmp_path / "nope"))
     garbage = tmp_path / "garbage"
     garbage.write_bytes(b"\xff\xfe")
-    with pytest.raises(Failed, match="not UTF-8"):
+    with pytest.raises(CommandFailed, match="not UTF-8"):
         load(str(garbage))
 
 
 @pytest.mark.parametrize("address", ["", "host", "host:", ":1", "host:x", "host:70000", "a b:1"])
 def test_236_12_what_is_no_address_is_refused_at_once(address: str) -> None:
-    with pytest.raises(Failed, match=r"Invalid url in bootstrap\.servers"):
+    with pytest.raises(CommandFailed, match=r"Invalid url in bootstrap\.servers"):
         check_addresses([address])
 
 
 def test_236_12_one_address_that_can_be_resolved_is_enough() -> None:
     check_addresses(["no-such-host.invalid:1", "127.0.0.1:1", "[::1]:1"])
-    with pytest.raises(Failed, match="No resolvable bootstrap urls"):
+    with pytest.raises(CommandFailed, match="No resolvable bootstrap urls"):
         check_addresses(["no-such-host.invalid:1"])

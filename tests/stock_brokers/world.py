@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC, Resource, config_request
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, config_request
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

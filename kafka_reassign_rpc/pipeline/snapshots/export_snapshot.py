@@ -14,8 +14,9 @@ from itertools import islice
 from pathlib import Path
 
 from kafka_reassign_rpc.client import ClusterNode, KafkaError, PartitionReassignment, ReassignmentClient, TopicPartition
-from kafka_reassign_rpc.client.bulk_reads import BrokerLogDirs, TopicInfo
-from kafka_reassign_rpc.client.cluster_calls import BROKER, TOPIC
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.snapshots.export_events import NO_DIRS
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from kafka_reassign_rpc.client.bulk_reads import TopicInfo
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.client.result_values import PartitionInfo, PartitionReassignment
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition

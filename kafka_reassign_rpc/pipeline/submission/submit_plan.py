@@ -20,7 +20,7 @@ from kafka_reassign_rpc.client import (
     Unreachable,
     UnsupportedHere,
 )
-from kafka_reassign_rpc.client.log_dir_progress import concerned
+from kafka_reassign_rpc.client.move_progress import brokers_to_ask
 from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES
 from kafka_reassign_rpc.client.text_format import amounts, bar
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
@@ -247,7 +247,9 @@ class Submission:
             try:
                 in_flight = self.client.list_partition_reassignments()
                 moving = {one: move for one, move in in_flight.items() if one in batch}
-                snapshot = tracker.update(time.monotonic(), moving, self.client.describe_log_dirs(concerned(moving)))
+                snapshot = tracker.update(
+                    time.monotonic(), moving, self.client.describe_log_dirs(brokers_to_ask(moving))
+                )
                 self.show.status(_progress(title, len(batch), snapshot))
                 if not moving:
                     self._arrived(batch, name)

@@ -1,4 +1,4 @@
-"""240-6: bytes, rates and the time left, from what brokers say of their log dirs."""
+"""240-6: bytes, rates and remaining time, from the server's descriptions or from the brokers' log dirs."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client import (
     TopicPartition,
     UnsupportedHere,
 )
-from kafka_reassign_rpc.client.log_dir_progress import concerned, look
+from kafka_reassign_rpc.client.move_progress import brokers_to_ask, read_progress
 
 A = TopicPartition("t", 0)
 B = TopicPartition("t", 1)
@@ -28,7 +28,7 @@ def dirs(**sizes: int) -> list[LogDirs]:
 def test_240_6_each_new_replica_has_to_copy_what_the_largest_old_one_has() -> None:
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b2=90, b3=40, b4=0)).moves.values()
     assert (found.done, found.total, found.share, found.copied) == (40, 200, 0.2, {3: 40, 4: 0})
-    assert (found.rate, found.remaining_s) == (None, None)
+    assert (found.rate, found.remaining_seconds) == (None, None)
 
 
 def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
@@ -38,7 +38,7 @@ def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
         snapshot = tracker.update(second, {A: MOVE}, dirs(b1=1000, b3=copied))
     [found] = snapshot.moves.values()
     assert found.rate == 3
-    assert found.remaining_s == (2000 - 117) / 3
+    assert found.remaining_seconds == (2000 - 117) / 3
 
 
 def test_240_6_a_move_that_has_left_the_list_is_done() -> None:
@@ -63,19 +63,19 @@ def test_240_6_nothing_is_said_of_the_total_where_no_old_replica_can_be_seen() -
         0, {A: MOVE}, [*dirs(b3=40), LogDirs(1, error="gone"), LogDirs(2, error="gone")]
     )
     [found] = snapshot.moves.values()
-    assert (found.done, found.total, found.share, found.remaining_s) == (40, None, None, None)
+    assert (found.done, found.total, found.share, found.remaining_seconds) == (40, None, None, None)
     assert snapshot.unknown_brokers == {1: "gone", 2: "gone"}
 
 
 def test_240_6_a_new_replica_that_seems_ahead_counts_as_full_and_an_empty_partition_is_done() -> None:
     [found] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=100, b3=103, b4=100)).moves.values()
-    assert (found.done, found.share, found.remaining_s) == (200, 1.0, 0.0)
+    assert (found.done, found.share, found.remaining_seconds) == (200, 1.0, 0.0)
     [empty] = LogDirProgressTracker().update(0, {A: MOVE}, dirs(b1=0)).moves.values()
-    assert (empty.share, empty.remaining_s) == (1.0, 0.0)
+    assert (empty.share, empty.remaining_seconds) == (1.0, 0.0)
 
 
 def test_240_6_every_broker_that_holds_or_gets_a_replica_is_asked() -> None:
-    assert concerned({A: MOVE, B: PartitionReassignment((1, 5), (5,), ())}) == {
+    assert brokers_to_ask({A: MOVE, B: PartitionReassignment((1, 5), (5,), ())}) == {
         3: [A],
         4: [A],
         1: [A, B],
@@ -125,7 +125,7 @@ class Cluster:
 def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
     figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 600}, "bytes_per_second": 9, "remaining_ms": 4000}
     cluster = Cluster([said(B, **figures), said(A, stall_reason="there is no leader to copy from")])
-    listed, snapshot = look(cluster, LogDirProgressTracker(), 0.0)
+    listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
     assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})
     assert snapshot.moves[A] == Progress(50, 200, None, None, {3: 50, 4: 0}, "there is no leader to copy from")
     assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
@@ -135,13 +135,15 @@ def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_res
 
 def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everything() -> None:
     cluster = Cluster(None)
-    _, snapshot = look(cluster, LogDirProgressTracker(), 0.0, [A])
+    _, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0, [A])
     assert cluster.asked == [{3: [A], 4: [A], 1: [A], 2: [A]}]
     assert snapshot.moves == {A: Progress(50, 200, None, None, {3: 50, 4: 0})}
 
 
 def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
-    _, snapshot = look(Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B])
+    _, snapshot = read_progress(
+        Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B]
+    )
     assert list(snapshot.moves) == [B]
 
 
@@ -153,7 +155,7 @@ def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_ser
         figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
         snapshot = tracker.update(second, in_flight, [], {A: said(A, **figures), B: said(B, **figures)})
         assert snapshot.total.rate == 20
-    assert (snapshot.total.done, snapshot.total.remaining_s) == (200, 3800 / 20)
+    assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, 3800 / 20)
     still = {"total_bytes": 1000, "copied_bytes": {3: 100, 4: 0}}
     unknown = tracker.update(12, in_flight, [], {A: said(A, **still, bytes_per_second=10), B: said(B, **still)})
     assert unknown.total.rate == 200 / 12, "one has only just begun: by what was copied since the first look"

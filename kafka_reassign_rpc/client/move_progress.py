@@ -1,9 +1,12 @@
-"""How far moves are, in bytes, and how long they will take.
+"""The progress of moves: bytes copied, rate and remaining time.
 
-Our server samples all that itself, and tells it in DescribeReassignments. Where it does not (stock Kafka, a move that
-has only just begun) it is made here, of DescribeLogDirs: what each new replica holds, against the largest replica that
-is not new. A move that has left the list of moves is done. A rate made here is that of the last seconds. The rate of
-all moves together is the sum of theirs where the server says them all, or it would jump whenever the server samples.
+A kafka-reassign-rpc server samples the progress itself and reports it in DescribeReassignments. For stock Kafka, and
+for a move that has only just begun, this module computes it from DescribeLogDirs: the size of each adding replica
+against the size of the largest other replica. The rate is then the one of the last WINDOW_S seconds. A move that has
+left the list of moves is finished.
+
+The rate of all moves together is the sum of their rates if the server reports all of them. A rate computed from the
+bytes would jump with each sample of the server.
 """
 
 from collections import deque
@@ -25,8 +28,8 @@ WINDOW_S = 15.0
 
 
 @dataclass(frozen=True)
-class Bytes:
-    """done and total bytes to copy; total is None where no old replica's size is known."""
+class CopiedBytes:
+    """Bytes copied and bytes to copy. `total` is None where no source's size is known."""
 
     done: int
     total: int | None
@@ -38,21 +41,26 @@ class Bytes:
 
 @dataclass(frozen=True)
 class Progress:
-    """One move, or all of them. `rate` in bytes/s, `remaining_s` in seconds; None where nothing can be said.
+    """The progress of one move, or of all moves together. None stands for what is not known.
 
-    stalled   why it does not get on, where the server says that it does not
+    done               bytes copied
+    total              bytes to copy
+    rate               bytes/s
+    remaining_seconds  seconds until all is copied, at this rate
+    copied             adding replica's broker -> bytes that it holds
+    stalled            why the server reports the move as stalled; None: it does not
     """
 
     done: int
     total: int | None
     rate: float | None = None
-    remaining_s: float | None = None
+    remaining_seconds: float | None = None
     copied: Mapping[int, int] = field(default_factory=dict)
     stalled: str | None = None
 
     @property
     def share(self) -> float | None:
-        """From 0 to 1."""
+        """The share that is copied, from 0 to 1."""
         if self.total is None:
             return None
         return 1.0 if self.total == 0 else min(1.0, self.done / self.total)
@@ -60,8 +68,14 @@ class Progress:
 
 @dataclass(frozen=True)
 class ProgressSnapshot:
-    """The state at one time. `finished` are the moves that have ended since the first look; `waiting` those that
-    have not begun, of which nothing else is known."""
+    """The progress of all moves at one time.
+
+    moves            the moves in flight
+    total            all of them together, with those that have finished
+    finished         how many moves have ended since the first snapshot
+    unknown_brokers  brokers that did not answer, with the error
+    waiting          how many moves wait in the queue
+    """
 
     moves: Mapping[TopicPartition, Progress]
     total: Progress
@@ -71,12 +85,12 @@ class ProgressSnapshot:
 
     @property
     def stalled(self) -> int:
-        """How many moves do not get on."""
+        """How many moves are stalled."""
         return sum(progress.stalled is not None for progress in self.moves.values())
 
 
-def concerned(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
-    """Which partitions each broker has to be asked about."""
+def brokers_to_ask(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict[int, list[TopicPartition]]:
+    """Broker -> the partitions whose replicas it holds or gets."""
     asked: dict[int, list[TopicPartition]] = {}
     for partition, move in in_flight.items():
         for broker in move.replicas:
@@ -85,13 +99,13 @@ def concerned(in_flight: Mapping[TopicPartition, PartitionReassignment]) -> dict
 
 
 class LogDirProgressTracker:
-    """Follows moves over time. Give `update` each look; times are seconds of any one clock."""
+    """Follows moves over time. Call `update` with the state at each time; times are seconds of one clock."""
 
     def __init__(self) -> None:
         self._samples: dict[TopicPartition, deque[tuple[float, int]]] = {}
         self._totals: deque[tuple[float, int]] = deque()
-        self._known: dict[TopicPartition, Bytes] = {}
-        self._finished: dict[TopicPartition, Bytes] = {}
+        self._known: dict[TopicPartition, CopiedBytes] = {}
+        self._finished: dict[TopicPartition, CopiedBytes] = {}
 
     def update(
         self,
@@ -100,23 +114,23 @@ class LogDirProgressTracker:
         log_dirs: Iterable[LogDirs],
         described: Mapping[TopicPartition, ReassignmentDescription] | None = None,
     ) -> ProgressSnapshot:
-        """`described`: what the server says of moves itself; `log_dirs` need not tell of those that it has sampled."""
+        """`described`: the server's own descriptions. `log_dirs` is only needed for moves without figures in them."""
         described = described or {}
         answers = {found.broker: found for found in log_dirs}
         for partition in self._known.keys() - in_flight.keys():
             known = self._known.pop(partition)
-            self._finished[partition] = Bytes(known.total or known.done, known.total or known.done)
+            self._finished[partition] = CopiedBytes(known.total or known.done, known.total or known.done)
             self._samples.pop(partition, None)
         moves = {}
         for partition, move in in_flight.items():
-            self._finished.pop(partition, None)  # it moves again
+            self._finished.pop(partition, None)  # the partition moves again
             said = described.get(partition)
             if said is not None and said.total_bytes is not None:
-                moves[partition] = _as_said(move, said, said.total_bytes)
-                self._known[partition] = Bytes(moves[partition].done, moves[partition].total)
+                moves[partition] = _from_description(move, said, said.total_bytes)
+                self._known[partition] = CopiedBytes(moves[partition].done, moves[partition].total)
                 continue
             copied, size = _sizes(partition, move, answers)
-            self._known[partition] = Bytes(sum(copied.values()), size)
+            self._known[partition] = CopiedBytes(sum(copied.values()), size)
             samples = self._samples.setdefault(partition, deque())
             found = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
             moves[partition] = found if said is None else replace(found, stalled=said.stall_reason)
@@ -126,13 +140,13 @@ class LogDirProgressTracker:
         rate = _rate(self._totals, now, done)
         if described.keys() >= in_flight.keys():
             rate = _sum([described[partition].bytes_per_second for partition in in_flight], rate)
-        overall = _progress(Bytes(done, total), rate, {})
+        overall = _progress(CopiedBytes(done, total), rate, {})
         unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
         return ProgressSnapshot(moves, overall, len(self._finished), unknown)
 
 
-class Asked(Protocol):
-    """What a look needs of a client."""
+class ProgressSource(Protocol):
+    """The calls of a client that `read_progress` needs."""
 
     def list_partition_reassignments(
         self, partitions: Iterable[tuple[str, int]] | None = None
@@ -145,12 +159,15 @@ class Asked(Protocol):
     def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]: ...
 
 
-def look(
-    client: Asked, tracker: LogDirProgressTracker, now: float, partitions: Collection[TopicPartition] | None = None
+def read_progress(
+    client: ProgressSource,
+    tracker: LogDirProgressTracker,
+    now: float,
+    partitions: Collection[TopicPartition] | None = None,
 ) -> tuple[Mapping[TopicPartition, PartitionReassignment], ProgressSnapshot]:
-    """What moves or waits now (of these partitions, or of all), and how it gets on.
+    """The moves in flight and in the queue, of these partitions or of all, and their progress.
 
-    Brokers are asked only about moves of which the server says nothing.
+    Brokers are asked only about moves for which the server has no figures.
     """
     listed = client.list_partition_reassignments(partitions)
     in_flight = {partition: move for partition, move in listed.items() if not move.is_waiting}
@@ -165,21 +182,21 @@ def look(
         for partition, move in in_flight.items()
         if partition not in described or described[partition].total_bytes is None
     }
-    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(concerned(unsaid)), described)
+    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(unsaid)), described)
     return listed, replace(snapshot, waiting=len(listed) - len(in_flight))
 
 
-def _as_said(move: PartitionReassignment, said: ReassignmentDescription, total: int) -> Progress:
+def _from_description(move: PartitionReassignment, said: ReassignmentDescription, total: int) -> Progress:
     copied = {broker: min(said.copied_bytes.get(broker, 0), total) for broker in move.adding_replicas}
-    remaining_s = None if said.remaining_ms is None else said.remaining_ms / 1000
+    remaining_seconds = None if said.remaining_ms is None else said.remaining_ms / 1000
     done, everything = sum(copied.values()), total * len(move.adding_replicas)
-    return Progress(done, everything, said.bytes_per_second, remaining_s, copied, said.stall_reason)
+    return Progress(done, everything, said.bytes_per_second, remaining_seconds, copied, said.stall_reason)
 
 
 def _sizes(
     partition: TopicPartition, move: PartitionReassignment, answers: Mapping[int, LogDirs]
 ) -> tuple[dict[int, int], int | None]:
-    """What each new replica holds, and what all of them are to hold together."""
+    """The bytes that each adding replica holds, and the bytes that all of them have to copy together."""
     held = {
         broker: answers[broker].replicas[partition].size
         for broker in move.replicas
@@ -189,13 +206,13 @@ def _sizes(
     if not old:
         return {broker: held.get(broker, 0) for broker in move.adding_replicas}, None
     size = max(old)
-    # A new replica may be ahead for a moment: the brokers are not asked at the same time.
+    # A new replica may seem ahead for a moment: the brokers do not answer at the same time.
     copied = {broker: min(held.get(broker, 0), size) for broker in move.adding_replicas}
     return copied, size * len(move.adding_replicas)
 
 
 def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | None:
-    """Bytes per second over the window; None before there are two looks."""
+    """Bytes per second over the window; None for the first sample."""
     samples.append((now, done))
     while len(samples) > 2 and now - samples[0][0] > WINDOW_S:
         samples.popleft()
@@ -204,15 +221,15 @@ def _rate(samples: deque[tuple[float, int]], now: float, done: int) -> float | N
 
 
 def _sum(rates: Sequence[float | None], otherwise: float | None) -> float | None:
-    """`otherwise` where there are none, or where one is not known."""
+    """The sum of the rates; `otherwise` if there are none, or if one is not known."""
     known = [rate for rate in rates if rate is not None]
     return sum(known) if rates and len(known) == len(rates) else otherwise
 
 
-def _progress(bytes_: Bytes, rate: float | None, copied: Mapping[int, int]) -> Progress:
-    eta = None
-    if bytes_.total is not None and bytes_.left == 0:
-        eta = 0.0
-    elif bytes_.total is not None and rate:
-        eta = bytes_.left / rate
-    return Progress(bytes_.done, bytes_.total, rate, eta, copied)
+def _progress(found: CopiedBytes, rate: float | None, copied: Mapping[int, int]) -> Progress:
+    remaining_seconds = None
+    if found.total is not None and found.left == 0:
+        remaining_seconds = 0.0
+    elif found.total is not None and rate:
+        remaining_seconds = found.left / rate
+    return Progress(found.done, found.total, rate, remaining_seconds, copied)

@@ -2,18 +2,24 @@
 
 from typing import Any
 
-from kafka_reassign_rpc.client.bulk_reads import describe_configs
 from kafka_reassign_rpc.client.client_errors import Unreachable
-from kafka_reassign_rpc.client.cluster_calls import BROKER, RESOURCES, TOPIC, Resource, change_configs
+from kafka_reassign_rpc.client.config_calls import (
+    BROKER,
+    RESOURCES_PER_REQUEST,
+    TOPIC,
+    Resource,
+    change_configs,
+    describe_configs,
+)
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse, IncrementalAlterConfigsResponse
 
-COUNT = 2 * RESOURCES + 201
+COUNT = 2 * RESOURCES_PER_REQUEST + 201
 TOPICS: list[Resource] = [(TOPIC, f"t-{number}") for number in range(COUNT)]
 
 
 class Nodes:
-    """Answer whatever they are asked; `asked` tells the node and how many resources. The request `lost` gets none."""
+    """Answers every request but number `lost`. `asked` holds the node and the number of resources of each."""
 
     def __init__(self, *, lost: int = -1) -> None:
         self.asked: list[tuple[int | None, int]] = []
@@ -50,7 +56,7 @@ async def test_236_12_the_configs_of_thousands_of_topics_are_asked_for_by_the_hu
     nodes = Nodes()
     found = await describe_configs(nodes, TOPICS)  # type: ignore[arg-type]
     assert found == {topic: [] for topic in TOPICS}
-    assert nodes.asked == [(None, RESOURCES), (None, RESOURCES), (None, 201)]
+    assert nodes.asked == [(None, RESOURCES_PER_REQUEST), (None, RESOURCES_PER_REQUEST), (None, 201)]
     assert await describe_configs(nodes, [(BROKER, "7")]) == {(BROKER, "7"): []}  # type: ignore[arg-type]
     assert nodes.asked[3:] == [(7, 1)]
 
@@ -59,7 +65,7 @@ async def test_236_12_throttles_of_thousands_of_topics_are_changed_by_the_hundre
     nodes = Nodes(lost=2)
     changes: dict[Resource, dict[str, str | None]] = {key: {"a": None} for key in [(BROKER, "7"), *TOPICS]}
     results = await change_configs(nodes, changes)  # type: ignore[arg-type]
-    assert nodes.asked == [(7, 1), (None, RESOURCES), (None, RESOURCES), (None, 201)]
+    assert nodes.asked == [(7, 1), (None, RESOURCES_PER_REQUEST), (None, RESOURCES_PER_REQUEST), (None, 201)]
     assert results.keys() == changes.keys()
     failed = {resource for resource, error in results.items() if isinstance(error, KafkaError)}
-    assert failed == set(TOPICS[RESOURCES : 2 * RESOURCES])
+    assert failed == set(TOPICS[RESOURCES_PER_REQUEST : 2 * RESOURCES_PER_REQUEST])

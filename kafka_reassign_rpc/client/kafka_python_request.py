@@ -1,8 +1,8 @@
-"""One request on its way through kafka-python's network layer, with our codec at both ends.
+"""A request of ours in the shape that kafka-python's network layer sends, with our codec at both ends.
 
-kafka-python finds the class of an answer in a registry keyed by API alone. Ours must not stand there (they would
-take the place of its own in the whole process), so a request brings the class of its answer along; and what a
-server sends is checked for its bounds before anything is allocated, as everywhere in this package.
+kafka-python finds the class of an answer in a registry by API key alone. Our classes cannot go there: they would
+replace kafka-python's own for the whole process. A request therefore brings the class of its answer along. As
+everywhere in this package, the decoder checks lengths before it allocates anything.
 Duck type of: kafka.protocol.api_message.ApiMessage, as kafka.net.connection and kafka.protocol.parser use it.
 """
 
@@ -14,24 +14,26 @@ from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import RESPONSES
 
 
-class Frame(NamedTuple):
-    """An answer that nobody has read yet, with the version that it is in."""
+class UndecodedAnswer(NamedTuple):
+    """The bytes of an answer, and the version of the API in which they are encoded."""
 
     data: bytes
     version: int
 
 
-class Outgoing:
-    """`body` is a request message, `version` the version to send it in.
+class KafkaPythonRequest:
+    """One request.
 
-    `whole` false: the answer is a Frame, for a caller who reads it bit by bit on a thread of its own.
+    body      a request message
+    version   the API version to send it in
+    decoded   False: the answer is an UndecodedAnswer, for a caller that decodes it in parts on its own thread
     """
 
-    def __init__(self, body: Any, version: int, *, whole: bool = True) -> None:
-        self._whole = whole
+    def __init__(self, body: Any, version: int, *, decoded: bool = True) -> None:
+        self._decoded = decoded
         self.API_KEY: int = body.API_KEY
         self.API_VERSION = version
-        self.header: _InFlight | None = None
+        self.header: _SentHeader | None = None
         self._body = body
         self._client_id: str | None = None
 
@@ -39,7 +41,7 @@ class Outgoing:
         return True
 
     def with_header(self, correlation_id: int, client_id: str | None) -> None:
-        self.header = _InFlight(correlation_id, self.API_KEY, self.API_VERSION, whole=self._whole)
+        self.header = _SentHeader(correlation_id, self.API_KEY, self.API_VERSION, decoded=self._decoded)
         self._client_id = client_id
 
     def encode(self, *, framed: bool, header: bool) -> bytes:
@@ -57,35 +59,35 @@ class Outgoing:
         return f"{type(self._body).__name__}_v{self.API_VERSION}"
 
 
-class _InFlight:
-    """What the parser keeps of a request until its answer comes."""
+class _SentHeader:
+    """What kafka-python's parser keeps of a request until its answer arrives."""
 
-    def __init__(self, correlation_id: int, api_key: int, api_version: int, *, whole: bool) -> None:
-        self.whole = whole
+    def __init__(self, correlation_id: int, api_key: int, api_version: int, *, decoded: bool) -> None:
+        self.decoded = decoded
         self.correlation_id = correlation_id
         self.api_key = api_key
         self.api_version = api_version
 
-    def get_response_class(self) -> "_Answer":
-        return _Answer(self)
+    def get_response_class(self) -> "_AnswerDecoder":
+        return _AnswerDecoder(self)
 
 
-class _Answer:
-    """Reads the answer; `correlation_id` is known once its header was read."""
+class _AnswerDecoder:
+    """Decodes one answer. `correlation_id` is valid after `parse_header`."""
 
-    def __init__(self, request: _InFlight) -> None:
+    def __init__(self, request: _SentHeader) -> None:
         self.correlation_id = -1
         self._request = request
 
-    def parse_header(self, buffer: Any) -> "_Answer":
+    def parse_header(self, buffer: Any) -> "_AnswerDecoder":
         (self.correlation_id,) = struct.unpack(">i", buffer.read(4))
         buffer.seek(0)
         return self
 
     def decode(self, buffer: Any) -> Any:
-        """The body. Raises ValueError, by which the parser knows that nothing more can be read from there."""
-        if not self._request.whole:
-            return Frame(buffer.read(), self._request.api_version)
+        """The body. Raises ValueError for a garbled answer; kafka-python's parser then gives the connection up."""
+        if not self._request.decoded:
+            return UndecodedAnswer(buffer.read(), self._request.api_version)
         try:
             _, body = decode_response(
                 RESPONSES[self._request.api_key], buffer.read(), version=self._request.api_version

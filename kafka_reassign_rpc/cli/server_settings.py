@@ -1,0 +1,372 @@
+"""The settings of the server: the one catalogue from which `serve --help`, its reader and the documentation are made.
+
+A setting with `dynamic=True` is only the server's default: the dynamic config of the same name, set for the whole
+cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes precedence.
+"""
+
+from kafka_reassign_rpc.cli.long_running import LEVELS
+from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.value_parsers import (
+    host_and_port,
+    listeners,
+    one_of,
+    text,
+    text_or_empty,
+    true_or_false,
+    whole,
+    zookeeper_connect,
+)
+from kafka_reassign_rpc.controller.duties import progress_sampling
+from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing.lost_brokers import Healing
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED, HealingThrottle
+from kafka_reassign_rpc.server.connection_limits import ServerLimits
+
+_HEALING = Healing()
+_LIMITS = ServerLimits()
+_UNLIMITED = f"{2**31 - 1}, in effect no limit"
+
+CLUSTER = "the cluster and its ZooKeeper"
+LISTENERS = "listeners"
+CONTROLLER = "the controller"
+REASSIGNMENTS = "reassignments"
+SELF_HEALING = "self-healing"
+CONNECTIONS = "limits on connections and requests"
+PROCESS = "files, logs and metrics"
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting(
+        "zookeeper.connect",
+        zookeeper_connect,
+        None,
+        "The ZooKeeper servers of the cluster, with the chroot if the cluster has one. If it is not set, serve starts"
+        " a ZooKeeper and six simulated brokers of its own.",
+        group=CLUSTER,
+        metavar="HOST:PORT[,…][/CHROOT]",
+    ),
+    Setting(
+        "zookeeper.session.timeout.ms",
+        whole(1000),
+        18_000,
+        "Milliseconds after which ZooKeeper ends the server's session if it hears nothing from the server. Another"
+        " controller can then be elected. At least 1000.",
+        group=CLUSTER,
+        metavar="MS",
+    ),
+    Setting(
+        "zookeeper.connection.timeout.ms",
+        whole(1),
+        30_000,
+        "Milliseconds for which the server tries to reach ZooKeeper when it starts. After that it ends with exit"
+        " code 1.",
+        group=CLUSTER,
+        metavar="MS",
+    ),
+    Setting(
+        "broker.id",
+        whole(0, 2**31 - 1),
+        1000,
+        "The id of this server in the cluster's metadata. No broker and no other server may have the same id.",
+        group=CLUSTER,
+        metavar="ID",
+    ),
+    Setting(
+        "listeners",
+        listeners,
+        (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),
+        "The addresses on which the server accepts connections, separated by commas. Port 0 picks a free port.",
+        group=LISTENERS,
+        metavar="NAME://HOST:PORT[,…]",
+        default_words="PLAINTEXT://127.0.0.1:9092",
+    ),
+    Setting(
+        "advertised.listeners",
+        listeners,
+        None,
+        "The addresses that the server gives to clients and brokers, one for each of listeners and in the same order.",
+        group=LISTENERS,
+        metavar="NAME://HOST:PORT[,…]",
+        default_words="the addresses of listeners",
+    ),
+    Setting(
+        "inter.broker.listener.name",
+        text,
+        None,
+        "The name of the brokers' listener to which the controller connects.",
+        group=LISTENERS,
+        metavar="NAME",
+        default_words="the first listener of each broker",
+    ),
+    Setting(
+        "controller.seize",
+        true_or_false,
+        True,
+        "If a broker is the controller when this server starts: true takes the controllership from it, false waits"
+        " until there is no controller.",
+        group=CONTROLLER,
+        metavar="true|false",
+    ),
+    Setting(
+        "auto.leader.rebalance.enable",
+        true_or_false,
+        True,
+        "Whether the controller elects preferred leaders from time to time.",
+        group=CONTROLLER,
+        metavar="true|false",
+    ),
+    Setting(
+        "leader.imbalance.check.interval.seconds",
+        whole(1),
+        300,
+        "Seconds between two checks for partitions that their preferred leader does not lead.",
+        group=CONTROLLER,
+        metavar="SECONDS",
+    ),
+    Setting(
+        "leader.imbalance.per.broker.percentage",
+        whole(0, 100),
+        10,
+        "The controller elects preferred leaders for a broker when the broker does not lead more than this percentage"
+        " of the partitions of which it is the preferred leader.",
+        group=CONTROLLER,
+        metavar="PERCENT",
+    ),
+    Setting(
+        restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED,
+        true_or_false,
+        True,
+        "Whether a reassignment may change the number of a partition's replicas (KIP-860).",
+        dynamic=True,
+        group=REASSIGNMENTS,
+        metavar="true|false",
+    ),
+    Setting(
+        restrictions.MAX_PER_BROKER,
+        whole(-1, 2**31 - 1),
+        -1,
+        "Moves in flight for one broker: moves that add a replica on it, and moves of partitions that it leads. Moves"
+        " above the limit wait in the queue. -1: no limit.",
+        dynamic=True,
+        group=REASSIGNMENTS,
+        metavar="MOVES",
+    ),
+    Setting(
+        restrictions.MAX_PER_CLUSTER,
+        whole(-1, 2**31 - 1),
+        -1,
+        "Moves in flight in the whole cluster. Moves above the limit wait in the queue. -1: no limit.",
+        dynamic=True,
+        group=REASSIGNMENTS,
+        metavar="MOVES",
+    ),
+    Setting(
+        restrictions.MAX_BYTES_IN_FLIGHT,
+        whole(-1),
+        -1,
+        "Bytes that all moves in flight have to copy. Moves above the limit wait in the queue. -1: no limit.",
+        dynamic=True,
+        group=REASSIGNMENTS,
+        metavar="BYTES",
+    ),
+    Setting(
+        progress_sampling.INTERVAL,
+        whole(0),
+        5000,
+        "Milliseconds between two samples of how much the moves have copied. With more than"
+        f" {progress_sampling.MOVES_PER_INTERVAL} moves in flight the server asks the brokers less often. 0: it never"
+        " asks.",
+        group=REASSIGNMENTS,
+        metavar="MS",
+    ),
+    Setting(
+        progress_sampling.STALL_TIMEOUT,
+        whole(1),
+        60_000,
+        "Milliseconds without progress after which the server reports a move as stalled.",
+        group=REASSIGNMENTS,
+        metavar="MS",
+    ),
+    Setting(
+        lost_brokers.INTERVAL,
+        whole(-1, lost_brokers.MAX_INTERVAL_MS),
+        _HEALING.interval_ms,
+        "Milliseconds for which a broker has to be gone before the controller moves its replicas to other brokers."
+        " -1: never, self-healing is off.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="MS",
+    ),
+    Setting(
+        lost_brokers.ALERT_INTERVAL,
+        whole(-1, lost_brokers.MAX_INTERVAL_MS),
+        _HEALING.alert_interval_ms,
+        "Milliseconds for which a broker has to be gone before the server logs an alert, with self-healing on or off."
+        " A repair never starts before its alert: where self-healing is on, failure.interval.ms is the upper limit."
+        " -1: half of failure.interval.ms, or no alert where self-healing is off.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="MS",
+    ),
+    Setting(
+        lost_brokers.MAX_BROKERS,
+        whole(0),
+        _HEALING.max_brokers,
+        "If more brokers than this are gone, the controller starts no repair.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="BROKERS",
+    ),
+    Setting(
+        lost_brokers.MAX_PERCENTAGE,
+        whole(0, 100),
+        _HEALING.max_percentage,
+        "If more than this percentage of the brokers is gone, the controller starts no repair.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="PERCENT",
+    ),
+    Setting(
+        lost_brokers.THROTTLE,
+        HealingThrottle.parse,
+        _HEALING.throttle,
+        "The replication throttle of repairs for each broker: bytes per second, or a share such as 50% of the observed"
+        " replication throughput (the highest rate at which a broker was seen to receive moves that had no throttle;"
+        f" {ASSUMED} bytes per second until one was seen). -1: no throttle.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="BYTES/S|SHARE%",
+    ),
+    Setting(
+        lost_brokers.CHUNK,
+        whole(1),
+        _HEALING.chunk,
+        "Moves of repairs in flight at a time.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="MOVES",
+    ),
+    Setting(
+        lost_brokers.CANCEL_ON_RETURN,
+        true_or_false,
+        _HEALING.cancel_on_return,
+        "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the repair"
+        " that still wait never start then.",
+        dynamic=True,
+        group=SELF_HEALING,
+        metavar="true|false",
+    ),
+    Setting(
+        "max.connections",
+        whole(0),
+        _LIMITS.max_connections,
+        "Connections at a time. The server closes those above the limit at once.",
+        group=CONNECTIONS,
+        metavar="CONNECTIONS",
+        default_words=_UNLIMITED,
+    ),
+    Setting(
+        "max.connections.per.ip",
+        whole(0),
+        _LIMITS.max_connections_per_ip,
+        "Connections at a time from one IP address. The server closes those above the limit at once.",
+        group=CONNECTIONS,
+        metavar="CONNECTIONS",
+        default_words=_UNLIMITED,
+    ),
+    Setting(
+        "max.connection.creation.rate",
+        whole(1),
+        _LIMITS.max_connection_creation_rate,
+        "New connections per second. Connections above the limit wait before the server reads from them.",
+        group=CONNECTIONS,
+        metavar="CONNECTIONS",
+        default_words=_UNLIMITED,
+    ),
+    Setting(
+        "connections.max.idle.ms",
+        whole(1),
+        _LIMITS.connections_max_idle_ms,
+        "Milliseconds after which the server closes a connection without requests.",
+        group=CONNECTIONS,
+        metavar="MS",
+    ),
+    Setting(
+        "socket.request.max.bytes",
+        whole(512),
+        _LIMITS.socket_request_max_bytes,
+        "The size of the largest request that the server accepts, in bytes. At least 512.",
+        group=CONNECTIONS,
+        metavar="BYTES",
+    ),
+    Setting(
+        "queued.max.requests",
+        whole(1),
+        _LIMITS.queued_max_requests,
+        "Requests in work at a time, of all connections together. At this number the server stops reading.",
+        group=CONNECTIONS,
+        metavar="REQUESTS",
+    ),
+    Setting(
+        "data.dir",
+        text,
+        ".data",
+        "The directory for the event log and, without zookeeper.connect, for the ZooKeeper and the simulated brokers"
+        " that serve starts.",
+        group=PROCESS,
+        metavar="DIR",
+    ),
+    Setting(
+        "event.log.dir",
+        text_or_empty,
+        None,
+        "The directory for the event log: every decision with the client that asked for it, as JSON lines. An empty"
+        " value keeps no event log.",
+        group=PROCESS,
+        metavar="DIR",
+        default_words="events-ID in data.dir, with broker.id for ID",
+    ),
+    Setting(
+        "event.log.file.bytes",
+        whole(65_536),
+        16 * 2**20,
+        "The size that a file of the event log has at most, in bytes. At least 65536.",
+        group=PROCESS,
+        metavar="BYTES",
+    ),
+    Setting(
+        "event.log.files",
+        whole(2),
+        8,
+        "The number of files of the event log that the server keeps. It deletes the oldest. At least 2.",
+        group=PROCESS,
+        metavar="FILES",
+    ),
+    Setting(
+        "metrics.listener",
+        host_and_port,
+        None,
+        "The address on which the server serves /metrics (Prometheus), /health and /ready over HTTP, to anybody. Port 0"
+        " picks a free port.",
+        group=PROCESS,
+        metavar="HOST:PORT",
+        default_words="not served",
+    ),
+    Setting(
+        "log.level",
+        one_of(*LEVELS),
+        "INFO",
+        f"The lowest level that the server logs on standard error: one of {', '.join(LEVELS)}.",
+        group=PROCESS,
+        metavar="LEVEL",
+    ),
+    Setting(
+        "loop",
+        one_of("auto", "uvloop", "asyncio"),
+        "auto",
+        "The event loop: uvloop, asyncio, or auto for uvloop where it is installed and asyncio otherwise.",
+        group=PROCESS,
+        metavar="auto|uvloop|asyncio",
+    ),
+)

@@ -1,0 +1,108 @@
+"""Parsers of the values of flags and settings. Each returns the value, or raises ValueError with what was expected.
+
+A value is the text of a flag, or what a TOML file holds: text, a number or a boolean.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
+
+SECURITY_PROTOCOLS = ("PLAINTEXT",)
+"""The security protocols that the server's listeners speak."""
+
+
+def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
+    """A parser of whole numbers from `low` to `high`."""
+
+    def parse(value: Any) -> int:
+        try:
+            number = int(value)
+        except (TypeError, ValueError):
+            raise ValueError(f"expected a whole number, got {value!r}") from None
+        if not low <= number <= high or isinstance(value, float | bool):
+            raise ValueError(f"expected a whole number from {low} to {high}, got {value!r}")
+        return number
+
+    return parse
+
+
+def share(low: float, high: float = 1.0) -> Callable[[Any], float]:
+    """A parser of numbers from `low` to `high`."""
+
+    def parse(value: Any) -> float:
+        try:
+            number = float(value)
+        except ValueError:
+            raise ValueError(f"expected a number, got {value!r}") from None
+        if not low <= number <= high:
+            raise ValueError(f"expected a number from {low} to {high}, got {value!r}")
+        return number
+
+    return parse
+
+
+def text(value: Any) -> str:
+    """Text that is not blank."""
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"expected text, got {value!r}")
+    return value.strip()
+
+
+def text_or_empty(value: Any) -> str:
+    """Text that may be empty."""
+    if not isinstance(value, str):
+        raise ValueError(f"expected text, got {value!r}")  # noqa: TRY004 (as every parser here)
+    return value.strip()
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """A parser of a fixed set of words."""
+
+    def parse(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"expected one of {', '.join(choices)}, got {value!r}")
+        return str(value)
+
+    return parse
+
+
+def true_or_false(value: Any) -> bool:
+    """A boolean, or one of the words `true` and `false`."""
+    if isinstance(value, bool):
+        return value
+    if value in ("true", "false"):
+        return bool(value == "true")
+    raise ValueError(f"expected true or false, got {value!r}")
+
+
+def zookeeper_connect(value: Any) -> str:
+    """A ZooKeeper connect string. Its form is checked; the text itself is returned."""
+    given = text(value)
+    parse_connect_string(given)
+    return given
+
+
+def host_and_port(value: Any) -> tuple[str, int]:
+    """`HOST:PORT`; an IPv6 address stands in brackets."""
+    host, colon, port = text(value).rpartition(":")
+    if not colon or not port.isdigit() or int(port) > 65535:
+        raise ValueError(f"expected HOST:PORT, got {value!r}")
+    return host.strip("[]"), int(port)
+
+
+def listeners(value: Any) -> tuple[Endpoint, ...]:
+    """`NAME://HOST:PORT,…`. The name of a listener is also its security protocol, as in Kafka."""
+    found = []
+    for part in text(value).split(","):
+        name, separator, place = part.strip().partition("://")
+        host, colon, port = place.rpartition(":")
+        if not separator or not colon or not port.isdigit() or int(port) > 65535:
+            raise ValueError(f"expected NAME://HOST:PORT, got {part.strip()!r}")
+        if name not in SECURITY_PROTOCOLS:
+            raise ValueError(f"listener {name!r}: this version serves {', '.join(SECURITY_PROTOCOLS)}")
+        found.append(Endpoint(name, name, host.strip("[]"), int(port)))
+    if len({endpoint.listener for endpoint in found}) != len(found):
+        raise ValueError("a listener's name stands twice")
+    return tuple(found)

@@ -1,0 +1,143 @@
+"""Calls that read and change the dynamic configs of topics and brokers.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client.client_errors import error_of
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+
+TOPIC = 2
+BROKER = 4
+SET, DELETE = 0, 1
+
+RESOURCES_PER_REQUEST = 500
+"""Brokers read and write the resources of one request one after the other before they answer."""
+
+_SET_BY_SOMEBODY = frozenset({1, 2, 3, 4})
+"""ConfigSource of values that are no defaults: of a topic, of a broker, of all brokers, in server.properties."""
+
+Resource = tuple[int, str]
+"""Kind (TOPIC or BROKER) and name. The BROKER "" stands for all brokers."""
+Changes = Mapping[Resource, Mapping[str, str | None]]
+"""New values by resource and config name; None deletes a config."""
+
+
+class Config(NamedTuple):
+    """A config that somebody has set; `value` is None for a secret."""
+
+    name: str
+    value: str | None
+
+
+Configs = list[Config]
+
+
+async def describe_configs(
+    router: RequestRouter, resources: Sequence[Resource]
+) -> dict[Resource, Configs | KafkaError]:
+    """The configs that are set, without defaults: of topics, of all brokers (BROKER, ""), or of one broker.
+
+    The request about one broker goes to that broker, so `resources` holds nothing else then. Many topics are asked
+    for in several requests.
+    """
+    kinds = {kind for kind, _ in resources}
+    brokers = {name for kind, name in resources if kind == BROKER and name}
+    if len(brokers) > 1 or (brokers and len(kinds) > 1):
+        raise ValueError("the configs of a broker are asked of it alone")
+    node = int(brokers.pop()) if brokers else None
+    found: dict[Resource, Configs | KafkaError] = {}
+    for some in in_pieces(resources):
+        found |= await _describe_configs(router, some, node)
+    return found
+
+
+async def _describe_configs(
+    router: RequestRouter, resources: Sequence[Resource], node: int | None
+) -> dict[Resource, Configs | KafkaError]:
+    one = DescribeConfigsRequest.DescribeConfigsResource
+    request = DescribeConfigsRequest(
+        resources=[one(resource_type=kind, resource_name=name, configuration_keys=None) for kind, name in resources],
+        include_synonyms=False,
+    )
+    if node is not None:
+        answer = await router.ask_node(node, always(request), DescribeConfigsRequest)
+    else:
+        answer = await router.ask_any(always(request), DescribeConfigsRequest)
+    return {
+        (found.resource_type, found.resource_name): error_of(found.error_code, found.error_message)
+        or [Config(entry.name, entry.value) for entry in found.configs if entry.config_source in _SET_BY_SOMEBODY]
+        for found in answer.results
+    }
+
+
+async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resource, KafkaError | None]:
+    """Change dynamic configs; the result of each resource is None or its error.
+
+    The changes for one broker go to that broker, as Kafka requires; all others go to any node. A failed request does
+    not stop those after it.
+    """
+    by_node: dict[int | None, list[Resource]] = {}
+    for resource in changes:
+        by_node.setdefault(int(resource[1]) if resource[0] == BROKER and resource[1] else None, []).append(resource)
+    results: dict[Resource, KafkaError | None] = {}
+    pieces = [(node, some) for node, resources in by_node.items() for some in in_pieces(resources)]
+    for node, resources in pieces:
+        request = config_request({resource: changes[resource] for resource in resources})
+        cls = IncrementalAlterConfigsRequest
+        try:
+            if node is None:
+                answer = await router.ask_any(always(request), cls, changes=True)
+            else:
+                answer = await router.ask_node(node, always(request), cls, changes=True)
+        except KafkaError as error:
+            results |= dict.fromkeys(resources, error)
+            continue
+        for one in answer.responses:
+            results[one.resource_type, one.resource_name] = error_of(one.error_code, one.error_message)
+    return results
+
+
+async def set_cluster_config(router: RequestRouter, name: str, value: str | None) -> None:
+    """Set a config of the whole cluster, or delete it with None. Raises KafkaError.
+
+    The request goes to the controller: a stock broker would store the configs of this server too, but does not check
+    their values.
+    """
+    request = always(config_request({(BROKER, ""): {name: value}}))
+    answer = await router.ask_controller(request, IncrementalAlterConfigsRequest, changes=True, any_can=True)
+    [result] = answer.responses
+    error = error_of(result.error_code, result.error_message)
+    if error is not None:
+        raise error
+
+
+def in_pieces(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:
+    """The resources of each request, RESOURCES_PER_REQUEST at most."""
+    for first in range(0, len(resources), RESOURCES_PER_REQUEST):
+        yield resources[first : first + RESOURCES_PER_REQUEST]
+
+
+def config_request(changes: Changes) -> Any:
+    """An IncrementalAlterConfigs request."""
+    resource_class = IncrementalAlterConfigsRequest.AlterConfigsResource
+    return IncrementalAlterConfigsRequest(
+        resources=[
+            resource_class(
+                resource_type=kind,
+                resource_name=name,
+                configs=[
+                    resource_class.AlterableConfig(
+                        name=key, config_operation=DELETE if value is None else SET, value=value
+                    )
+                    for key, value in configs.items()
+                ],
+            )
+            for (kind, name), configs in changes.items()
+        ],
+        validate_only=False,
+    )

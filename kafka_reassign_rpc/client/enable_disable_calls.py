@@ -1,0 +1,40 @@
+"""Calls that disable and enable reassignments (KIP-236): whether new moves may start.
+
+The switch is a dynamic config of the whole cluster. `/admin/reassign_cancel` in ZooKeeper disables reassignments too,
+and only a ZooKeeper client can delete it.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
+
+from typing import Any
+
+from kafka_reassign_rpc.client.client_errors import raise_for
+from kafka_reassign_rpc.client.config_calls import set_cluster_config
+from kafka_reassign_rpc.client.reassignment_calls import require
+from kafka_reassign_rpc.client.request_routing import RequestRouter
+from kafka_reassign_rpc.core.restrictions import ENABLED
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
+
+NO_SWITCH = (
+    "The controller has no switch for reassignments (KIP-236): that needs a kafka-reassign-rpc server. "
+    "Nothing was changed."
+)
+
+
+async def why_disabled(router: RequestRouter, timeout_ms: int) -> str | None:
+    await require(router, DescribeReassignmentsRequest, NO_SWITCH)
+
+    def build(_version: int) -> Any:
+        return DescribeReassignmentsRequest(topic_reassignments=[], timeout_ms=timeout_ms)
+
+    answer = await router.ask_controller(build, DescribeReassignmentsRequest)
+    raise_for(answer.error_code, answer.error_message)
+    reason: str | None = answer.closed
+    return reason
+
+
+async def set_enabled(router: RequestRouter, enabled: bool, timeout_ms: int) -> str | None:
+    """Returns the reason for which reassignments are disabled now, or None."""
+    await require(router, DescribeReassignmentsRequest, NO_SWITCH)
+    await set_cluster_config(router, ENABLED, None if enabled else "false")
+    return await why_disabled(router, timeout_ms)

@@ -1,0 +1,148 @@
+"""Calls about the log dirs of brokers: which replicas lie there, how large they are, and moves between log dirs.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client.client_errors import error_of, raise_for
+from kafka_reassign_rpc.client.reassignment_calls import by_topic
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+
+
+class HeldReplica(NamedTuple):
+    """A replica in a log dir. `future`: it is the copy that moves to this log dir from another one of the broker."""
+
+    topic: str
+    partition: int
+    size: int
+    log_dir: str
+    future: bool
+
+
+@dataclass(frozen=True)
+class BrokerLogDirs:
+    """The replicas that one broker holds of the partitions asked for, and the volumes of its log dirs.
+
+    The volumes are in bytes, and None where the broker does not report them.
+    """
+
+    replicas: Sequence[HeldReplica]
+    log_dirs: Sequence[str]
+    total_bytes: int | None
+    usable_bytes: int | None
+
+
+async def describe_log_dirs(
+    router: RequestRouter, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]
+) -> list[LogDirs]:
+    """The sizes and places of replicas. The entry of a broker that cannot be asked holds its error."""
+    found = []
+    for broker, partitions in partitions_by_broker.items():
+        topics = [
+            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=ids)
+            for name, ids in by_topic(partitions).items()
+        ]
+        try:
+            request = DescribeLogDirsRequest(topics=topics)
+            answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
+        except KafkaError as error:
+            found.append(LogDirs(broker, error=error.message))
+            continue
+        refused = error_of(getattr(answer, "error_code", 0) or 0, None)
+        found.append(LogDirs(broker, error=refused.message) if refused else LogDirs(broker, _replicas(answer.results)))
+    return found
+
+
+def _replicas(log_dirs: Iterable[Any]) -> dict[TopicPartition, ReplicaLogDir]:
+    current: dict[TopicPartition, tuple[str, int, int]] = {}
+    future: dict[TopicPartition, str] = {}
+    for log_dir in log_dirs:
+        if log_dir.error_code:
+            continue
+        for topic in log_dir.topics:
+            for one in topic.partitions:
+                partition = TopicPartition(topic.name, one.partition_index)
+                if one.is_future_key:
+                    future[partition] = log_dir.log_dir
+                else:
+                    current[partition] = (log_dir.log_dir, one.partition_size, one.offset_lag)
+    return {
+        partition: ReplicaLogDir(path, future.get(partition), size, lag)
+        for partition in current.keys() | future.keys()
+        for path, size, lag in [current.get(partition, (None, 0, 0))]
+    }
+
+
+async def describe_broker(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
+    """The log dirs of one broker, with its replicas of these partitions. Raises the broker's error, or Unreachable."""
+    request = DescribeLogDirsRequest(
+        topics=[
+            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(ids))
+            for name, ids in partitions.items()
+        ]
+    )
+    answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
+    raise_for(getattr(answer, "error_code", 0) or 0, None)
+    replicas = [
+        HeldReplica(topic.name, one.partition_index, one.partition_size, log_dir.log_dir, one.is_future_key)
+        for log_dir in answer.results
+        if not log_dir.error_code
+        for topic in log_dir.topics
+        for one in topic.partitions
+    ]
+    return BrokerLogDirs(
+        replicas,
+        [log_dir.log_dir for log_dir in answer.results],
+        _sum(getattr(log_dir, "total_bytes", None) for log_dir in answer.results),
+        _sum(getattr(log_dir, "usable_bytes", None) for log_dir in answer.results),
+    )
+
+
+def _sum(sizes: Iterable[int | None]) -> int | None:
+    """None if one log dir does not report its size, as with brokers before Kafka 3.3."""
+    total = 0
+    for size in sizes:
+        if size is None or size < 0:
+            return None
+        total += size
+    return total or None
+
+
+async def alter_replica_log_dirs(
+    router: RequestRouter, moves: Mapping[Replica, str]
+) -> dict[Replica, KafkaError | None]:
+    """Ask brokers to move replicas to other log dirs (replica -> absolute path)."""
+    by_broker: dict[int, dict[str, list[Replica]]] = {}
+    for replica, path in moves.items():
+        by_broker.setdefault(replica.broker, {}).setdefault(path, []).append(replica)
+    results: dict[Replica, KafkaError | None] = {}
+    dir_class = AlterReplicaLogDirsRequest.AlterReplicaLogDir
+    for broker, paths in by_broker.items():
+        dirs = [
+            dir_class(
+                path=path,
+                topics=[
+                    dir_class.AlterReplicaLogDirTopic(name=name, partitions=ids)
+                    for name, ids in by_topic(replica.topic_partition for replica in replicas).items()
+                ],
+            )
+            for path, replicas in paths.items()
+        ]
+        try:
+            request = AlterReplicaLogDirsRequest(dirs=dirs)
+            answer = await router.ask_node(broker, always(request), AlterReplicaLogDirsRequest, changes=True)
+        except KafkaError as error:
+            results |= {replica: error for replicas in paths.values() for replica in replicas}
+            continue
+        for topic in answer.results:
+            for one in topic.partitions:
+                replica = Replica(broker, topic.topic_name, one.partition_index)
+                results[replica] = error_of(one.error_code, None)
+    return results

@@ -1,0 +1,95 @@
+"""Calls that read the cluster's metadata: its nodes, some topics, or all topics.
+
+All coroutines here run on the event loop of kafka-python's network thread.
+
+The answer about all topics may be large (some 60 MB for a million partitions). `describe_everything` therefore leaves
+it undecoded, and the caller decodes it topic by topic on its own thread with `read_everything`.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
+from kafka_reassign_rpc.client.kafka_python_request import UndecodedAnswer
+from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.result_values import ClusterNode, PartitionInfo
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.frame_codec import decode_response_in_parts
+from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataRequest, MetadataResponse
+
+_METADATA_MAX = 12
+"""The last version of Metadata whose errors all stand before the topics or inside them."""
+
+
+class TopicInfo(NamedTuple):
+    """A topic as Metadata shows it. `error` is the broker's error for this topic, or None."""
+
+    name: str
+    partitions: dict[int, PartitionInfo]
+    error: KafkaError | None
+
+
+class Everything(NamedTuple):
+    """A cluster. `topics` can be iterated over once."""
+
+    cluster_id: str
+    controller: int
+    nodes: list[ClusterNode]
+    topics: Iterator[TopicInfo]
+
+
+async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
+    """The nodes that clients may connect to."""
+
+    def build(version: int) -> Any:
+        fenced = {} if version < 2 else {"include_fenced_brokers": False}
+        return DescribeClusterRequest(
+            include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type, **fenced
+        )
+
+    try:
+        answer = await router.ask_any(build, DescribeClusterRequest)
+    except UnsupportedHere:  # before Kafka 2.8
+        old = await router.ask_any(always(MetadataRequest(topics=[])), MetadataRequest)
+        return [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in old.brokers]
+    raise_for(answer.error_code, answer.error_message)
+    return [ClusterNode(node.broker_id, node.host, node.port, node.rack) for node in answer.brokers]
+
+
+async def describe_topics(
+    router: RequestRouter, topics: Iterable[str]
+) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+    """The partitions of each topic, or the broker's error for the topic."""
+    wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
+    if not wanted:
+        return {}
+    request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+    answer = await router.ask_any(always(request), MetadataRequest)
+    return {topic.name: error_of(topic.error_code, None) or _partitions(topic) for topic in answer.topics}
+
+
+async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
+    """All nodes and topics. `read_everything` decodes the answer."""
+    request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
+    return await router.ask_any_undecoded(always(request), MetadataRequest, _METADATA_MAX)
+
+
+def read_everything(answer: UndecodedAnswer) -> Everything:
+    """Decode the answer up to its topics; the iterator decodes these one by one.
+
+    Raises a RemoteProtocolError if the answer is garbled; so does the iterator.
+    """
+    head, topics = decode_response_in_parts(MetadataResponse, answer.data, "topics", version=answer.version)
+    nodes = [ClusterNode(node.node_id, node.host, node.port, node.rack) for node in head.brokers]
+    return Everything(head.cluster_id or "", head.controller_id, nodes, map(_topic, topics))
+
+
+def _topic(topic: Any) -> TopicInfo:
+    return TopicInfo(topic.name, _partitions(topic), error_of(topic.error_code, None))
+
+
+def _partitions(topic: Any) -> dict[int, PartitionInfo]:
+    return {
+        one.partition_index: PartitionInfo(one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+        for one in topic.partitions
+    }

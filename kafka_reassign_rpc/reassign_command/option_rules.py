@@ -1,0 +1,79 @@
+"""The rules of which options go together: which action is asked for, what it requires and what it permits."""
+
+from kafka_reassign_rpc.reassign_command.command_errors import MisusedOptions
+from kafka_reassign_rpc.reassign_command.options import BY_NAME, ParsedOptions, names
+
+_CONNECTION = ("bootstrap-server", "command-config", "json")
+_REQUIRED: dict[str, tuple[str, ...]] = {
+    "verify": ("reassignment-json-file",),
+    "generate": ("topics-to-move-json-file", "broker-list"),
+    "execute": ("reassignment-json-file",),
+    "generate-queue": ("topics-to-move-json-file", "broker-list"),
+    "execute-queue": ("reassignment-json-file",),
+    "verify-queue": ("reassignment-json-file",),
+}
+_PERMITTED: dict[str, tuple[str, ...]] = {
+    "verify": ("preserve-throttles",),
+    "generate": ("disable-rack-aware",),
+    "execute": (
+        "additional",
+        "throttle",
+        "lease",
+        "reason",
+        "replica-alter-log-dirs-throttle",
+        "timeout",
+        "disallow-replication-factor-change",
+        "expect-current",
+        "watch",
+    ),
+    "cancel": ("reassignment-json-file", "preserve-throttles", "timeout"),
+    "generate-queue": ("disable-rack-aware",),
+    "execute-queue": ("throttle", "lease", "reason", "disallow-replication-factor-change", "expect-current", "watch"),
+    "verify-queue": ("preserve-throttles",),
+    "disable": (),
+    "enable": (),
+    "list": (),
+    "describe": (),
+    "watch": ("reassignment-json-file",),
+    "events": ("follow",),
+}
+ACTIONS = (
+    "generate",
+    "execute",
+    "verify",
+    "cancel",
+    "list",
+    "generate-queue",
+    "execute-queue",
+    "verify-queue",
+    "disable",
+    "enable",
+    "describe",
+    "watch",
+    "events",
+)
+_WITH_WATCH = ("execute", "execute-queue")
+
+
+def chosen_action(options: ParsedOptions) -> str:
+    """The action of a command line. Raises MisusedOptions, in the stock tool's order and words."""
+    asked = [name for name in ACTIONS if options.has(name)]
+    if len(asked) == 2 and asked[0] in _WITH_WATCH and asked[1] == "watch":
+        asked.pop()
+    if len(asked) != 1:
+        raise MisusedOptions(f"Command must include exactly one action: {names(BY_NAME[name] for name in ACTIONS)}")
+    connections = [name for name in ("bootstrap-server", "bootstrap-controller") if options.has(name)]
+    if len(connections) > 1:
+        raise MisusedOptions("Please don't specify both --bootstrap-server and --bootstrap-controller")
+    if not connections:
+        raise MisusedOptions("Please specify either --bootstrap-server or --bootstrap-controller")
+    [action] = asked
+    for name in _REQUIRED.get(action, ()):
+        if not options.has(name):
+            raise MisusedOptions(f'Missing required argument "[{name}]"')
+    for_controllers = ("bootstrap-controller",) if action in ("cancel", "list") else ()
+    allowed = {action, *_REQUIRED.get(action, ()), *_PERMITTED[action], *_CONNECTION, *for_controllers}
+    for name in options.values:
+        if name not in allowed:
+            raise MisusedOptions(f'Option "[{name}]" can\'t be used with action "[{action}]"')
+    return action

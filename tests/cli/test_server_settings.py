@@ -1,0 +1,70 @@
+"""The catalogue of the server's settings: the text of each setting is complete and true."""
+
+import pytest
+
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.core.healing.lost_brokers import Healing, settings_of
+from kafka_reassign_rpc.core.restrictions import NO_RULES, limits, replication_factor_may_change
+from kafka_reassign_rpc.core.state.cluster import Cluster
+
+NAMES = [setting.name for setting in SETTINGS]
+
+
+def cluster_with(name: str, value: str) -> Cluster:
+    return Cluster(broker_configs={"<default>": {name: value}})
+
+
+def takes_precedence(name: str, value: str) -> bool:
+    """Whether a dynamic config of the whole cluster changes what the server goes by."""
+    cluster, unset = cluster_with(name, value), Cluster()
+    return (
+        limits(cluster, NO_RULES) != limits(unset, NO_RULES)
+        or replication_factor_may_change(cluster, NO_RULES) != replication_factor_may_change(unset, NO_RULES)
+        or settings_of(cluster, Healing())[0] != Healing()
+    )
+
+
+def test_sv_1_each_setting_stands_in_the_catalogue_once() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+def test_sv_1_a_setting_is_dynamic_exactly_where_the_clusters_config_takes_precedence(
+    setting: Setting,
+) -> None:
+    assert setting.dynamic == any(takes_precedence(setting.name, value) for value in ("7", "true", "false"))
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+def test_sv_1_the_default_of_a_setting_is_words_or_a_value_that_its_own_parser_accepts(setting: Setting) -> None:
+    assert not any(code in setting.default_text for code in ("None", "True", "False", "(", "="))
+    if not setting.default_words and setting.default is not None:
+        assert setting.parse(setting.default_text) == setting.default
+
+
+@pytest.mark.parametrize("setting", SETTINGS, ids=NAMES)
+def test_sv_1_the_help_of_a_setting_is_sentences_that_name_the_unit_and_minus_one(setting: Setting) -> None:
+    assert setting.help[0].isupper()
+    assert setting.help.endswith(".")
+    assert setting.group
+    if setting.name.endswith(".ms"):
+        assert "illiseconds" in setting.help
+    if setting.name.endswith((".bytes", ".bytes.in.flight")):
+        assert "ytes" in setting.help
+    if setting.default_text == "-1":
+        assert "-1: " in setting.help
+
+
+def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "1000")  # no line is wrapped
+    with pytest.raises(SystemExit) as ended:
+        main(["serve", "--help"])
+    assert ended.value.code == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for setting in SETTINGS:
+        assert f"{setting.flag} {setting.metavar} " in shown
+        assert f"(default: {setting.default_text}{'; dynamic' * setting.dynamic})" in shown
