@@ -15,7 +15,7 @@ from kafka_reassign_rpc.client.text_format import size
 from kafka_reassign_rpc.pipeline.planning import plan_job
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
 from kafka_reassign_rpc.pipeline.spark_session import session
-from kafka_reassign_rpc.planner.values import Goal, Kind
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 from tests.stock.generate import Figures, Placement, figures, generated, planned
 from tests.stock.jars import BROKER_VERSION
 from tests.stock.tools import Tools
@@ -34,8 +34,8 @@ class Case(NamedTuple):
 
 
 CASES = (
-    Case("1 of 27 brokers leaves", (), Goal(Kind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
-    Case("3 brokers come to 27", NEW, Goal(Kind.EXPAND, NEW), [*BROKERS, *NEW]),
+    Case("1 of 27 brokers leaves", (), Goal(GoalKind.DRAIN, (DRAINED,)), [b for b in BROKERS if b != DRAINED]),
+    Case("3 brokers come to 27", NEW, Goal(GoalKind.EXPAND, NEW), [*BROKERS, *NEW]),
 )
 HEADER = ("", "", "moves", "copied", "bytes", "replicas", "leaders")
 NOTES = (

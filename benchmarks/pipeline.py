@@ -171,7 +171,7 @@ def _plan(path: Path, goal: str) -> None:
     """In the process of its own."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.spark_session import session
-    from kafka_reassign_rpc.planner.values import Goal, Kind
+    from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
 
     def say(text: str) -> None:
         if not text.startswith("batch"):
@@ -179,7 +179,9 @@ def _plan(path: Path, goal: str) -> None:
 
     began = time.perf_counter()
     with session("benchmark", master="local[2]") as spark:
-        summary = plan_job.run(spark, plan_job.Job(path, path.with_name(f"{path.name}-plan"), Goal(Kind(goal))), say)
+        summary = plan_job.run(
+            spark, plan_job.Job(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say
+        )
         store = spark.sparkContext._jsc.sc().statusStore()
         defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]
         stages = store.stageList(None, False, False, *defaults)

@@ -131,10 +131,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _job(arguments: argparse.Namespace) -> "Job":
     from kafka_reassign_rpc.pipeline.planning.plan_job import Job
-    from kafka_reassign_rpc.planner.batches import Caps
-    from kafka_reassign_rpc.planner.values import Goal, Kind, Options
+    from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+    from kafka_reassign_rpc.planner.move_batching import BatchLimits
 
-    kind = Kind(arguments.goal)
+    kind = GoalKind(arguments.goal)
     brokers = getattr(arguments, "brokers", None)
     topics = "" if arguments.topics in (None, "*") else arguments.topics
     factor = _checked("--replication-factor", whole(1, 1000), getattr(arguments, "replication_factor", 1))
@@ -143,18 +143,18 @@ def _job(arguments: argparse.Namespace) -> "Job":
         tuple(sorted({_checked("--brokers", whole(0, 2**31 - 1), one) for one in brokers.split(",")}))
         if brokers
         else (),
-        factor if kind is Kind.SET_FACTOR else 0,
+        factor if kind is GoalKind.SET_FACTOR else 0,
         tuple(sorted({one.strip() for one in topics.split(",") if one.strip()})),
     )
-    defaults = Options()
-    options = Options(
+    defaults = PlanOptions()
+    options = PlanOptions(
         seed=_checked("--seed", whole(0), arguments.seed),
         tolerance=_checked("--tolerance", share(0.001), getattr(arguments, "tolerance", defaults.tolerance)),
         headroom=_checked("--headroom", share(0.0), arguments.headroom),
         max_bytes=_checked("--max-bytes", whole(-1), getattr(arguments, "max_bytes", defaults.max_bytes)),
         weights=_weights(arguments.weight),
     )
-    caps = Caps(
+    caps = BatchLimits(
         _checked("--max-moves-per-broker", whole(1), arguments.max_moves_per_broker),
         _limit("--max-bytes-per-broker", arguments.max_bytes_per_broker),
         _limit("--max-bytes-per-batch", arguments.max_bytes_per_batch),
@@ -165,7 +165,7 @@ def _job(arguments: argparse.Namespace) -> "Job":
 
 
 def _weights(given: list[str]) -> Any:
-    from kafka_reassign_rpc.planner.values import Weights
+    from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
 
     chosen = {}
     for text in given:
@@ -173,7 +173,7 @@ def _weights(given: list[str]) -> Any:
         if name not in _WEIGHTS:
             raise UsageError(f"--weight: expected one of {', '.join(_WEIGHTS)} and a number, as bytes=2, got {text!r}")
         chosen[name] = _checked("--weight", share(0.0, 1000.0), value)
-    weights = Weights(**chosen)
+    weights = GoalWeights(**chosen)
     if not any((weights.bytes, weights.replicas, weights.leaders, weights.produce, weights.fetch)):
         raise UsageError("--weight: nothing is left to even out; topic alone moves nothing")
     return weights

@@ -1,43 +1,50 @@
-"""In which order moves should start where only so many may be under way at a time."""
+"""The order in which moves start where only a few may be in flight at a time."""
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import islice
 
-from kafka_reassign_rpc.planner.values import PlannedMove
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
-CANDIDATES = 8
-"""So many leaders are compared before one of them sends."""
+_LEADERS_COMPARED = 8
 
 
-class Turns:
-    """By priority, and within one: what brings each broker its first replica, then its second one, and so on. Which one
-    of a broker's moves that is goes by its leader: whoever has sent least sends next.
+def start_priority(isr: Iterable[int], min_isr: int, live: Container[int]) -> int:
+    """0: fewer live in-sync replicas than min.insync.replicas; 1: one is left; 2: the rest. 0 starts first."""
+    alive = sum([broker in live for broker in isr])
+    if alive < min_isr:
+        return 0
+    return 1 if alive == 1 else 2
 
-    So the moves that are under way, of which there may be few, keep all brokers equally busy, on both sides.
+
+class StartOrder:
+    """Orders moves by priority. Within a priority every broker gets its first replica, then its second, and so on.
+
+    Among the moves to one broker, the move goes first whose leader has sent least so far. So the moves in flight,
+    however few, keep all brokers equally busy, both those that send and those that receive.
     """
 
     def __init__(self) -> None:
         self._given: Counter[tuple[int, int]] = Counter()
         self._pools: dict[int, dict[int, dict[int, deque[PlannedMove]]]] = {}
-        """By priority, by the broker that gets a replica, by the leader that it is copied from."""
+        """By priority, by the broker that gets a replica, by the leader that sends it."""
 
     def add(self, move: PlannedMove, priority: int, leader: int) -> None:
-        """`leader`: the partition's, as things stand now."""
-        newcomers = [broker for broker in move.target if broker not in move.origin]
-        busiest = max(newcomers, key=lambda broker: self._given[priority, broker], default=leader)
-        self._given.update((priority, broker) for broker in newcomers)
+        """`leader`: the partition's leader now."""
+        receivers = [broker for broker in move.target if broker not in move.original]
+        busiest = max(receivers, key=lambda broker: self._given[priority, broker], default=leader)
+        self._given.update((priority, broker) for broker in receivers)
         pool = self._pools.setdefault(priority, {}).setdefault(busiest, {})
         pool.setdefault(leader, deque()).append(move)
 
     def moves(self) -> Iterator[PlannedMove]:
-        """All that were added, once; of those that are as good in their turn the first one."""
+        """All added moves, once. Among equals the one that was added first."""
         for priority in sorted(self._pools):
             sent: Counter[int] = Counter()
             pools = list(self._pools.pop(priority).values())
             while pools:
                 for pool in pools:
-                    leader = min(islice(pool, CANDIDATES), key=sent.__getitem__)
+                    leader = min(islice(pool, _LEADERS_COMPARED), key=sent.__getitem__)
                     sent[leader] += 1
                     moves = pool.pop(leader)
                     yield moves.popleft()

@@ -7,8 +7,7 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot
-from kafka_reassign_rpc.planner.values import PlannerBroker
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
 
@@ -19,9 +18,7 @@ pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded mach
 def path(tmp_path: Path, shared: None) -> Path:
     """A snapshot."""
     brokers = [PlannerBroker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
-    return written(
-        tmp_path / "snapshot", PlannerSnapshot(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))])
-    )
+    return written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))]))
 
 
 def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +65,7 @@ def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
 ) -> None:
     stood = random_cluster(8, 4, 120, factor=2, dead=(5,) if goal == "heal" else ())
     new = [PlannerBroker(number, f"r{number % 4}", True, 10**13) for number in (8, 9)] if goal == "expand" else []
-    cluster = PlannerSnapshot([*stood.brokers, *new], stood.topics)
+    cluster = PlannerCluster([*stood.brokers, *new], stood.topics)
     where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)))
     out = tmp_path / "plan"
 

@@ -15,19 +15,18 @@ from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
-from kafka_reassign_rpc.planner import in_process
-from kafka_reassign_rpc.planner.batches import Caps
-from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlannerBroker, PlannerPartition
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import random_cluster, topic
 
-REBALANCE = Goal(Kind.REBALANCE)
+REBALANCE = Goal(GoalKind.REBALANCE)
 
 pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs each: a loaded machine takes its time
 
 
-def written(
-    path: Path, cluster: in_process.PlannerSnapshot, configs: list[tuple[str, str, str, str]] | None = None
-) -> Path:
+def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, str, str]] | None = None) -> Path:
     """The cluster as a snapshot on disk."""
     with SnapshotWriter(path) as writer:
         for broker in cluster.brokers:
@@ -56,24 +55,24 @@ def in_batches(directory: Path, name: str) -> list[dict[tuple[str, int], tuple[l
 
 @pytest.mark.parametrize(
     ("goal", "dead"),
-    [(Goal(Kind.HEAL), (5,)), (REBALANCE, ())],
+    [(Goal(GoalKind.HEAL), (5,)), (REBALANCE, ())],
     ids=["heal", "rebalance"],
 )
 def test_dp_6_spark_plans_what_the_pure_planner_plans(
     tmp_path: Path, spark: SparkSession, goal: Goal, dead: tuple[int, ...]
 ) -> None:
     cluster = random_cluster(12, 4, 400, dead=dead)
-    options = Options(seed=3, tolerance=0.2, rounds=3)
+    options = PlanOptions(seed=3, tolerance=0.2, rounds=3)
     path = written(tmp_path / "snapshot", cluster)
-    expected = in_process.plan(copy.deepcopy(cluster), goal, options)
-    caps = Caps(moves_per_broker=5, bytes_per_broker=40 << 20)
+    expected = make_plan(copy.deepcopy(cluster), goal, options)
+    caps = BatchLimits(moves_per_broker=5, bytes_per_broker=40 << 20)
     summary = job.run(spark, Job(path, tmp_path / "plan", goal, options, caps))
     rows = parquet_files.read(tmp_path / "plan" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     moves = {
         (m["topic"], m["partition"], tuple(m["from_replicas"]), tuple(m["to_replicas"]), m["reason"], m["rule"])
         for m in rows
     }
-    assert moves == {(m.topic, m.partition, m.origin, m.target, m.reason, m.rule) for m in expected.moves}
+    assert moves == {(m.topic, m.partition, m.original, m.target, m.reason, m.rule) for m in expected.moves}
     assert (summary.bytes, summary.lower_bound) == (expected.summary.bytes, expected.summary.lower_bound)
     assert summary.imbalance_after == expected.summary.imbalance_after
     there, back = (in_batches(tmp_path / "plan", name) for name in (plan_writer.BATCHES, plan_writer.ROLLBACK))
@@ -86,7 +85,7 @@ def test_dp_6_spark_plans_what_the_pure_planner_plans(
 def test_dp_3_the_verifier_finds_what_is_broken(tmp_path: Path, spark: SparkSession) -> None:
     cluster = random_cluster(9, 3, 300, dead=(4,))
     path, plan = written(tmp_path / "snapshot", cluster), tmp_path / "plan"
-    summary = job.run(spark, Job(path, plan, Goal(Kind.HEAL), caps=Caps(moves_per_broker=3)))
+    summary = job.run(spark, Job(path, plan, Goal(GoalKind.HEAL), caps=BatchLimits(moves_per_broker=3)))
     file = plan / plan_writer.MOVES / "part-00000.parquet"
     rows = parquet_files.read(file, plan_writer.MOVES_SCHEMA).to_pylist()
     to = rows[2]["to_replicas"]
@@ -118,12 +117,12 @@ def test_dp_3_the_verifier_finds_what_is_broken(tmp_path: Path, spark: SparkSess
 def test_dp_3_the_verifier_finds_batches_over_their_caps_and_full_brokers(tmp_path: Path, spark: SparkSession) -> None:
     cluster = random_cluster(9, 3, 300, dead=(4,))
     path, plan = written(tmp_path / "snapshot", cluster), tmp_path / "plan"
-    job.run(spark, Job(path, plan, Goal(Kind.HEAL), caps=Caps(moves_per_broker=50, moves_per_batch=50)))
+    job.run(spark, Job(path, plan, Goal(GoalKind.HEAL), caps=BatchLimits(moves_per_broker=50, moves_per_batch=50)))
     summary = json.loads((plan / plan_writer.SUMMARY).read_bytes())
     summary["given"] |= {"moves_per_broker": 1, "moves_per_batch": 2, "bytes_per_batch": 1, "bytes_per_broker": 1}
     (plan / plan_writer.SUMMARY).write_text(json.dumps(summary))
     tight = [PlannerBroker(one.id, one.rack, one.live, one.capacity, 1) for one in cluster.brokers]
-    written(tmp_path / "tight", in_process.PlannerSnapshot(tight, cluster.topics))
+    written(tmp_path / "tight", PlannerCluster(tight, cluster.topics))
     rules = {one.rule for one in verify(spark, tmp_path / "tight", plan)}
     assert rules == {"caps-of-a-broker", "caps-of-a-batch", "capacity"}
     (tmp_path / "tight" / "meta.json").write_text('{"cluster_id": "other", "at": 5}')
@@ -142,15 +141,15 @@ def test_dp_2_what_is_wrong_with_a_snapshot_is_named_and_nothing_is_written(
         PlannerPartition(3, (1,), 1, (1,), bytes=1),
     ]
     bad.append(bad[-1])
-    path = written(tmp_path / "snapshot", in_process.PlannerSnapshot(brokers, [topic("t", held, *bad)]))
+    path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", held, *bad)]))
     with pytest.raises(BadInput) as error:
         job.run(spark, Job(path, tmp_path / "plan", REBALANCE))
     assert "t-1 has no replicas; t-2 has a broker twice in [1, 1]; t-3 is there twice" in str(error.value)
-    fine = written(tmp_path / "fine", in_process.PlannerSnapshot(brokers, [topic("t", held)]))
+    fine = written(tmp_path / "fine", PlannerCluster(brokers, [topic("t", held)]))
     with pytest.raises(BadInput, match="larger than the 2 live brokers"):
-        job.run(spark, Job(fine, tmp_path / "plan", Goal(Kind.SET_FACTOR, factor=3)))
+        job.run(spark, Job(fine, tmp_path / "plan", Goal(GoalKind.SET_FACTOR, factor=3)))
     with pytest.raises(BadInput, match="drain: the snapshot has no broker 7"):
-        job.run(spark, Job(fine, tmp_path / "plan", Goal(Kind.DRAIN, (7,))))
+        job.run(spark, Job(fine, tmp_path / "plan", Goal(GoalKind.DRAIN, (7,))))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fine", "snapshot"]
     (tmp_path / "plan").mkdir()
     (tmp_path / "plan" / "mine").touch()
@@ -166,8 +165,8 @@ def test_dp_2_strangers_moves_in_flight_and_min_insync_are_seen(tmp_path: Path, 
         PlannerPartition(2, (9, 1), -1, (), bytes=7),
     )
     configs = [("topic", "t", "min.insync.replicas", "2"), ("topic", "t", "retention.ms", "1")]
-    path = written(tmp_path / "snapshot", in_process.PlannerSnapshot(brokers, [topic("t", *parts)]), configs)
-    summary = job.run(spark, Job(path, tmp_path / "plan", Goal(Kind.HEAL)))
+    path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", *parts)]), configs)
+    summary = job.run(spark, Job(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
     (move,) = parquet_files.read(tmp_path / "plan" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert (move["partition"], move["priority"], move["bytes"], move["leader"]) == (0, 0, 7, 1)
     assert summary.notes[0].startswith("broker 9 holds replicas and is not listed: it is taken for lost (t-0, t-1, t-2")

@@ -3,10 +3,11 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning.spark_rounds import Rounds, pack
-from kafka_reassign_rpc.planner.coordinator import Coordinator
-from kafka_reassign_rpc.planner.planning_round import Survey
-from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlannedMove
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import Rounds, pack
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.round_sums import Survey
 from tests.planner.clusters import random_cluster
 
 pytestmark = pytest.mark.timeout(400)
@@ -24,15 +25,15 @@ def test_dp_6_no_round_does_again_what_those_before_it_have_done(spark: SparkSes
         read.add(1)
         return chunk, None
 
-    coordinator = Coordinator(cluster.brokers, Goal(Kind.HEAL), Options())
+    coordinator = RoundCoordinator(cluster.brokers, Goal(GoalKind.HEAL), PlanOptions())
     coordinator.begin(survey)
     chunks = context.parallelize([pack([topic]) for topic in topics], 2).map(counted)
     rounds, done = Rounds(chunks.persist()), 0
-    while (view := coordinator.view()) is not None:
-        demand = rounds.propose(view)
+    while (params := coordinator.next_round()) is not None:
+        demand = rounds.propose(params)
         coordinator.settle(rounds.accept(coordinator.decide(demand)))
         done += 1
-    found = rounds.harvest(coordinator.last_view()).collect()
+    found = rounds.collect_moves(coordinator.round_parameters()).collect()
     rounds.close()
     assert done > 2
     assert found

@@ -1,1 +1,1 @@
-"""The planner as a pure function: hard rules, determinism, how little is moved."""
+"""Tests of the planner: hard rules, determinism, bytes copied, batches, the order in which moves start."""

@@ -1,24 +1,16 @@
-"""Clusters for the planner's tests: short ways to say what stands, random ones, and the rules told once more."""
+"""Clusters for the planner's tests: short constructors, random clusters, and the hard rules written a second time."""
 
 import random
 from collections.abc import Iterable, Sequence
 
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.coordinator import Coordinator
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot
-from kafka_reassign_rpc.planner.planning_round import Change, Demand, Survey, carry_out, harvest, is_accepted, propose
-from kafka_reassign_rpc.planner.values import (
-    Goal,
-    Kind,
-    LeftOut,
-    Options,
-    Plan,
-    PlannedMove,
-    PlannerBroker,
-    PlannerPartition,
-    PlannerTopic,
-)
+from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Survey
 
 MIB = 1 << 20
 
@@ -43,8 +35,8 @@ def topic(name: str, *partitions: PlannerPartition) -> PlannerTopic:
 
 def random_cluster(
     count: int, racks: int, partitions: int, *, factor: int = 3, seed: int = 1, dead: Iterable[int] = ()
-) -> PlannerSnapshot:
-    """Brokers 0 … count - 1 in racks by turns, topics of Zipf sizes, replicas spread over racks."""
+) -> PlannerCluster:
+    """Brokers 0 … count - 1, racks in rotation, topics of Zipf sizes, replicas spread over racks."""
     chance, gone = random.Random(seed), set(dead)
     made, left = [], partitions
     while left > 0:
@@ -53,7 +45,7 @@ def random_cluster(
             topic(f"t{len(made)}", *[_random_partition(chance, n, count, racks, factor, gone) for n in range(size)])
         )
         left -= size
-    return PlannerSnapshot([PlannerBroker(n, f"r{n % racks}", n not in gone, 10**13) for n in range(count)], made)
+    return PlannerCluster([PlannerBroker(n, f"r{n % racks}", n not in gone, 10**13) for n in range(count)], made)
 
 
 def _random_partition(
@@ -73,7 +65,7 @@ def _random_partition(
 
 
 @st.composite
-def clusters(draw: st.DrawFn, most: int = 8) -> PlannerSnapshot:
+def clusters(draw: st.DrawFn, most: int = 8) -> PlannerCluster:
     """Small clusters of every kind: racks or none or some, dead and unknown brokers, moves in flight, unknown sizes."""
     count = draw(st.integers(2, most))
     named = draw(st.sampled_from(["all", "none", "some"]))
@@ -109,21 +101,21 @@ def clusters(draw: st.DrawFn, most: int = 8) -> PlannerSnapshot:
                 )
             )
         topics.append(PlannerTopic(name, made))
-    return PlannerSnapshot(listed, topics)
+    return PlannerCluster(listed, topics)
 
 
 @st.composite
-def goals(draw: st.DrawFn, cluster: PlannerSnapshot, kinds: Sequence[Kind] = tuple(Kind)) -> Goal:
+def goals(draw: st.DrawFn, cluster: PlannerCluster, kinds: Sequence[GoalKind] = tuple(GoalKind)) -> Goal:
     live = [broker.id for broker in cluster.brokers if broker.live]
     kind = draw(st.sampled_from(kinds))
-    if kind in (Kind.DRAIN, Kind.EXPAND):
+    if kind in (GoalKind.DRAIN, GoalKind.EXPAND):
         return Goal(kind, tuple(draw(st.lists(st.sampled_from(live), unique=True, min_size=1, max_size=2))))
-    return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is Kind.SET_FACTOR else 0)
+    return Goal(kind, factor=draw(st.integers(1, len(live))) if kind is GoalKind.SET_FACTOR else 0)
 
 
-def plan_in_chunks(cluster: PlannerSnapshot, goal: Goal, options: Options, chunks: list[list[PlannerTopic]]) -> Plan:
-    """What the jobs do: every chunk on its own, sums merged in whatever order the chunks come."""
-    coordinator = Coordinator(cluster.brokers, goal, options)
+def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, chunks: list[list[PlannerTopic]]) -> Plan:
+    """Plan as the Spark job does: each chunk on its own, with the chunks' sums merged in any order."""
+    coordinator = RoundCoordinator(cluster.brokers, goal, options)
     survey = Survey()
     for chunk in chunks:
         part = Survey()
@@ -132,23 +124,23 @@ def plan_in_chunks(cluster: PlannerSnapshot, goal: Goal, options: Options, chunk
                 part.add(held)
         survey = part.merge(survey)
     coordinator.begin(survey)
-    while (view := coordinator.view()) is not None:
-        pending, demand = [], Demand()
+    while (params := coordinator.next_round()) is not None:
+        pending, demand = [], ProposedSums()
         for chunk in chunks:
-            found, part_of_demand = [one for one in propose(chunk, view) if one is not None], Demand()
+            found, part_of_demand = [one for one in propose(chunk, params) if one is not None], ProposedSums()
             for one_proposal in found:
                 part_of_demand.add(one_proposal)
             pending.append(found)
             demand = part_of_demand.merge(demand)
-        thresholds, change = coordinator.decide(demand), Change()
+        thresholds, change = coordinator.decide(demand), AcceptedSums()
         for chunk, found in zip(chunks, pending, strict=True):
-            accepted, part_of_change = [one for one in found if is_accepted(one, thresholds)], Change()
+            accepted, part_of_change = [one for one in found if is_accepted(one, thresholds)], AcceptedSums()
             for one_proposal in accepted:
                 part_of_change.add(one_proposal)
-            carry_out(chunk, accepted)
+            apply_accepted(chunk, accepted)
             change = part_of_change.merge(change)
         coordinator.settle(change)
-    found_at_last = [one for chunk in chunks for one in harvest(chunk, coordinator.last_view())]
+    found_at_last = [one for chunk in chunks for one in collect_moves(chunk, coordinator.round_parameters())]
     moves = sorted(
         (one for one in found_at_last if isinstance(one, PlannedMove)), key=lambda m: (m.priority, m.topic, m.partition)
     )
@@ -156,11 +148,11 @@ def plan_in_chunks(cluster: PlannerSnapshot, goal: Goal, options: Options, chunk
     return Plan(tuple(moves), tuple(left), coordinator.summary(len(moves), sum(m.bytes for m in moves), len(left)))
 
 
-def broken_rules(cluster: PlannerSnapshot, goal: Goal, plan: Plan, headroom: float) -> list[str]:
-    """The hard rules, told without the planner's words."""
+def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: float) -> list[str]:
+    """The hard rules, written independently of the planner: one line for each violation."""
     racks = {broker.id: broker.rack or "?" for broker in cluster.brokers}
     live = {broker.id for broker in cluster.brokers if broker.live}
-    usable = live - set(goal.brokers) if goal.kind is Kind.DRAIN else live
+    usable = live - set(goal.brokers) if goal.kind is GoalKind.DRAIN else live
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
     sizes = [held.bytes for held in stood.values() if held.bytes >= 0]
     mean = sum(sizes) // len(sizes) if sizes else 0
@@ -169,17 +161,17 @@ def broken_rules(cluster: PlannerSnapshot, goal: Goal, plan: Plan, headroom: flo
     for move in plan.moves:
         held, target = stood[move.topic, move.partition], move.target
         name = f"{move.topic}-{move.partition} {held.replicas} -> {target}"
-        if move.origin != held.replicas or target == held.replicas:
+        if move.original != held.replicas or target == held.replicas:
             broken.append(f"{name}: does not start where it stands, or is no move")
         if len(set(target)) != len(target):
             broken.append(f"{name}: a broker twice")
         if not usable.issuperset(target):
             broken.append(f"{name}: on brokers that are not live")
-        wanted = goal.factor if goal.kind is Kind.SET_FACTOR else len(held.replicas)
+        wanted = goal.factor if goal.kind is GoalKind.SET_FACTOR else len(held.replicas)
         if len(target) != wanted:
             broken.append(f"{name}: replication factor")
         spread = len({racks[broker] for broker in target})
-        reach = {racks[b] for b in (goal.brokers if goal.kind is Kind.EXPAND else usable)}
+        reach = {racks[b] for b in (goal.brokers if goal.kind is GoalKind.EXPAND else usable)}
         if spread < min(len({racks[b] for b in held.replicas}), len(target), len(reach)):
             broken.append(f"{name}: fewer racks")
         if held.moving:

@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from kafka_reassign_rpc.planner.start_order import Turns
-from kafka_reassign_rpc.planner.values import PlannedMove
+from kafka_reassign_rpc.planner.plan_result import PlannedMove
+from kafka_reassign_rpc.planner.start_order import StartOrder
 
 
 def move(partition: int, *target: int) -> PlannedMove:
@@ -11,23 +11,23 @@ def move(partition: int, *target: int) -> PlannedMove:
 
 
 def test_46_3_what_is_urgent_goes_first_and_then_every_broker_gets_one_before_another_gets_two() -> None:
-    turns = Turns()
+    start_order = StartOrder()
     for number, broker in enumerate((2, 2, 3, 2, 3, 4)):
-        turns.add(move(number, broker), 2, 1)
-    turns.add(move(6, 2), 0, 1)
-    turns.add(move(7, 4, 3), 2, 1)
-    assert [one.partition for one in turns.moves()] == [6, 0, 2, 5, 1, 4, 3, 7]
+        start_order.add(move(number, broker), 2, 1)
+    start_order.add(move(6, 2), 0, 1)
+    start_order.add(move(7, 4, 3), 2, 1)
+    assert [one.partition for one in start_order.moves()] == [6, 0, 2, 5, 1, 4, 3, 7]
 
 
 def test_46_3_at_any_time_leaders_have_sent_equally_much_too() -> None:
     """Five brokers get a hundred replicas each, of which the first leader leads the first ones, and so on."""
-    turns = Turns()
+    start_order = StartOrder()
     leaders = {number: 11 + number // 100 for number in range(500)}
     for number in range(500):
-        turns.add(move(number, 2 + number % 5), 2, leaders[number])
+        start_order.add(move(number, 2 + number % 5), 2, leaders[number])
     sent: Counter[int] = Counter()
     got: Counter[int] = Counter()
-    order = list(turns.moves())
+    order = list(start_order.moves())
     for one in order:
         sent[leaders[one.partition]] += 1
         got[one.target[1]] += 1

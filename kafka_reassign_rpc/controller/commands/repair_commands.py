@@ -24,9 +24,8 @@ from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.planner.forced_changes import priority_of
-from kafka_reassign_rpc.planner.start_order import Turns
-from kafka_reassign_rpc.planner.values import Plan, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
+from kafka_reassign_rpc.planner.start_order import StartOrder, start_priority
 from kafka_reassign_rpc.support.slices import in_slices
 
 REASONS = 5
@@ -237,7 +236,7 @@ class QueueRepairs(Command[None]):
     """A plan's moves join the queue, and the failures are forgotten, but where replicas are left.
 
     A partition that has got other replicas since it was planned for, or whose brokers are back, is left to the next
-    look. What cannot be written to comes first (see `priority_of`), as things stand now; then brokers take turns.
+    look. What cannot be written to comes first (see `start_priority`), as things stand now; then brokers take turns.
 
     fastest   what a link was seen to do, bytes/s: see `core.throttling.observed_throughput`
     """
@@ -263,10 +262,10 @@ class QueueRepairs(Command[None]):
         gone = frozenset(self._prepared.brokers) - work.view.cluster.brokers.keys()
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
-        turns = Turns()
+        turns = StartOrder()
         yield from self._in_turns(work, gone, turns)
         for looked, move in enumerate(turns.moves(), 1):
-            self._queue(work, move, [broker for broker in move.origin if broker in gone])
+            self._queue(work, move, [broker for broker in move.original if broker in gone])
             if looked % SLICE == 0:
                 yield
         for looked, one in enumerate(self._prepared.plan.left_out, 1):
@@ -276,20 +275,20 @@ class QueueRepairs(Command[None]):
         self._say(work)
         self.answer(None)
 
-    def _in_turns(self, work: Round, gone: frozenset[int], turns: Turns) -> Iterator[None]:
+    def _in_turns(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
         """Give `turns` the moves of partitions that stand as they were planned for."""
         cluster = work.view.cluster
         topic, min_isr = None, 1
         for looked, move in enumerate(self._prepared.plan.moves, 1):
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
-            if partition is not None and not gone.isdisjoint(move.origin):
+            if partition is not None and not gone.isdisjoint(move.original):
                 queued = waiting.find(work.view, name)
                 joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
-                if joined or lost_brokers.wanted(cluster, partition, queued) == move.origin:
+                if joined or lost_brokers.wanted(cluster, partition, queued) == move.original:
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
-                    turns.add(move, priority_of(partition.isr, min_isr, cluster.brokers), partition.leader)
+                    turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
             if looked % SLICE == 0:
                 yield
 
@@ -304,7 +303,7 @@ class QueueRepairs(Command[None]):
         if error is None:
             error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._rate))
         if error is not None:
-            self._leave(work, name, move.origin, f"{error.name}: {error}")
+            self._leave(work, name, move.original, f"{error.name}: {error}")
             return
         reassign_partitions.overruled(work.view, name, None)
         self._repairs.add(reason)

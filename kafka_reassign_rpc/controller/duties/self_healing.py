@@ -36,14 +36,13 @@ from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insyn
 from kafka_reassign_rpc.core.state import cluster as model
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, Planning
-from kafka_reassign_rpc.planner.values import (
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
+from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
+from kafka_reassign_rpc.planner.plan_result import Plan
+from kafka_reassign_rpc.planner.planner_cluster import (
     UNKNOWN,
-    Goal,
-    Kind,
-    Plan,
-    PlanError,
     PlannerBroker,
+    PlannerCluster,
     PlannerPartition,
     PlannerTopic,
 )
@@ -209,7 +208,7 @@ class Healer:
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
-        planning = Planning(PlannerSnapshot(there + lost, topics), Goal(Kind.HEAL, brokers))
+        planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers))
         await SliceTimer().through(planning.steps())
         await SliceTimer().through(_let_go(topics))
         return PreparedRepair(planning.plan, brokers, live, at_ms)
@@ -261,7 +260,7 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iter
 
 def _shown(plan: Plan) -> Repair:
     return Repair(
-        [RepairMove(TopicPartition(move.topic, move.partition), move.origin, move.target) for move in plan.moves],
+        [RepairMove(TopicPartition(move.topic, move.partition), move.original, move.target) for move in plan.moves],
         {TopicPartition(one.topic, one.partition): one.reason for one in plan.left_out},
         None if plan.summary.bytes < 0 else plan.summary.bytes,
     )

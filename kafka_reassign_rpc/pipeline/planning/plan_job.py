@@ -16,8 +16,8 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import Rounds
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED, SnapshotSurvey
-from kafka_reassign_rpc.pipeline.planning.spark_rounds import Rounds
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_writer import (
@@ -30,21 +30,14 @@ from kafka_reassign_rpc.pipeline.plans.plan_writer import (
 )
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files as snapshot
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta
-from kafka_reassign_rpc.planner.batches import Caps, batches
-from kafka_reassign_rpc.planner.coordinator import Coordinator
-from kafka_reassign_rpc.planner.stable_hash import key_of, mix
-from kafka_reassign_rpc.planner.values import (
-    MEASURES,
-    UNKNOWN,
-    Goal,
-    LeftOut,
-    Load,
-    Options,
-    PlanError,
-    PlannedMove,
-    PlannerBroker,
-)
-from kafka_reassign_rpc.planner.values import PlannerSummary as Figures
+from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
+from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.plan_result import PlannerSummary as Figures
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 
 _MIN_ISR = "min.insync.replicas"
 _ROWS_OF_A_TASK = 50_000
@@ -62,8 +55,8 @@ class Job(NamedTuple):
     snapshot: Path
     out: Path
     goal: Goal
-    options: Options = Options()
-    caps: Caps = Caps()
+    options: PlanOptions = PlanOptions()
+    caps: BatchLimits = BatchLimits()
     bandwidth: int = 100_000_000
 
 
@@ -91,12 +84,12 @@ def run(spark: SparkSession, job: Job, say: Say = lambda _: None) -> plan_writer
     rounds = Rounds(chunks)
     with PlanWriter(job.out) as writer:
         try:
-            coordinator = Coordinator(brokers.values(), job.goal, job.options)
+            coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
             coordinator.notes += notes
             coordinator.begin(found.survey)
             _decide(coordinator, rounds, say)
             say("writing moves and batches")
-            told = _write(spark, writer, rounds.harvest(coordinator.last_view()), job, say)
+            told = _write(spark, writer, rounds.collect_moves(coordinator.round_parameters()), job, say)
         except PlanError as error:
             raise BadInput(str(error)) from None
         finally:
@@ -114,13 +107,13 @@ def run(spark: SparkSession, job: Job, say: Say = lambda _: None) -> plan_writer
     return summary
 
 
-def _decide(coordinator: Coordinator, rounds: Rounds, say: Say) -> None:
-    while (view := coordinator.view()) is not None:
-        demand = rounds.propose(view)
+def _decide(coordinator: RoundCoordinator, rounds: Rounds, say: Say) -> None:
+    while (params := coordinator.next_round()) is not None:
+        demand = rounds.propose(params)
         thresholds = coordinator.decide(demand)
         change = rounds.accept(thresholds)
         coordinator.settle(change)
-        say(f"round {view.round + 1}: {demand.proposals} proposals, {change.accepted} accepted")
+        say(f"round {params.round_number + 1}: {demand.proposals} proposals, {change.accepted} accepted")
 
 
 # -- input -------------------------------------------------------------------------------------------------------------
@@ -198,8 +191,8 @@ def _write(spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | Le
     try:
         figures: list[BatchFigures] = []
         starts = 0.0
-        for batch in batches(_moves(rows), job.caps):
-            seconds = batch.seconds(job.bandwidth)
+        for batch in into_batches(_moves(rows), job.caps):
+            seconds = batch.expected_seconds(job.bandwidth)
             figures.append(
                 BatchFigures(
                     batch.number,
@@ -213,9 +206,11 @@ def _write(spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | Le
                 )
             )
             starts += seconds
-            writer.batch(batch.number, [(move.topic, move.partition, move.origin, move.target) for move in batch.moves])
+            writer.batch(
+                batch.number, [(move.topic, move.partition, move.original, move.target) for move in batch.moves]
+            )
             for move in batch.moves:
-                named = (move.topic, move.partition, move.origin, move.target, move.leader, move.bytes)
+                named = (move.topic, move.partition, move.original, move.target, move.leader, move.bytes)
                 writer.moves.add((*named, move.reason, move.rule, batch.number, move.priority))
             say(f"batch {batch.number}: {len(batch.moves)} moves")
         left_out = _left_out(rows, writer)
@@ -226,8 +221,8 @@ def _write(spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | Le
 
 def _row(found: PlannedMove | LeftOut) -> tuple[Any, ...]:
     if isinstance(found, PlannedMove):
-        chance = mix(key_of(found.topic, found.partition), 1) >> 1
-        return (*found[:2], list(found.origin), list(found.target), *found[4:], chance, None)
+        chance = random_bits(partition_key(found.topic, found.partition), 1) >> 1
+        return (*found[:2], list(found.original), list(found.target), *found[4:], chance, None)
     return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", 0, found.reason)
 
 

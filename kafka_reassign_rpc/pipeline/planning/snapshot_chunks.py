@@ -10,10 +10,11 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from kafka_reassign_rpc.pipeline.planning.spark_rounds import CHUNK_PARTITIONS, merged, pack
-from kafka_reassign_rpc.planner.forced_changes import may_move
-from kafka_reassign_rpc.planner.planning_round import Survey
-from kafka_reassign_rpc.planner.values import UNKNOWN, Goal, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import CHUNK_PARTITIONS, merged, pack
+from kafka_reassign_rpc.planner.forced_proposals import may_move
+from kafka_reassign_rpc.planner.goals_and_options import Goal
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.round_sums import Survey
 
 NAMED = 20
 """Rows that are named one by one."""

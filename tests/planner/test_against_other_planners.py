@@ -1,9 +1,10 @@
-"""Beside the planners of others, on inputs that they document: bytes moved and balance."""
+"""Plans compared with those of other tools, on inputs that these document: bytes copied and balance."""
 
 from kafka_reassign_rpc.core.state.cluster import Broker as Node
 from kafka_reassign_rpc.core.topics.replica_placement import placements
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, plan
-from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlannerBroker, PlannerTopic, Weights
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from tests.planner.clusters import partition, topic
 
 SIZE = 1000
@@ -28,7 +29,7 @@ def test_dp_2_replacing_a_broker_is_what_topicmappr_documents() -> None:
     """kafka-kit, mapper/partitions_test.go, TestRebuildByCount: broker 1004 is to be replaced."""
     stood = {0: (1001, 1002), 1: (1002, 1001), 2: (1003, 1004, 1001), 3: (1004, 1003, 1002)}
     brokers = [PlannerBroker(number) for number in (1001, 1002, 1003, 1004)]
-    made = plan(PlannerSnapshot(brokers, [as_topic(stood)]), Goal(Kind.DRAIN, (1004,)))
+    made = make_plan(PlannerCluster(brokers, [as_topic(stood)]), Goal(GoalKind.DRAIN, (1004,)))
     assert {move.partition: move.target for move in made.moves} == {2: (1003, 1002, 1001), 3: (1001, 1003, 1002)}
     assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
 
@@ -39,12 +40,12 @@ def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() 
     stood = {0: (1004, 1003), 1: (1003, 1004), 2: (1001, 1005), 3: (1003, 1002), 4: (1001, 1003), 5: (1002, 1001)}
     brokers = [PlannerBroker(number, rack, number != 1002) for number, rack in racks.items()]
     lost = topic("t", *[partition(n, *held, live=set(held) - {1002}, size=SIZE) for n, held in stood.items()])
-    made = plan(PlannerSnapshot(brokers, [lost]), Goal(Kind.HEAL))
+    made = make_plan(PlannerCluster(brokers, [lost]), Goal(GoalKind.HEAL))
     assert {move.partition for move in made.moves} == {3, 5}
     assert made.summary.bytes == made.summary.lower_bound == 2 * SIZE
     for move in made.moves:
         assert len({racks[broker] for broker in move.target}) == 2
-        assert sum(a != b for a, b in zip(move.origin, move.target, strict=True)) == 1
+        assert sum(a != b for a, b in zip(move.original, move.target, strict=True)) == 1
 
 
 def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() -> None:
@@ -53,8 +54,8 @@ def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() 
     stood = dict(placements(five, 10, 3, start=0, shift=0))
     assert (stood[0], stood[5]) == ((0, 1, 2), (0, 2, 3))
     generated = dict(placements(six, 10, 3, start=0, shift=0))
-    snapshot = PlannerSnapshot([PlannerBroker(number) for number in range(6)], [as_topic(stood)])
-    made = plan(snapshot, Goal(Kind.EXPAND, (5,)), Options(tolerance=0.2))
+    snapshot = PlannerCluster([PlannerBroker(number) for number in range(6)], [as_topic(stood)])
+    made = make_plan(snapshot, Goal(GoalKind.EXPAND, (5,)), PlanOptions(tolerance=0.2))
     planned = stood | {move.partition: move.target for move in made.moves}
     fair = 3 * 10 * SIZE // 6
     assert made.summary.lower_bound <= made.summary.bytes == copied(stood, planned) <= fair
@@ -67,8 +68,8 @@ def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it()
     nodes = [Node(number, 0, ()) for number in range(5)]
     stood = dict(placements(nodes, 10, 3, start=0, shift=0))
     generated = dict(placements(nodes, 10, 3, start=2, shift=1))
-    made = plan(
-        PlannerSnapshot([PlannerBroker(number) for number in range(5)], [as_topic(stood)]), Goal(Kind.REBALANCE)
+    made = make_plan(
+        PlannerCluster([PlannerBroker(number) for number in range(5)], [as_topic(stood)]), Goal(GoalKind.REBALANCE)
     )
     assert made.moves == ()
     assert copied(stood, generated) >= sum(map(len, stood.values())) * SIZE / 3
@@ -84,7 +85,7 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
 
     lost = [PlannerBroker(number, rack, number != 3) for number, rack in racks.items()]
     parts = [partition(n, *held, live=set(held) - {3}, size=SIZE) for n, held in stood.items()]
-    healed = plan(PlannerSnapshot(lost, [topic("t", *parts)]), Goal(Kind.HEAL))
+    healed = make_plan(PlannerCluster(lost, [topic("t", *parts)]), Goal(GoalKind.HEAL))
     assert {move.partition: move.target for move in healed.moves} == {0: (0, 4, 1), 1: (4, 1, 5), 5: (2, 0, 4)}
     assert healed.summary.bytes == healed.summary.lower_bound == 3 * SIZE
     left = [node for node in nodes if node.id != 3]
@@ -98,8 +99,8 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
         placements([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
     )
     brokers = [PlannerBroker(number, rack) for number, rack in grown.items()]
-    options = Options(tolerance=0.2, weights=Weights(leaders=0))  # six leaders cannot be even on nine brokers
-    made = plan(PlannerSnapshot(brokers, [as_topic(stood)]), Goal(Kind.EXPAND, (6, 7, 8)), options)
+    options = PlanOptions(tolerance=0.2, weights=GoalWeights(leaders=0))  # six leaders cannot be even on nine brokers
+    made = make_plan(PlannerCluster(brokers, [as_topic(stood)]), Goal(GoalKind.EXPAND, (6, 7, 8)), options)
     planned = stood | {move.partition: move.target for move in made.moves}
     assert all(len({grown[broker] for broker in replicas}) == 3 for replicas in planned.values())
     assert made.summary.bytes == 6 * SIZE, "two replicas for each new broker"

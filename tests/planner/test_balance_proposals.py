@@ -1,10 +1,11 @@
-"""What is evened out, and where a plan leaves off."""
+"""EXPAND and REBALANCE: how even the brokers become, and how few bytes a plan copies for it."""
 
 import msgspec
 import pytest
 
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, plan
-from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlannerBroker, PlannerTopic
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerTopic
 from tests.planner.clusters import MIB, random_cluster
 
 NEW = (12, 13)
@@ -12,18 +13,18 @@ NEW = (12, 13)
 
 def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
     stood = random_cluster(12, 4, 2000)
-    cluster = PlannerSnapshot(
+    cluster = PlannerCluster(
         [*stood.brokers, *(PlannerBroker(n, f"r{n % 4}", True, 10**13) for n in NEW)], stood.topics
     )
-    made = plan(cluster, Goal(Kind.EXPAND, NEW), Options(tolerance=0.1))
+    made = make_plan(cluster, Goal(GoalKind.EXPAND, NEW), PlanOptions(tolerance=0.1))
     for broker in NEW:
         share = dict(zip(("bytes", "replicas", "leaders"), made.summary.targets[broker], strict=False))
         assert made.summary.after[broker].bytes >= 0.9 * share["bytes"]
         assert made.summary.after[broker].replicas >= 0.9 * share["replicas"]
         assert 0.9 * share["leaders"] <= made.summary.after[broker].leaders <= 1.1 * share["leaders"]
     for move in made.moves:
-        assert set(move.target) - set(move.origin), "no move but for a new broker"
-        assert set(move.target) - set(move.origin) <= set(NEW)
+        assert set(move.target) - set(move.original), "no move but for a new broker"
+        assert set(move.target) - set(move.original) <= set(NEW)
     assert made.summary.bytes <= 1.2 * made.summary.lower_bound
 
 
@@ -31,14 +32,14 @@ def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
 def test_dp_2_a_rebalance_copies_little_more_than_it_must(seed: int) -> None:
     stood = random_cluster(30, 5, 10_000, seed=seed)
     fuller = [shifted(one) for one in stood.topics]
-    made = plan(PlannerSnapshot(stood.brokers, fuller), Goal(Kind.REBALANCE)).summary
+    made = make_plan(PlannerCluster(stood.brokers, fuller), Goal(GoalKind.REBALANCE)).summary
     assert made.imbalance_before["bytes"] > 0.4
     assert max(made.imbalance_after.values()) <= 0.1
     assert made.bytes <= 1.35 * made.lower_bound
 
 
 def shifted(one: PlannerTopic) -> PlannerTopic:
-    """A third of what is on the first five brokers is on the last five instead, in the same racks; nothing is huge."""
+    """A third of the first five brokers' replicas lies on the last five, in the same racks; sizes are capped."""
     parts = []
     for held in one.partitions:
         replicas = tuple(b + 25 if b < 5 and held.index % 3 == 0 else b for b in held.replicas)

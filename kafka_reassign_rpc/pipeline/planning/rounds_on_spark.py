@@ -10,18 +10,12 @@ from typing import Any, TypeVar
 import msgspec
 from pyspark import RDD, Broadcast, StorageLevel
 
-from kafka_reassign_rpc.planner.load_changes import ChangeProposal
-from kafka_reassign_rpc.planner.planning_round import (
-    Change,
-    Demand,
-    Thresholds,
-    carry_out,
-    harvest,
-    is_accepted,
-    propose,
-)
-from kafka_reassign_rpc.planner.round_input import RoundInput
-from kafka_reassign_rpc.planner.values import LeftOut, PlannedMove, PlannerTopic
+from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
+from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
+from kafka_reassign_rpc.planner.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
 
 CHUNK_PARTITIONS = 5000
 _FLAT = 64
@@ -66,41 +60,41 @@ class Rounds:
         self._context = chunks.context
         self._thresholds = Thresholds()
 
-    def propose(self, view: RoundInput) -> Demand:
+    def propose(self, params: RoundParameters) -> ProposedSums:
         """Carry out what the last thresholds accepted, then let every chunk propose."""
-        told = self._context.broadcast((view, self._thresholds))
+        told = self._context.broadcast((params, self._thresholds))
         following = self._chunks.map(_step(told), preservesPartitioning=True)
         following.persist(StorageLevel.MEMORY_AND_DISK)  # also keeps PySpark from running this step again in the next
         following.localCheckpoint()  # the rounds before are not needed again, nor is what they were told
-        demand = merged(following, _demand, Demand, Demand.merge)
+        demand = merged(following, _demand, ProposedSums, ProposedSums.merge)
         self._kept.unpersist()
         told.unpersist()
         self._kept = self._chunks = following
         return demand
 
-    def accept(self, thresholds: Thresholds) -> Change:
+    def accept(self, thresholds: Thresholds) -> AcceptedSums:
         """What the thresholds accept; it is carried out with the next round."""
         self._thresholds = thresholds
         told = self._context.broadcast(thresholds)
 
-        def change(packed: Packed) -> Change:
-            found = Change()
+        def change(packed: Packed) -> AcceptedSums:
+            found = AcceptedSums()
             for proposal in accepted_in(packed, told.value):
                 found.add(proposal)
             return found
 
-        summed = merged(self._chunks, change, Change, Change.merge)
+        summed = merged(self._chunks, change, AcceptedSums, AcceptedSums.merge)
         told.unpersist()
         return summed
 
-    def harvest(self, view: RoundInput) -> RDD[PlannedMove | LeftOut]:
+    def collect_moves(self, params: RoundParameters) -> RDD[PlannedMove | LeftOut]:
         """Moves and what is left out, after the last round."""
         thresholds = self._thresholds
 
         def last(packed: Packed) -> Iterator[PlannedMove | LeftOut]:
             chunk = topics_in(packed)
-            carry_out(chunk, accepted_in(packed, thresholds))
-            return (found for found in harvest(chunk, view) if found is not None)
+            apply_accepted(chunk, accepted_in(packed, thresholds))
+            return (found for found in collect_moves(chunk, params) if found is not None)
 
         return self._chunks.flatMap(last)
 
@@ -108,19 +102,19 @@ class Rounds:
         self._kept.unpersist()
 
 
-def _step(told: "Broadcast[tuple[RoundInput, Thresholds]]") -> Callable[[Packed], Packed]:
+def _step(told: "Broadcast[tuple[RoundParameters, Thresholds]]") -> Callable[[Packed], Packed]:
     def step(packed: Packed) -> Packed:
-        view, thresholds = told.value
+        params, thresholds = told.value
         chunk, accepted = topics_in(packed), accepted_in(packed, thresholds)
-        carry_out(chunk, accepted)
+        apply_accepted(chunk, accepted)
         encoded = pack(chunk) if accepted else packed[0]
-        return encoded, pack([one for one in propose(chunk, view) if one is not None])
+        return encoded, pack([one for one in propose(chunk, params) if one is not None])
 
     return step
 
 
-def _demand(packed: Packed) -> Demand:
-    found = Demand()
+def _demand(packed: Packed) -> ProposedSums:
+    found = ProposedSums()
     for proposal in proposals_in(packed):
         found.add(proposal)
     return found

@@ -1,4 +1,4 @@
-"""What a goal forces: heal, drain and a new replication factor, case by case."""
+"""Changes that a goal forces: heal, drain and a new replication factor, case by case."""
 
 import itertools
 
@@ -6,17 +6,19 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, plan
-from kafka_reassign_rpc.planner.values import Goal, Kind, Load, Options, PlanError, PlannerPartition, Weights
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition
 from tests.planner.clusters import MIB, brokers, clusters, partition, random_cluster, topic
 
-HEAL = Goal(Kind.HEAL)
+HEAL = Goal(GoalKind.HEAL)
 
 
 def test_46_3_only_the_lost_replica_is_replaced_in_its_place_and_its_rack() -> None:
     listed = brokers(["a", "b", "c", "a", "b", "c"], dead=[2])
-    made = plan(
-        PlannerSnapshot(listed, [topic("t", partition(0, 2, 1, 3, live=[1, 3]), partition(1, 1, 6, 4))]),
+    made = make_plan(
+        PlannerCluster(listed, [topic("t", partition(0, 2, 1, 3, live=[1, 3]), partition(1, 1, 6, 4))]),
         HEAL,
     )
     assert [(move.partition, move.target) for move in made.moves] == [(0, (5, 1, 3))]
@@ -27,7 +29,7 @@ def test_46_3_only_the_lost_replica_is_replaced_in_its_place_and_its_rack() -> N
 
 def test_46_3_a_lost_rack_s_replicas_go_where_the_fewest_are() -> None:
     listed = brokers(["a", "b", "c", "a", "b"], dead=[3])
-    made = plan(PlannerSnapshot(listed, [topic("t", partition(0, 1, 2, 3, live=[1, 2]))]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3, live=[1, 2]))]), HEAL)
     assert made.moves[0].target in {(1, 2, 4), (1, 2, 5)}
 
 
@@ -39,18 +41,18 @@ def test_46_3_the_most_endangered_partitions_go_first() -> None:
         partition(2, 1, 2, 3, live=[2], min_isr=2),
         partition(3, 1, 2, 3, live=[2, 3], min_isr=3),
     )
-    made = plan(PlannerSnapshot(listed, [topic("t", *parts)]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert [(move.partition, move.priority) for move in made.moves] == [(2, 0), (3, 0), (1, 1), (0, 2)]
 
 
 def test_46_3_repair_spreads_by_bytes_over_racks_and_by_count_where_no_size_is_known() -> None:
     cluster = random_cluster(20, 5, 6000, dead=[7])
-    made = plan(cluster, HEAL, Options(weights=Weights(1, 0, 0, 0, 0, 0))).summary
+    made = make_plan(cluster, HEAL, PlanOptions(weights=GoalWeights(1, 0, 0, 0, 0, 0))).summary
     rack = [broker.id for broker in cluster.brokers if broker.id % 5 == 2 and broker.id != 7]
     level = min(made.after[broker].bytes for broker in rack)
     assert all(made.after[b].bytes < level * 1.02 or made.after[b].bytes == made.before[b].bytes for b in rack)
     blind = [topic(t.name, *[unsized(held) for held in t.partitions]) for t in cluster.topics]
-    counted = plan(PlannerSnapshot(cluster.brokers, blind), HEAL).summary
+    counted = make_plan(PlannerCluster(cluster.brokers, blind), HEAL).summary
     assert counted.notes == ("no size is known: replicas are counted instead of bytes",)
     counts = [counted.after[broker].replicas for broker in rack]
     assert max(counts) - min(counts) < 0.05 * max(counts)
@@ -63,7 +65,7 @@ def unsized(held: PlannerPartition) -> PlannerPartition:
 def test_dp_2_some_missing_sizes_are_estimated_and_said() -> None:
     listed = brokers(["a"] * 4, dead=[1])
     parts = (partition(0, 1, 2, live=[2], size=100), partition(1, 1, 2, live=[2], size=-1))
-    made = plan(PlannerSnapshot(listed, [topic("t", *parts)]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert made.summary.notes == (
         "1 of 2 partitions have no known size: each is taken for 100 bytes, the mean of the others",
     )
@@ -78,7 +80,7 @@ def test_46_3_what_cannot_be_healed_is_left_out_with_the_reason() -> None:
         partition(1, 1, 2, live=[]),
         PlannerPartition(2, (1, 2), 2, (2,), moving=True),
     )
-    made = plan(PlannerSnapshot(listed, [topic("t", *parts)]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert made.moves == ()
     assert [left.reason for left in made.left_out] == [
         "replication factor 3 is larger than the 2 brokers that can hold a replica",
@@ -89,24 +91,24 @@ def test_46_3_what_cannot_be_healed_is_left_out_with_the_reason() -> None:
 
 def test_46_3_healing_one_broker_leaves_what_another_lost_one_holds() -> None:
     listed = brokers(["a"] * 5, dead=[1, 2])
-    cluster = PlannerSnapshot(listed, [topic("t", partition(0, 1, 2, 3, live=[3]), partition(1, 2, 3, 4, live=[3, 4]))])
-    made = plan(cluster, Goal(Kind.HEAL, (1,)))
+    cluster = PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3, live=[3]), partition(1, 2, 3, 4, live=[3, 4]))])
+    made = make_plan(cluster, Goal(GoalKind.HEAL, (1,)))
     assert [(move.partition, move.target[1:]) for move in made.moves] == [(0, (2, 3))]
 
 
 def test_dp_2_a_full_broker_gets_nothing() -> None:
     listed = brokers(["a"] * 4, dead=[1], capacity=10 * MIB)
     full = [partition(n, 2, size=MIB) for n in range(9)]
-    made = plan(PlannerSnapshot(listed, [topic("t", *full, partition(9, 1, 3, live=[3], size=4 * MIB))]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", *full, partition(9, 1, 3, live=[3], size=4 * MIB))]), HEAL)
     assert made.moves[0].target == (4, 3)
     huge = topic("t", partition(0, 1, 3, live=[3], size=11 * MIB))
-    (left,) = plan(PlannerSnapshot(listed, [huge]), HEAL).left_out
+    (left,) = make_plan(PlannerCluster(listed, [huge]), HEAL).left_out
     assert left.reason == f"no broker has room for {11 * MIB} bytes"
 
 
 def test_dp_2_draining_empties_the_brokers_and_copies_no_more_than_they_hold() -> None:
     cluster = random_cluster(12, 4, 3000)
-    made = plan(cluster, Goal(Kind.DRAIN, (1, 2)))
+    made = make_plan(cluster, Goal(GoalKind.DRAIN, (1, 2)))
     assert [made.summary.after[broker].replicas for broker in (1, 2)] == [0, 0]
     assert made.left_out == ()
     assert made.summary.bytes == made.summary.lower_bound
@@ -115,69 +117,73 @@ def test_dp_2_draining_empties_the_brokers_and_copies_no_more_than_they_hold() -
 
 def test_dp_2_a_higher_replication_factor_takes_new_racks_and_a_lower_one_never_the_leader() -> None:
     cluster = random_cluster(12, 4, 800)
-    up = plan(cluster, Goal(Kind.SET_FACTOR, factor=4))
+    up = make_plan(cluster, Goal(GoalKind.SET_FACTOR, factor=4))
     assert all(len({broker % 4 for broker in move.target}) == 4 for move in up.moves)
-    assert all(move.target[:3] == move.origin for move in up.moves)
-    down = plan(cluster, Goal(Kind.SET_FACTOR, factor=2, topics=("t0",)))
+    assert all(move.target[:3] == move.original for move in up.moves)
+    down = make_plan(cluster, Goal(GoalKind.SET_FACTOR, factor=2, topics=("t0",)))
     assert {move.topic for move in down.moves} == {"t0"}
-    assert all(move.target[0] == move.origin[0] == move.leader for move in down.moves)
+    assert all(move.target[0] == move.original[0] == move.leader for move in down.moves)
     assert down.summary.bytes == 0
     listed = brokers(["a", "a", "b"])
-    (move,) = plan(PlannerSnapshot(listed, [topic("t", partition(0, 1, 2, 3))]), Goal(Kind.SET_FACTOR, factor=2)).moves
+    (move,) = make_plan(
+        PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3))]), Goal(GoalKind.SET_FACTOR, factor=2)
+    ).moves
     assert move.target == (1, 3)
     led_by_2 = PlannerPartition(0, (1, 2, 3), 2, (1, 2, 3))
-    (move,) = plan(PlannerSnapshot(listed, [topic("t", led_by_2)]), Goal(Kind.SET_FACTOR, factor=1)).moves
+    (move,) = make_plan(PlannerCluster(listed, [topic("t", led_by_2)]), Goal(GoalKind.SET_FACTOR, factor=1)).moves
     assert move.target == (2,)
 
 
 def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> None:
     held = partition(0, 1, 2, 3, min_isr=2)
-    (left,) = plan(PlannerSnapshot(brokers(["a"] * 3), [topic("t", held)]), Goal(Kind.SET_FACTOR, factor=1)).left_out
+    (left,) = make_plan(
+        PlannerCluster(brokers(["a"] * 3), [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=1)
+    ).left_out
     assert left.reason == "min.insync.replicas is 2: nobody could write to 1 replicas"
 
 
 @pytest.mark.parametrize(
     ("goal", "saying"),
     [
-        (Goal(Kind.DRAIN), "drain: name the brokers"),
-        (Goal(Kind.DRAIN, (9,)), "drain: the snapshot has no broker 9"),
-        (Goal(Kind.DRAIN, (1, 2)), "drain: no live broker would be left"),
-        (Goal(Kind.EXPAND, (3,)), "expand: broker 3 is not live"),
-        (Goal(Kind.HEAL, (1,)), "heal: broker 1 is live; drain empties a live broker"),
-        (Goal(Kind.SET_FACTOR, factor=3), "the replication factor 3 is larger than the 2 live brokers"),
-        (Goal(Kind.SET_FACTOR), "must be at least 1"),
+        (Goal(GoalKind.DRAIN), "drain: name the brokers"),
+        (Goal(GoalKind.DRAIN, (9,)), "drain: the snapshot has no broker 9"),
+        (Goal(GoalKind.DRAIN, (1, 2)), "drain: no live broker would be left"),
+        (Goal(GoalKind.EXPAND, (3,)), "expand: broker 3 is not live"),
+        (Goal(GoalKind.HEAL, (1,)), "heal: broker 1 is live; drain empties a live broker"),
+        (Goal(GoalKind.SET_FACTOR, factor=3), "the replication factor 3 is larger than the 2 live brokers"),
+        (Goal(GoalKind.SET_FACTOR), "must be at least 1"),
     ],
 )
 def test_dp_2_a_goal_that_makes_no_sense_is_refused(goal: Goal, saying: str) -> None:
     with pytest.raises(PlanError, match=saying):
-        plan(PlannerSnapshot(brokers(["a"] * 3, dead=[3]), []), goal)
+        make_plan(PlannerCluster(brokers(["a"] * 3, dead=[3]), []), goal)
     with pytest.raises(PlanError, match="no broker is live"):
-        plan(PlannerSnapshot(brokers(["a"], dead=[1]), []), goal)
+        make_plan(PlannerCluster(brokers(["a"], dead=[1]), []), goal)
 
 
 def test_dp_2_brokers_without_a_rack_are_one_rack_of_their_own_and_that_is_said() -> None:
     listed = brokers(["a", None, None, "b"], dead=[4])
-    made = plan(PlannerSnapshot(listed, [topic("t", partition(0, 1, 4, live=[1]))]), HEAL)
+    made = make_plan(PlannerCluster(listed, [topic("t", partition(0, 1, 4, live=[1]))]), HEAL)
     assert made.moves[0].target in {(1, 2), (1, 3)}
     assert made.summary.notes == ("brokers 2, 3 have no rack: they are taken for one rack of their own",)
 
 
 @given(clusters(most=5), st.integers(0, 2))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerSnapshot, seed: int) -> None:
+def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -> None:
     """Against every other assignment of each partition, one by one."""
     racks = {broker.id: broker.rack or "" for broker in cluster.brokers}
     live = {broker.id for broker in cluster.brokers if broker.live}
     sizes = [held.bytes for one in cluster.topics for held in one.partitions if held.bytes >= 0]
     mean = sum(sizes) // len(sizes) if sizes else 0
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
-    for move in plan(cluster, HEAL, Options(seed=seed)).moves:
+    for move in make_plan(cluster, HEAL, PlanOptions(seed=seed)).moves:
         held = stood[move.topic, move.partition]
         size = held.bytes if held.bytes >= 0 else mean
-        reach = min(len({racks[b] for b in move.origin}), len({racks[b] for b in live}), len(move.origin))
+        reach = min(len({racks[b] for b in move.original}), len({racks[b] for b in live}), len(move.original))
         least = min(
-            size * len(set(other) - set(move.origin))
-            for other in itertools.combinations(sorted(live), len(move.origin))
+            size * len(set(other) - set(move.original))
+            for other in itertools.combinations(sorted(live), len(move.original))
             if len({racks[b] for b in other}) >= reach
         )
         assert move.bytes == least

@@ -1,4 +1,4 @@
-"""Whatever the cluster and the goal: no hard rule is broken, and the plan does not depend on who computes it."""
+"""For every cluster and goal: no plan breaks a hard rule, and the plan does not depend on chunks or processes."""
 
 import copy
 import random
@@ -7,8 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.planner.in_process import PlannerSnapshot, Planning, plan
-from kafka_reassign_rpc.planner.values import Goal, Kind, Options, PlanError
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner, make_plan
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster
 from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks, random_cluster
 
 
@@ -17,10 +18,10 @@ from tests.planner.clusters import broken_rules, clusters, goals, plan_in_chunks
 def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
     goal = data.draw(goals(cluster))
-    options = Options(seed=data.draw(st.integers(0, 3)), rounds=6)
+    options = PlanOptions(seed=data.draw(st.integers(0, 3)), rounds=6)
     before = copy.deepcopy(cluster)
     try:
-        made = plan(cluster, goal, options)
+        made = make_plan(cluster, goal, options)
     except PlanError:
         return
     assert cluster == before
@@ -32,9 +33,9 @@ def test_dp_2_no_plan_breaks_a_hard_rule(data: st.DataObject) -> None:
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.DataObject) -> None:
     cluster = data.draw(clusters())
-    goal = data.draw(goals(cluster, (Kind.HEAL, Kind.DRAIN)))
+    goal = data.draw(goals(cluster, (GoalKind.HEAL, GoalKind.DRAIN)))
     live = {broker.id for broker in cluster.brokers if broker.live}
-    leaving = set(goal.brokers) if goal.kind is Kind.DRAIN else set(range(1, 9)) - live
+    leaving = set(goal.brokers) if goal.kind is GoalKind.DRAIN else set(range(1, 9)) - live
     concerned = {
         (topic.name, held.index)
         for topic in cluster.topics
@@ -42,27 +43,27 @@ def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.D
         if leaving & set(held.replicas)
     }
     try:
-        made = plan(cluster, goal)
+        made = make_plan(cluster, goal)
     except PlanError:
         return
     assert {move[:2] for move in made.moves} | {left[:2] for left in made.left_out} == concerned
     assert all(left.reason for left in made.left_out)
-    assert all(set(move.target) - set(move.origin) for move in made.moves)
+    assert all(set(move.target) - set(move.original) for move in made.moves)
     for move in made.moves:  # just the replicas that had to, each in its place
-        assert [a for a, b in zip(move.origin, move.target, strict=True) if a != b] == [
-            broker for broker in move.origin if broker in leaving
+        assert [a for a, b in zip(move.original, move.target, strict=True) if a != b] == [
+            broker for broker in move.original if broker in leaving
         ]
 
 
-@pytest.mark.parametrize("kind", list(Kind))
+@pytest.mark.parametrize("kind", list(GoalKind))
 @pytest.mark.parametrize("pieces", [3, 17])
-def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: Kind, pieces: int) -> None:
-    dead = (5,) if kind is Kind.HEAL else ()
+def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind, pieces: int) -> None:
+    dead = (5,) if kind is GoalKind.HEAL else ()
     cluster = random_cluster(12, 3, 500, dead=dead)
-    brokers = {Kind.DRAIN: (2, 3), Kind.EXPAND: (11,)}.get(kind, ())
-    goal = Goal(kind, brokers, factor=2 if kind is Kind.SET_FACTOR else 0)
-    options = Options(seed=4, tolerance=0.08)
-    whole = plan(cluster, goal, options)
+    brokers = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,)}.get(kind, ())
+    goal = Goal(kind, brokers, factor=2 if kind is GoalKind.SET_FACTOR else 0)
+    options = PlanOptions(seed=4, tolerance=0.08)
+    whole = make_plan(cluster, goal, options)
     assert whole.moves
     chance, topics = random.Random(pieces), list(copy.deepcopy(cluster).topics)
     chance.shuffle(topics)
@@ -72,7 +73,7 @@ def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: 
 
 def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:
     cluster = random_cluster(12, 3, 1500, dead=(5,))
-    one, other = (plan(cluster, Goal(Kind.HEAL), Options(seed=seed)) for seed in (1, 2))
+    one, other = (make_plan(cluster, Goal(GoalKind.HEAL), PlanOptions(seed=seed)) for seed in (1, 2))
     assert one.moves != other.moves
     assert one.summary.bytes == other.summary.bytes
     assert abs(one.summary.imbalance_after["bytes"] - other.summary.imbalance_after["bytes"]) < 0.05
@@ -80,7 +81,7 @@ def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:
 
 def test_46_3_a_plan_is_made_in_slices_that_never_take_long() -> None:
     cluster = random_cluster(10, 5, 20_000, dead=(3,))
-    planning = Planning(PlannerSnapshot(cluster.brokers, iter(cluster.topics)), Goal(Kind.HEAL))
+    planning = InMemoryPlanner(PlannerCluster(cluster.brokers, iter(cluster.topics)), Goal(GoalKind.HEAL))
     slices = sum(1 for _ in planning.steps())
     moves = planning.plan.moves
     assert len(moves) > 5000

@@ -1,0 +1,62 @@
+"""How many of the proposals for a broker are accepted: the bucket below which all of them are.
+
+Buckets come in ascending order; each threshold adds them up until a limit is reached.
+"""
+
+from collections.abc import Callable, Sequence
+
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, GAIN_UNIT
+
+BucketSums = Sequence[tuple[int, Load, int]]
+"""Buckets in ascending order, each with the sums of its proposals: the load that they bring or take, and their gain."""
+
+ROUNDING = 1e-12
+_BORNE = 0.1
+
+
+def threshold_at_level(
+    buckets: BucketSums, broker: int, load: Load, targets: BrokerTargets, level: float, room: int
+) -> int:
+    """The bucket below which the broker stays under the fill level and has room."""
+    fullness, factors = targets.fullness(broker, load), targets.fullness_factors(broker)
+    for bucket, brought, _ in buckets:
+        room -= brought.bytes
+        fullness += sum([factor * value for factor, value in zip(factors, brought, strict=True)])
+        if room < 0 or fullness > level + ROUNDING:
+            return bucket
+    return ALL_BUCKETS
+
+
+def threshold_at_bytes(buckets: BucketSums, limit: int) -> int:
+    """The bucket below which proposals copy no more than `limit` bytes."""
+    for bucket, copied, _ in buckets:
+        limit -= copied.bytes
+        if limit < 0:
+            return bucket
+    return ALL_BUCKETS
+
+
+def thresholds_at_least_cost(
+    buckets: BucketSums, load: Load, sign: int, cost: Callable[[Load], float], room: int
+) -> tuple[int, int]:
+    """(need, allow): below `need` the broker's cost becomes as low as possible; below `allow` the broker bears it.
+
+    A broker bears a higher cost as long as it is no more than a part of what all proposals gain together.
+    """
+    first = least = cost(load)
+    following = [bucket for bucket, *_ in buckets[1:]] + [ALL_BUCKETS]
+    need = allow = buckets[0][0]
+    gained = 0.0
+    for (_, part, gain), end in zip(buckets, following, strict=True):
+        load = load.plus(part) if sign > 0 else load.minus(part)
+        room -= part.bytes
+        if room < 0:
+            break
+        now, gained = cost(load), gained + gain * GAIN_UNIT
+        if now < least - ROUNDING:
+            least, need = now, end
+        if now <= max(least, first + _BORNE * gained) + ROUNDING:
+            allow = end
+    return need, allow

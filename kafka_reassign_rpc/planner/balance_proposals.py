@@ -1,0 +1,154 @@
+"""Proposals for a more even cluster: the one change of a partition that saves most cost for a copied byte.
+
+The cost of a broker stands in `imbalance_cost.py`. A proposal's gain is exact for its partition alone; the coordinator
+sees to it that many changes at once do not overshoot.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.planner.broker_load import MEASURES, Load, replica_load
+from kafka_reassign_rpc.planner.change_proposal import (
+    BUCKETS_PER_CLASS,
+    CLASSES,
+    GAIN_UNIT,
+    LoadChange,
+    load_changes,
+)
+from kafka_reassign_rpc.planner.deterministic_random import RANDOM_RANGE, random_bits
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.imbalance_cost import cost_change, distance, topic_crowding_cost
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
+
+_DRAWS = 4
+_LEAST_GAIN = 1e-12
+_NO_COPY = 1
+"""Bytes that a change counts for which copies nothing: so that its gain for a byte is defined."""
+
+
+class BestChange(NamedTuple):
+    """The best change of a partition; see ChangeProposal for the fields."""
+
+    replicas: tuple[int, ...]
+    load_changes: list[LoadChange]
+    bucket: int
+    reason: str
+    rule: str
+    gain: int
+
+
+class _Candidate(NamedTuple):
+    """One possible change: `source` gives the load to `destination`; `replicas`: those of the partition afterwards."""
+
+    source: int
+    destination: int
+    load: Load
+    replicas: tuple[int, ...]
+
+
+def best_change(
+    partition: PlannerPartition, params: RoundParameters, key: int, topic_replicas: Mapping[int, int]
+) -> BestChange | None:
+    """The best change for a partition; None: there is none, or this round does not consider the partition.
+
+    topic_replicas    replicas of its topic by broker
+    """
+    balance = params.balance
+    assert balance is not None
+    chance = random_bits(key, params.round_number * 7919 + params.seed) / RANDOM_RANGE
+    sources = [broker for broker in partition.replicas if chance < balance.sampling_rates.get(broker, 0.0)]
+    if not sources or partition.moving or not params.live.issuperset(partition.replicas):
+        return None
+    size, weights = params.size(partition), params.weights.by_measure()
+    best: tuple[float, float, _Candidate] | None = None
+    last_load, relief = None, 0.0
+    for candidate in _candidates(partition, params, balance, sources, size, key):
+        source, destination, load, _ = candidate
+        if load is not last_load:
+            last_load, relief = load, -cost_change(source, -1, load, balance, weights)
+        gain = relief - cost_change(destination, 1, load, balance, weights)
+        if load.replicas:
+            gain -= topic_crowding_cost(topic_replicas, source, destination, balance, params.weights.topic)
+        gain_per_byte = gain / (load.bytes + _NO_COPY)
+        if gain > _LEAST_GAIN and (best is None or gain_per_byte > best[0]):
+            best = (gain_per_byte, gain, candidate)
+    if best is None:
+        return None
+    gain_per_byte, gain, candidate = best
+    bucket = _bucket(gain_per_byte, balance, params.bucket_in_class(key))
+    reason, rule = _reason_and_rule(candidate.source, candidate.destination, balance, params)
+    changes = load_changes(partition, size, candidate.replicas)
+    return BestChange(candidate.replicas, changes, bucket, reason, rule, round(gain / GAIN_UNIT))
+
+
+def _candidates(
+    partition: PlannerPartition,
+    params: RoundParameters,
+    balance: BalanceParameters,
+    sources: list[int],
+    size: int,
+    key: int,
+) -> Iterator[_Candidate]:
+    """Changes of the preferred leader, then of one replica.
+
+    EXPAND: a new broker that leads too much gives leaderships back; its replicas stay.
+    """
+    old, choice, rack_rule = partition.replicas, params.choice, params.choice.rack_rule
+    if old[0] in sources:
+        for place in range(1, len(old)):
+            if old[place] in partition.isr and (old[0] in choice.free_bytes or old[place] in choice.free_bytes):
+                yield _Candidate(old[0], old[place], Load(leaders=1, fetch=partition.fetch), _with_leader(old, place))
+    for turn, source in enumerate(sources):
+        if params.kind is GoalKind.EXPAND and source in choice.free_bytes:
+            continue
+        place = old.index(source)
+        load = replica_load(partition, size, leads=place == 0)
+        racks = {rack_rule.rack(broker) for broker in (*old[:place], *old[place + 1 :])}
+        draws_key = random_bits(key, 50 + turn + 10 * params.round_number + params.seed)
+        for broker in _destinations(source, params, balance, draws_key):
+            if broker in old or not choice.has_room(broker, size):
+                continue
+            target = (*old[:place], broker, *old[place + 1 :])
+            rack = rack_rule.rack(broker)
+            if rack not in racks or rack == rack_rule.rack(source) or rack_rule.allows(old, target):
+                yield _Candidate(source, broker, load, target)
+
+
+def _destinations(source: int, params: RoundParameters, balance: BalanceParameters, key: int) -> Iterator[int]:
+    """Brokers that want replicas, from the whole cluster and from the rack of the source."""
+    for draw in range(_DRAWS):
+        yield balance.destinations.draw(random_bits(key, draw))
+    by_rack = params.choice.by_rack
+    same_rack = by_rack.get(params.choice.rack_rule.rack(source))
+    if same_rack is not None and len(by_rack) > 1:
+        for draw in range(_DRAWS // 2):
+            yield same_rack.draw(random_bits(key, 100 + draw))
+
+
+def _with_leader(replicas: tuple[int, ...], place: int) -> tuple[int, ...]:
+    """The replica at `place` becomes the preferred leader and changes places with the former one."""
+    swapped = list(replicas)
+    swapped[0], swapped[place] = swapped[place], swapped[0]
+    return tuple(swapped)
+
+
+def _bucket(gain_per_byte: float, balance: BalanceParameters, bucket_in_class: int) -> int:
+    """The class by gain for a byte, each four times as good as the next; a random bucket inside of it."""
+    step, bound = 0, balance.best_gain_per_byte
+    while step < CLASSES - 1 and gain_per_byte < bound:
+        step, bound = step + 1, bound / 4
+    return step * BUCKETS_PER_CLASS + bucket_in_class
+
+
+def _reason_and_rule(
+    source: int, destination: int, balance: BalanceParameters, params: RoundParameters
+) -> tuple[str, str]:
+    """The soft goal that the change serves most, in words and by its name."""
+    parts = []
+    for place, (name, weight) in enumerate(zip(MEASURES, params.weights.by_measure(), strict=True)):
+        for broker in (source, destination):
+            share = balance.shares[broker][place]
+            parts.append((weight * distance(share, balance.low, balance.high), -place, name, broker, share))
+    _, _, name, broker, share = max(parts)
+    return f"broker {broker} has {share:.0%} of its share of {name}", name

@@ -1,0 +1,75 @@
+"""What lies on a broker: bytes, replicas, leaders, produce and fetch rates, and exact sums of these."""
+
+from collections.abc import Iterable, Iterator
+from operator import add, sub
+from typing import NamedTuple
+
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+
+
+class Load(NamedTuple):
+    """What lies on a broker, or what a replica brings to it. Whole numbers: sums do not depend on their order.
+
+    bytes, produce    of every replica; leaders, fetch: only where the replica is the preferred leader
+    """
+
+    bytes: int = 0
+    replicas: int = 0
+    leaders: int = 0
+    produce: int = 0
+    fetch: int = 0
+
+    def plus(self, other: "Load") -> "Load":
+        return Load._make(map(add, self, other))
+
+    def minus(self, other: "Load") -> "Load":
+        return Load._make(map(sub, self, other))
+
+
+MEASURES = Load._fields
+LEADER_MEASURES = ("leaders", "fetch")
+"""The measures that follow the preferred leader."""
+
+
+def replica_load(partition: PlannerPartition, size: int, *, leads: bool) -> Load:
+    """What one replica of the partition brings to a broker; `size`: its bytes, estimated where they are unknown."""
+    return Load(size, 1, int(leads), partition.produce, partition.fetch if leads else 0)
+
+
+class LoadSums:
+    """Sums of loads by broker; the sums are exact, in any order."""
+
+    def __init__(self) -> None:
+        self._sums: dict[int, list[int]] = {}
+
+    def add(self, broker: int, load: Iterable[int], sign: int = 1) -> None:
+        found = self._sums.get(broker)
+        if found is None:
+            self._sums[broker] = [sign * value for value in load]
+            return
+        for place, value in enumerate(load):
+            found[place] += sign * value
+
+    def add_replicas(self, partition: PlannerPartition, size: int) -> None:
+        """Add what a partition brings to each of its brokers. Written out for speed: a cluster has many replicas."""
+        sums, produce, leads = self._sums, partition.produce, 1
+        for broker in partition.replicas:
+            found = sums.get(broker)
+            if found is None:
+                found = sums[broker] = [0, 0, 0, 0, 0]
+            found[0] += size
+            found[1] += 1
+            found[3] += produce
+            if leads:
+                found[2] += 1
+                found[4] += partition.fetch
+                leads = 0
+
+    def merge(self, other: "LoadSums") -> "LoadSums":
+        for broker, load in other._sums.items():
+            self.add(broker, load)
+        return self
+
+    def items(self) -> Iterator[tuple[int, Load]]:
+        for broker, load in self._sums.items():
+            yield broker, Load(*load)

@@ -1,0 +1,143 @@
+"""One round on one chunk of topics: propose, apply what was accepted; after the last round collect the moves.
+
+A chunk knows nothing of other chunks. A partition's proposal depends on its topic and the round's parameters alone,
+and acceptance depends on sums over all chunks. So the plan is the same however topics are divided into chunks.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from kafka_reassign_rpc.planner.balance_proposals import best_change
+from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, ChangeProposal, load_changes
+from kafka_reassign_rpc.planner.deterministic_random import partition_key
+from kafka_reassign_rpc.planner.forced_proposals import forced_change, is_forced
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.round_sums import ACCEPT_NOTHING, Thresholds
+
+
+def propose(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[ChangeProposal | None]:
+    """The chunk's proposals. None now and then where nothing is proposed: a caller inside a loop can let others run."""
+    for at, topic in enumerate(chunk):
+        if not params.concerns(topic.name):
+            continue
+        yield None
+        topic_replicas = _replicas_by_broker(topic) if params.balance is not None and params.weights.topic else {}
+        for place, partition in enumerate(topic.partitions):
+            if params.balance is None and partition.original:
+                continue  # a forced change is final once it is accepted
+            made = _proposal((at, place), topic.name, partition, params, topic_replicas)
+            if made is not None:
+                yield made
+            elif not place % 256:
+                yield None
+
+
+def _replicas_by_broker(topic: PlannerTopic) -> dict[int, int]:
+    held: dict[int, int] = {}
+    for partition in topic.partitions:
+        for broker in partition.replicas:
+            held[broker] = held.get(broker, 0) + 1
+    return held
+
+
+def _proposal(
+    position: tuple[int, int],
+    topic: str,
+    partition: PlannerPartition,
+    params: RoundParameters,
+    topic_replicas: Mapping[int, int],
+) -> ChangeProposal | None:
+    if params.balance is not None:
+        if params.balance.sampling_rates.keys().isdisjoint(partition.replicas):
+            return None
+        best = best_change(partition, params, partition_key(topic, partition.index), topic_replicas)
+        if best is None:
+            return None
+        return ChangeProposal(
+            position, best.replicas, best.bucket, best.load_changes, 2, best.reason, best.rule, best.gain
+        )
+    if not is_forced(partition, params):
+        return None
+    key = partition_key(topic, partition.index)
+    forced = forced_change(partition, params, key ^ (params.round_number << 48) ^ params.seed)
+    if forced is None or isinstance(forced, str):
+        return None
+    bucket = forced.priority * BUCKETS_PER_CLASS + params.bucket_in_class(key)
+    changes = load_changes(partition, params.size(partition), forced.replicas)
+    return ChangeProposal(position, forced.replicas, bucket, changes, forced.priority, forced.reason, forced.rule)
+
+
+def is_accepted(proposal: ChangeProposal, thresholds: Thresholds) -> bool:
+    """Every broker whose load changes allows the proposal, and one needs it; with `both_sides` one on each side."""
+    bucket = proposal.bucket
+    if bucket >= thresholds.total_copied:
+        return False
+    needed, copies = [False, False], False
+    for change in proposal.load_changes:
+        need, allow = thresholds.by_broker.get((change.broker, change.side), ACCEPT_NOTHING)
+        if bucket >= allow:
+            return False
+        needed[change.side] |= bucket < need
+        copies |= change.load.replicas > 0
+    return all(needed) if copies and thresholds.both_sides else any(needed)
+
+
+def apply_accepted(chunk: list[PlannerTopic], accepted: Iterable[ChangeProposal]) -> None:
+    """Change the chunk's partitions as the accepted proposals say."""
+    for proposal in accepted:
+        at, place = proposal.position_in_chunk
+        partition = chunk[at].partitions[place]
+        first = not partition.original
+        partition.original = partition.original or partition.replicas
+        partition.replicas = proposal.replicas
+        if first:
+            partition.priority, partition.reason, partition.rule = proposal.priority, proposal.reason, proposal.rule
+
+
+def collect_moves(chunk: list[PlannerTopic], params: RoundParameters) -> Iterator[PlannedMove | LeftOut | None]:
+    """The chunk's moves and the partitions left out, after the last round; None now and then."""
+    for topic in chunk:
+        if not params.concerns(topic.name):
+            continue
+        yield None
+        for place, partition in enumerate(topic.partitions):
+            if partition.original and partition.original != partition.replicas:
+                yield _planned_move(topic.name, partition, params)
+            else:
+                reason = _reason_left_out(topic.name, partition, params)
+                if reason:
+                    yield LeftOut(topic.name, partition.index, partition.replicas, reason)
+                elif not place % 256:
+                    yield None
+
+
+def _planned_move(topic: str, partition: PlannerPartition, params: RoundParameters) -> PlannedMove:
+    copies = sum(broker not in partition.original for broker in partition.replicas)
+    return PlannedMove(
+        topic,
+        partition.index,
+        partition.original,
+        partition.replicas,
+        partition.leader,
+        copies * params.size(partition),
+        partition.priority,
+        partition.reason,
+        partition.rule,
+    )
+
+
+def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
+    """Why a partition does not move although the goal concerns it; "" where the goal does not."""
+    if params.kind in (GoalKind.EXPAND, GoalKind.REBALANCE):
+        if partition.moving:
+            return "a reassignment of it is in flight"
+        absent = any(broker not in params.live for broker in partition.replicas)
+        return "it has a replica on a broker that is not live: heal it first" if absent else ""
+    forced = forced_change(partition, params, partition_key(topic, partition.index))
+    if forced is None:
+        return ""
+    if isinstance(forced, str):
+        return forced
+    return f"no broker has room for {params.size(partition)} bytes beside the others"

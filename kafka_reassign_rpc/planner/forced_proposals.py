@@ -1,0 +1,147 @@
+"""Proposals that a goal forces: replicas must leave a broker (HEAL, DRAIN), or a replication factor must change."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.planner.deterministic_random import random_bits
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
+from kafka_reassign_rpc.planner.round_parameters import RoundParameters
+from kafka_reassign_rpc.planner.start_order import start_priority
+
+
+class ForcedChange(NamedTuple):
+    """The partition's target, and why it moves."""
+
+    replicas: tuple[int, ...]
+    priority: int
+    reason: str
+    rule: str
+
+
+def forced_change(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str | None:
+    """The change that the goal forces on the partition; a text says why it is impossible; None: the partition stays."""
+    if not is_forced(partition, params):
+        return None
+    if partition.moving:
+        return "a reassignment of it is in flight"
+    if params.kind is GoalKind.SET_FACTOR:
+        return _change_factor(partition, params, key)
+    return _replace_leaving(partition, params, key)
+
+
+def may_move(partition: PlannerPartition, goal: Goal, live: frozenset[int]) -> bool:
+    """Whether the goal may change the partition; rounds need not look at any other."""
+    if goal.kind is GoalKind.HEAL:
+        return not live.issuperset(partition.replicas)
+    if goal.kind is GoalKind.DRAIN:
+        return not set(goal.brokers).isdisjoint(partition.replicas)
+    return goal.kind is not GoalKind.SET_FACTOR or len(partition.replicas) != goal.factor
+
+
+def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
+    """Whether the goal wants this partition changed."""
+    if params.kind is GoalKind.SET_FACTOR:
+        return len(partition.replicas) != params.factor
+    return not params.leaving.isdisjoint(partition.replicas)
+
+
+def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
+    """Each replica that must leave is replaced at its place."""
+    old = partition.replicas
+    if params.kind is GoalKind.HEAL and params.live.isdisjoint(partition.isr):
+        return "no live replica is in sync: there is nothing to copy from"
+    kept = [broker for broker in old if broker not in params.leaving]
+    gone = [broker for broker in old if broker in params.leaving]
+    size, new = params.size(partition), list(old)
+    for turn, broker in enumerate(gone):
+        chosen = params.choice.choose(kept, size, random_bits(key, 1000 + turn))
+        if chosen is None:
+            return _no_broker_chosen(partition, params, kept)
+        kept.append(chosen)
+        new[new.index(broker)] = chosen
+    target = tuple(new)
+    broken = _broken_rule(old, target, params)
+    if broken:
+        return broken
+    names = _brokers_are(gone)
+    if params.kind is GoalKind.HEAL:
+        priority = start_priority(partition.isr, partition.min_isr, params.live)
+        return ForcedChange(target, priority, f"{names} lost", "live-brokers")
+    return ForcedChange(target, 2, f"{names} to be drained", "drain")
+
+
+def _change_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
+    old = partition.replicas
+    if len(old) < params.factor:
+        return _raise_factor(partition, params, key)
+    if params.factor < partition.min_isr:
+        return f"min.insync.replicas is {partition.min_isr}: nobody could write to {params.factor} replicas"
+    new = list(old)
+    while len(new) > params.factor:
+        new.remove(_worst_replica(new, partition, params, key))
+    return _changed_factor(old, tuple(new), params)
+
+
+def _raise_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
+    old = partition.replicas
+    size, new = params.size(partition), list(old)
+    while len(new) < params.factor:
+        chosen = params.choice.choose(new, size, random_bits(key, 1000 + len(new)))
+        if chosen is None:
+            return _no_broker_chosen(partition, params, new)
+        new.append(chosen)
+    return _changed_factor(old, tuple(new), params)
+
+
+def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: RoundParameters) -> ForcedChange | str:
+    reason = f"replication factor {len(old)} to {params.factor}"
+    return _broken_rule(old, target, params) or ForcedChange(target, 2, reason, "replication-factor")
+
+
+def _worst_replica(replicas: list[int], partition: PlannerPartition, params: RoundParameters, key: int) -> int:
+    """The replica to remove: one that is not live, shares its rack, is out of sync, or lies on the fullest broker.
+
+    Never the leader or the preferred leader; never the last one of its rack while another rack has two.
+    """
+    rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
+    leader = partition.leader if partition.leader in replicas else -1
+    preferred = next((broker for broker in replicas if broker in params.live), replicas[0])
+    racks = [rack_rule.rack(broker) for broker in replicas]
+
+    def badness(broker: int) -> tuple[bool, bool, bool, int, int]:
+        return (
+            broker not in params.live,
+            racks.count(rack_rule.rack(broker)) > 1,
+            broker not in partition.isr,
+            -free_bytes.get(broker, 0),
+            random_bits(key, broker),
+        )
+
+    removable = [broker for broker in replicas if broker not in (leader, preferred)]
+    return max(removable or [broker for broker in replicas if broker != leader], key=badness)
+
+
+def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParameters) -> str:
+    """The hard rule that `after` would break, or ""."""
+    absent = [broker for broker in after if broker not in params.live]
+    if absent and not params.heals_only_some:
+        return f"{_brokers_are(absent)} not live: heal it first"
+    if not params.choice.rack_rule.allows(before, after):
+        return "no broker has room without giving up a rack"
+    return ""
+
+
+def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept: Sequence[int]) -> str:
+    """Why no broker can take one more replica: too few brokers, or too little room."""
+    candidates = [broker for weighted in params.choice.by_rack.values() for broker in weighted.brokers]
+    wanted = params.factor or len(partition.replicas)
+    if len(candidates) < wanted and all(broker in kept for broker in candidates):
+        return f"replication factor {wanted} is larger than the {len(candidates)} brokers that can hold a replica"
+    return f"no broker has room for {params.size(partition)} bytes"
+
+
+def _brokers_are(brokers: Sequence[int]) -> str:
+    """broker 3 is, brokers 3, 4 are."""
+    text = ", ".join(map(str, brokers))
+    return f"broker {text} is" if len(brokers) == 1 else f"brokers {text} are"

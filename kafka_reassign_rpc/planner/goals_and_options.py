@@ -1,0 +1,70 @@
+"""What a caller asks the planner for: a goal, the weights of the soft goals, and options."""
+
+from enum import StrEnum
+
+import msgspec
+
+
+class PlanError(Exception):
+    """The planner cannot plan this goal for this cluster; the message says what to change."""
+
+
+class GoalKind(StrEnum):
+    """What a plan is for."""
+
+    HEAL = "heal"
+    DRAIN = "drain"
+    EXPAND = "expand"
+    REBALANCE = "rebalance"
+    SET_FACTOR = "set-rf"
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """What the caller wants.
+
+    brokers    HEAL: the lost brokers to heal (empty: every broker that is not live); DRAIN: the brokers to empty;
+               EXPAND: the new brokers
+    factor     SET_FACTOR: the replication factor
+    topics     plan only these topics (empty: all)
+    """
+
+    kind: GoalKind
+    brokers: tuple[int, ...] = ()
+    factor: int = 0
+    topics: tuple[str, ...] = ()
+
+
+class GoalWeights(msgspec.Struct, frozen=True):
+    """How much each soft goal counts; 0 disables it.
+
+    topic    replicas of one topic on one broker; this weight influences destinations and starts no move of its own
+    """
+
+    bytes: float = 1.0
+    replicas: float = 0.5
+    leaders: float = 0.5
+    produce: float = 0.25
+    fetch: float = 0.25
+    topic: float = 0.1
+
+    def by_measure(self) -> tuple[float, ...]:
+        """The weights of `broker_load.MEASURES`, in their order."""
+        return self.bytes, self.replicas, self.leaders, self.produce, self.fetch
+
+
+class PlanOptions(msgspec.Struct, frozen=True):
+    """How the planner plans.
+
+    seed         another seed gives another plan of the same quality; the same seed gives the same plan
+    tolerance    the planner leaves a broker alone that is within this share of its target (0.1: 90 to 110 %)
+    headroom     share of a broker's capacity that the plan never fills
+    max_bytes    EXPAND and REBALANCE copy no more than this (-1: no limit)
+    rounds       EXPAND and REBALANCE end after this number of rounds at the latest
+    """
+
+    seed: int = 0
+    tolerance: float = 0.1
+    headroom: float = 0.05
+    max_bytes: int = -1
+    rounds: int = 40
+    weights: GoalWeights = GoalWeights()

@@ -1,0 +1,57 @@
+"""What a broker costs that is away from its targets.
+
+A load is expressed as shares of the broker's targets: 1.0 is on target. Around 1.0 lies a band (low … high) in which a
+broker costs nothing, so the planner leaves alone what is good enough. Outside of it a broker costs, for each measure,
+the goal's weight times the square of the distance from the band.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.round_parameters import BalanceParameters
+
+
+def distance(share: float, low: float, high: float) -> float:
+    """How far a share of the target is outside the band."""
+    if share > high:
+        return share - high
+    return low - share if share < low else 0.0
+
+
+def broker_cost(shares: Iterable[float], weights: Iterable[float], low: float, high: float) -> float:
+    """The cost of one broker; shares and weights in the order of MEASURES."""
+    return sum(weight * distance(share, low, high) ** 2 for weight, share in zip(weights, shares, strict=True))
+
+
+def cost_change(broker: int, sign: int, load: Load, balance: BalanceParameters, weights: tuple[float, ...]) -> float:
+    """How the cost changes when a broker loses (-1) or gets (1) a load.
+
+    Most of a rebalance's time is spent here: `distance` is written out.
+    """
+    shares, inverse_targets = balance.shares[broker], balance.inverse_targets[broker]
+    low, high, added = balance.low, balance.high, 0.0
+    for place, part in enumerate(load):
+        weight = weights[place]
+        if part and weight:
+            now = shares[place]
+            then = now + sign * part * inverse_targets[place]
+            before = now - high if now > high else low - now if now < low else 0.0
+            after = then - high if then > high else low - then if then < low else 0.0
+            added += weight * (after * after - before * before)
+    return added
+
+
+def topic_crowding_cost(
+    topic_replicas: Mapping[int, int], source: int, destination: int, balance: BalanceParameters, weight: float
+) -> float:
+    """What it costs that a topic crowds on the destination.
+
+    The cost is that of one more replica on the fuller broker, as if it lay one above the broker's target.
+
+    topic_replicas    replicas of the topic by broker
+    """
+    if not weight or source == destination:
+        return 0.0
+    more = topic_replicas.get(destination, 0) + 1 - topic_replicas.get(source, 0)
+    inverse = balance.inverse_targets[destination][1]
+    return weight * more * inverse * inverse

@@ -1,0 +1,101 @@
+"""A whole plan in this process, in slices: for self-healing inside a controller, for tests, for small clusters."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
+from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.forced_proposals import may_move
+from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanOptions
+from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
+from kafka_reassign_rpc.planner.planner_cluster import PlannerCluster, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Survey
+
+_SLICE = 50
+"""Partitions or proposals between two yields: each takes 50 µs."""
+
+
+class InMemoryPlanner:
+    """Makes one plan: iterate over `steps()` to the end, pause between steps as you like, then read `plan`.
+
+    planner = InMemoryPlanner(cluster, Goal(GoalKind.HEAL, (3,)))
+    await pace.through(planner.steps())
+    planner.plan.moves
+    """
+
+    plan: Plan
+
+    def __init__(self, cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> None:
+        """Raises PlanError."""
+        self._cluster = cluster
+        self._coordinator = RoundCoordinator(cluster.brokers, goal, options or PlanOptions())
+        self._goal = goal
+        self._live = frozenset(broker.id for broker in cluster.brokers if broker.live)
+
+    def steps(self) -> Iterator[None]:
+        """Plan; yields after each slice. Raises PlanError."""
+        survey = Survey()
+        chunk: list[PlannerTopic] = []
+        yield from self._survey_and_copy(survey, chunk)
+        coordinator = self._coordinator
+        coordinator.begin(survey)
+        while (params := coordinator.next_round()) is not None:
+            yield
+            proposals: list[ChangeProposal] = []
+            proposed = ProposedSums()
+            for turn, found in enumerate(propose(chunk, params)):
+                if found is not None:
+                    proposals.append(found)
+                    proposed.add(found)
+                if found is None or not turn % _SLICE:
+                    yield
+            yield
+            thresholds = coordinator.decide(proposed)
+            yield
+            accepted = AcceptedSums()
+            while proposals:  # one by one: to free thousands at once would take long
+                proposal = proposals.pop()
+                if is_accepted(proposal, thresholds):
+                    accepted.add(proposal)
+                    apply_accepted(chunk, (proposal,))
+                if not len(proposals) % _SLICE:
+                    yield
+            coordinator.settle(accepted)
+        moves_by_priority: dict[int, list[PlannedMove]] = {}
+        left_out: list[LeftOut] = []
+        chunk.sort(key=lambda topic: topic.name)
+        for one in collect_moves(chunk, coordinator.round_parameters()):
+            if isinstance(one, PlannedMove):
+                moves_by_priority.setdefault(one.priority, []).append(one)
+            elif one is not None:
+                left_out.append(one)
+            yield
+        while chunk:  # one by one, for the same reason
+            chunk.pop()
+            yield
+        moves = [move for priority in sorted(moves_by_priority) for move in moves_by_priority[priority]]
+        summary = coordinator.summary(len(moves), sum([move.bytes for move in moves]), len(left_out))
+        self.plan = Plan(tuple(moves), tuple(left_out), summary)
+
+    def _survey_and_copy(self, survey: Survey, chunk: list[PlannerTopic]) -> Iterator[None]:
+        """Survey all partitions; copy those into the chunk that the goal may move."""
+        for topic in self._cluster.topics:
+            kept: list[PlannerPartition] = []
+            for turn, partition in enumerate(topic.partitions):
+                survey.add(partition)
+                if may_move(partition, self._goal, self._live):
+                    kept.append(msgspec.structs.replace(partition))
+                if not turn % _SLICE:
+                    yield
+            if kept:
+                chunk.append(PlannerTopic(topic.name, kept))
+
+
+def make_plan(cluster: PlannerCluster, goal: Goal, options: PlanOptions | None = None) -> Plan:
+    """The whole plan at once. Raises PlanError."""
+    planner = InMemoryPlanner(cluster, goal, options)
+    for _ in planner.steps():
+        pass
+    return planner.plan

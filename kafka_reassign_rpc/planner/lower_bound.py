@@ -1,0 +1,35 @@
+"""The bytes that every plan copies which reaches the same result."""
+
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.planner.broker_load import Load
+from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
+
+
+def lower_bound(
+    goal: Goal,
+    before: Mapping[int, Load],
+    after: Mapping[int, Load],
+    targets: BrokerTargets,
+    leaving: frozenset[int],
+    options: PlanOptions,
+) -> int:
+    """Bytes that any plan with this result must copy.
+
+    HEAL, DRAIN       the bytes that left the leaving brokers: each of them must lie elsewhere
+    SET_FACTOR        the bytes that the cluster holds more afterwards
+    EXPAND, REBALANCE the larger of two sums: what brokers above the band must give (down to the band, or to where the
+                      plan left them if that is higher), and what brokers below it must get. EXPAND counts the latter
+                      alone. Moves for other soft goals than bytes cost extra.
+    """
+    if goal.kind in (GoalKind.HEAL, GoalKind.DRAIN):
+        return sum(before[broker].bytes - after[broker].bytes for broker in leaving if broker in before)
+    if goal.kind is GoalKind.SET_FACTOR:
+        return max(0, sum(load.bytes for load in after.values()) - sum(load.bytes for load in before.values()))
+    given = taken = 0.0
+    for broker, (share, *_) in targets.targets.items():
+        low, high = share * (1 - options.tolerance), share * (1 + options.tolerance)
+        given += max(0.0, before[broker].bytes - max(high, after[broker].bytes))
+        taken += max(0.0, min(low, after[broker].bytes) - before[broker].bytes)
+    return int(taken if goal.kind is GoalKind.EXPAND else max(given, taken))

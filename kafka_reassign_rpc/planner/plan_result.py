@@ -1,0 +1,67 @@
+"""What the planner answers: moves, the partitions that it left out, and the figures of the plan."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.planner.broker_load import Load
+
+
+class PlannedMove(NamedTuple):
+    """A partition that moves.
+
+    bytes    copied over all its new replicas (an estimate where the size is not known)
+    """
+
+    topic: str
+    partition: int
+    original: tuple[int, ...]
+    target: tuple[int, ...]
+    leader: int
+    bytes: int
+    priority: int
+    reason: str
+    rule: str
+
+
+class LeftOut(NamedTuple):
+    """A partition that the goal concerns and that cannot move."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    reason: str
+
+
+class PlannerSummary(msgspec.Struct, frozen=True):
+    """The figures of a plan.
+
+    bytes                  bytes that the plan copies
+    lower_bound            bytes that every plan with the same result copies (see `lower_bound.py`)
+    before, after          load by broker
+    targets                by broker, in the order of MEASURES: its share of the cluster's load after the plan
+    imbalance_…            by measure: the worst broker's distance from its target, as a share of the target
+    unknown_sizes          partitions whose size was estimated or not counted
+    notes                  what the reader of the plan must know
+    """
+
+    moves: int
+    bytes: int
+    lower_bound: int
+    left_out: int
+    rounds: int
+    before: dict[int, Load]
+    after: dict[int, Load]
+    targets: dict[int, tuple[float, ...]]
+    imbalance_before: dict[str, float]
+    imbalance_after: dict[str, float]
+    unknown_sizes: int
+    notes: tuple[str, ...] = ()
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """The moves in the order in which they should start, and the partitions left out."""
+
+    moves: tuple[PlannedMove, ...]
+    left_out: tuple[LeftOut, ...]
+    summary: PlannerSummary

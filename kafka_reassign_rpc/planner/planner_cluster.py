@@ -1,0 +1,58 @@
+"""The cluster that a caller hands to the planner: plain values, the same in a controller and in a Spark task."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+UNKNOWN = -1
+"""A size, a capacity or a rate that was not measured."""
+
+
+class PlannerBroker(msgspec.Struct, frozen=True):
+    """A broker that is live or holds replicas. capacity, free: bytes over all its log dirs."""
+
+    id: int
+    rack: str | None = None
+    live: bool = True
+    capacity: int = UNKNOWN
+    free: int = UNKNOWN
+
+
+class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
+    """One partition, and what the planner has decided about it so far.
+
+    replicas         its replicas; after a round has accepted a proposal: the target; the preferred leader comes first
+    moving           a reassignment of it is in flight: the planner leaves it alone
+    bytes            of one replica, UNKNOWN if not known; produce, fetch: bytes per second
+    original         its replicas before the plan; () until a round accepts a proposal
+    priority         0 starts first
+    reason, rule     why it moves, for people; the hard rule or the soft goal that moves it
+    """
+
+    index: int
+    replicas: tuple[int, ...]
+    leader: int = -1
+    isr: tuple[int, ...] = ()
+    moving: bool = False
+    bytes: int = UNKNOWN
+    produce: int = 0
+    fetch: int = 0
+    min_isr: int = 1
+    original: tuple[int, ...] = ()
+    priority: int = 0
+    reason: str = ""
+    rule: str = ""
+
+
+class PlannerTopic(msgspec.Struct, array_like=True):
+    """A topic's partitions in the order of their numbers. A chunk holds whole topics."""
+
+    name: str
+    partitions: list[PlannerPartition]
+
+
+class PlannerCluster(msgspec.Struct):
+    """A cluster in memory. The planner reads `topics` once, in slices, and never changes its partitions."""
+
+    brokers: list[PlannerBroker]
+    topics: Iterable[PlannerTopic]

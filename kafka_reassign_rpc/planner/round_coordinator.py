@@ -1,0 +1,379 @@
+"""Decides between rounds: what every broker should hold, which proposals are accepted, when the plan is good enough.
+
+    coordinator = RoundCoordinator(brokers, goal, options)
+    coordinator.begin(survey)                      # of all chunks, merged
+    while (params := coordinator.next_round()) is not None:
+        proposed = …                               # the sums of propose(chunk, params) over all chunks
+        thresholds = coordinator.decide(proposed)
+        coordinator.settle(accepted)               # the sums of the proposals that the thresholds accept
+    coordinator.round_parameters()                 # for collect_moves
+
+The coordinator sees sums only, never a partition: its memory and time depend on the number of brokers.
+"""
+
+import math
+from collections.abc import Iterable
+from functools import partial
+
+from kafka_reassign_rpc.planner import fill_levels
+from kafka_reassign_rpc.planner.acceptance_thresholds import (
+    threshold_at_bytes,
+    threshold_at_level,
+    thresholds_at_least_cost,
+)
+from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
+from kafka_reassign_rpc.planner.broker_load import LEADER_MEASURES, MEASURES, Load
+from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
+from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, OUT
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
+from kafka_reassign_rpc.planner.imbalance_cost import broker_cost, distance
+from kafka_reassign_rpc.planner.lower_bound import lower_bound
+from kafka_reassign_rpc.planner.plan_result import PlannerSummary
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+from kafka_reassign_rpc.planner.rack_rule import NO_RACK, RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
+from kafka_reassign_rpc.planner.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
+
+FORCED_ROUNDS = 24
+_STRICT_ROUNDS = 6
+"""During these rounds forced moves respect every broker's fill level; later ones go wherever there is room."""
+_IDLE_ROUNDS = 4
+"""A balancing plan ends after this number of rounds without progress."""
+_MATCHED = 0.2
+"""REBALANCE accepts a copy only where sender and receiver need it, while at least this share of proposals is such."""
+_UNBOUNDED = 2**62
+
+
+class RoundCoordinator:
+    """Leads one plan through its rounds; the module's docstring shows the calls in order."""
+
+    def __init__(self, brokers: Iterable[PlannerBroker], goal: Goal, options: PlanOptions) -> None:
+        self.goal = goal
+        self.options = options
+        self._brokers = {broker.id: broker for broker in brokers}
+        self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
+        self._balances = goal.kind in (GoalKind.EXPAND, GoalKind.REBALANCE)
+        self._measures_to_give = LEADER_MEASURES if goal.kind is GoalKind.EXPAND else MEASURES
+        """Where a broker above its target gives load away. EXPAND: new brokers keep replicas, they may lead fewer."""
+        self._both_sides = goal.kind is GoalKind.REBALANCE
+        self._proposals = 0
+        self._round = 0
+        self._idle = 0
+        self._over = False
+        self._arrived: dict[int, int] = {}
+        self._copied = 0
+        self.notes: list[str] = []
+        self._check()
+
+    # -- before the first round ------------------------------------------------------------------------------------
+
+    def _check(self) -> None:
+        if not self._live:
+            raise PlanError("no broker is live")
+        unknown = [broker for broker in self.goal.brokers if broker not in self._brokers]
+        if self.goal.kind in (GoalKind.DRAIN, GoalKind.EXPAND):
+            if not self.goal.brokers:
+                raise PlanError(f"{self.goal.kind}: name the brokers")
+            if unknown:
+                raise PlanError(f"{self.goal.kind}: the snapshot has no broker {', '.join(map(str, unknown))}")
+        if self.goal.kind is GoalKind.EXPAND:
+            dead = [broker for broker in self.goal.brokers if broker not in self._live]
+            if dead:
+                raise PlanError(f"expand: broker {', '.join(map(str, dead))} is not live")
+        if self.goal.kind is GoalKind.HEAL:
+            alive = [broker for broker in self.goal.brokers if broker in self._live]
+            if alive:
+                raise PlanError(f"heal: broker {', '.join(map(str, alive))} is live; drain empties a live broker")
+        if self.goal.kind is GoalKind.SET_FACTOR and self.goal.factor < 1:
+            raise PlanError("set-rf: the replication factor must be at least 1")
+        if self.goal.kind is GoalKind.SET_FACTOR and self.goal.factor > len(self._live):
+            raise PlanError(
+                f"set-rf: the replication factor {self.goal.factor} is larger than the {len(self._live)} live brokers"
+            )
+        if self.goal.kind is GoalKind.DRAIN and not self._live - set(self.goal.brokers):
+            raise PlanError("drain: no live broker would be left")
+
+    def begin(self, survey: Survey) -> None:
+        """Take the survey of all partitions; set targets."""
+        known = survey.partitions - survey.unknown_sizes
+        self._typical_size = survey.known_bytes // known if known else 0
+        self._survey = survey
+        weights = self.options.weights
+        if not known and survey.partitions:
+            self.notes.append("no size is known: replicas are counted instead of bytes")
+            weights = GoalWeights(0.0, weights.replicas, weights.leaders, weights.produce, weights.fetch, weights.topic)
+        elif survey.unknown_sizes:
+            self.notes.append(
+                f"{survey.unknown_sizes} of {survey.partitions} partitions have no known size: "
+                f"each is taken for {self._typical_size} bytes, the mean of the others"
+            )
+        self._weights = weights
+        self.before = {broker: Load() for broker in self._brokers}
+        for broker, load in survey.loads.items():
+            extra = survey.unknown.get(broker, 0) * self._typical_size
+            self.before[broker] = load._replace(bytes=load.bytes + extra)
+        self.loads = dict(self.before)
+        self._leaving = self._find_leaving()
+        self._eligible = sorted(
+            self._live - self._leaving if self.goal.kind is not GoalKind.EXPAND else set(self.goal.brokers)
+        )
+        self._set_racks()
+        self.targets = self._make_targets(self.before)
+        self._arrivals = fill_levels.expected_arrivals(
+            [(self._rack(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
+            self._eligible_by_rack,
+        )
+        self._free = {broker: self._free_bytes(self._brokers[broker]) for broker in self._eligible}
+        self._last_cost = self._cost()
+
+    def _make_targets(self, loads: dict[int, Load]) -> BrokerTargets:
+        holders = [self._brokers[broker] for broker in sorted(self._live - self._leaving)]
+        return BrokerTargets.of(loads, holders, self._weights)
+
+    def _find_leaving(self) -> frozenset[int]:
+        if self.goal.kind is GoalKind.DRAIN:
+            return frozenset(self.goal.brokers)
+        if self.goal.kind is GoalKind.HEAL:
+            return frozenset(self.goal.brokers) or frozenset(self.loads) - self._live
+        return frozenset()
+
+    def _set_racks(self) -> None:
+        self._racks, without = racks_by_broker(self._brokers.values(), self._live)
+        if without:
+            self.notes.append(
+                f"brokers {', '.join(map(str, without[:20]))} have no rack: they are taken for one rack of their own"
+            )
+        self._eligible_by_rack: dict[str, list[int]] = {}
+        for broker in self._eligible:
+            self._eligible_by_rack.setdefault(self._rack(broker), []).append(broker)
+
+    def _rack(self, broker: int) -> str:
+        return self._racks.get(broker, NO_RACK)
+
+    def _free_bytes(self, broker: PlannerBroker) -> int:
+        """The bytes that the plan may add to a broker: its headroom stays free."""
+        held = self.before[broker.id].bytes
+        capacity = broker.capacity
+        if capacity == UNKNOWN and broker.free == UNKNOWN:
+            return _UNBOUNDED
+        free = broker.free if broker.free != UNKNOWN else capacity - held
+        whole = capacity if capacity != UNKNOWN else broker.free + held
+        return max(0, free - int(whole * self.options.headroom))
+
+    # -- every round -----------------------------------------------------------------------------------------------
+
+    def next_round(self) -> RoundParameters | None:
+        """The parameters of the next round; None: the plan is complete."""
+        if self._over or self._round >= (self.options.rounds if self._balances else FORCED_ROUNDS):
+            return None
+        if self._balances and self._is_balanced():
+            return None
+        return self.round_parameters()
+
+    def round_parameters(self) -> RoundParameters:
+        """The parameters as of now; `collect_moves` takes them after the last round."""
+        by_rack = {rack: self._weighted(rack, brokers) for rack, brokers in sorted(self._eligible_by_rack.items())}
+        names = tuple(by_rack)
+        choice = BrokerChoice(
+            by_rack=by_rack,
+            rack_weights=WeightedBrokers.of({turn: by_rack[name].total for turn, name in enumerate(names)}),
+            rack_names=names,
+            free_bytes={broker: free - self._arrived.get(broker, 0) for broker, free in self._free.items()},
+            rack_rule=RackRule(self._racks, len(names)),
+        )
+        return RoundParameters(
+            kind=self.goal.kind,
+            seed=self.options.seed,
+            round_number=self._round,
+            leaving=self._leaving,
+            live=self._live - self._leaving,
+            heals_only_some=self.goal.kind is GoalKind.HEAL and bool(self.goal.brokers),
+            factor=self.goal.factor,
+            topics=frozenset(self.goal.topics),
+            choice=choice,
+            typical_size=self._typical_size,
+            weights=self._weights,
+            balance=self._balance_parameters() if self._balances else None,
+        )
+
+    def _weighted(self, rack: str, brokers: list[int]) -> WeightedBrokers:
+        """The brokers of a rack that may get a replica, by how much each should get."""
+        if self._balances:
+            return WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in brokers})
+        arrivals = self._arrivals.get(rack, Load())
+        shares = fill_levels.shares_of_arrivals(arrivals, brokers, self.loads, self.targets)
+        return WeightedBrokers.of({broker: share + 1e-9 for broker, share in shares.items()})
+
+    def _missing_share(self, broker: int) -> float:
+        """How far the broker is below its targets, weighted and summed over all measures."""
+        shares = self.targets.shares(broker, self.loads[broker])
+        weights = self._weights.by_measure()
+        return sum(weight * max(0.0, 1 - share) for weight, share in zip(weights, shares, strict=True))
+
+    def decide(self, proposed: ProposedSums) -> Thresholds:
+        """The buckets that the round accepts: see `chunk_round.is_accepted`."""
+        self._round += 1
+        self._proposals = proposed.proposals
+        if not proposed.proposals:
+            self._idle += 1
+            self._over = not self._balances or self._idle >= _IDLE_ROUNDS
+            return Thresholds()
+        buckets: dict[tuple[int, int], list[tuple[int, Load, int]]] = {}
+        for (broker, side, bucket), load in sorted(proposed.sums.items()):
+            buckets.setdefault((broker, side), []).append((bucket, Load(*load[:-1]), load[-1]))
+        if self._balances:
+            return self._decide_balance(buckets)
+        self._arrivals = fill_levels.proposed_arrivals(buckets, self._racks)
+        strict = self._round <= _STRICT_ROUNDS
+        thresholds = dict.fromkeys(buckets, (ALL_BUCKETS, ALL_BUCKETS))
+        for rack, brokers in self._eligible_by_rack.items():
+            level = fill_levels.fill_level(self._arrivals.get(rack, Load()), brokers, self.loads, self.targets)
+            for broker in brokers:
+                if (broker, IN) in buckets:
+                    reached = threshold_at_level(
+                        buckets[broker, IN],
+                        broker,
+                        self.loads[broker],
+                        self.targets,
+                        level if strict else math.inf,
+                        self._room(broker),
+                    )
+                    thresholds[broker, IN] = (reached, reached)
+        return Thresholds(thresholds)
+
+    def _room(self, broker: int) -> int:
+        return self._free.get(broker, _UNBOUNDED) - self._arrived.get(broker, 0)
+
+    def settle(self, accepted: AcceptedSums) -> None:
+        """Take the sums of the accepted proposals; find out whether the plan still makes progress."""
+        for broker, load in accepted.loads.items():
+            self.loads[broker] = self.loads[broker].plus(load)
+        for broker, size in accepted.arrived.items():
+            self._arrived[broker] = self._arrived.get(broker, 0) + size
+            self._copied += size
+        if not self._balances:
+            return
+        cost = self._cost()
+        matched = self._both_sides and accepted.accepted >= _MATCHED * self._proposals
+        progress = accepted.accepted and cost < self._last_cost * 0.995
+        self._idle = 0 if progress or matched != self._both_sides else self._idle + 1
+        self._both_sides = matched
+        self._over = self._idle >= _IDLE_ROUNDS
+        self._last_cost = min(cost, self._last_cost)
+
+    # -- balancing -------------------------------------------------------------------------------------------------
+
+    def _band(self) -> tuple[float, float]:
+        """Narrower than the tolerance: a broker at its edge would leave it with the next message produced."""
+        inner = self.options.tolerance * 0.8
+        return 1 - inner, 1 + inner
+
+    def _balanced_brokers(self) -> Iterable[int]:
+        return self._eligible if self.goal.kind is GoalKind.EXPAND else sorted(self._live)
+
+    def _is_balanced(self) -> bool:
+        low, high = 1 - self.options.tolerance, 1 + self.options.tolerance
+        return all(
+            not weight or distance(share, low, high if name in self._measures_to_give else math.inf) == 0
+            for broker in self._balanced_brokers()
+            for name, weight, share in zip(
+                MEASURES, self._weights.by_measure(), self.targets.shares(broker, self.loads[broker]), strict=True
+            )
+        )
+
+    def _cost(self) -> float:
+        return sum(self._cost_of(broker, self.loads[broker]) for broker in sorted(self._live))
+
+    def _cost_of(self, broker: int, load: Load) -> float:
+        return broker_cost(self.targets.shares(broker, load), self._weights.by_measure(), *self._band())
+
+    def _balance_parameters(self) -> BalanceParameters:
+        low, high = self._band()
+        live = sorted(self._live)
+        shares = {broker: self.targets.shares(broker, self.loads[broker]) for broker in live}
+        inverse_targets = {broker: self.targets.inverse(broker) for broker in live}
+        weights = self._weights.by_measure()
+        replicas = max(1, sum(self.loads[broker].replicas for broker in live))
+        totals = [sum(self.loads[broker][place] for broker in live) for place in range(len(MEASURES))]
+        steepest = max(
+            2 * weight * distance(shares[broker][place], low, high)
+            * inverse_targets[broker][place] * totals[place] / replicas
+            for broker in live
+            for place, weight in enumerate(weights)
+        )  # fmt: skip
+        mean_bytes = max(1.0, totals[0] / replicas)
+        return BalanceParameters(
+            sampling_rates=self._sampling_rates(shares, low, high),
+            shares=shares,
+            inverse_targets=inverse_targets,
+            destinations=WeightedBrokers.of({broker: self._missing_share(broker) + 1e-9 for broker in self._eligible}),
+            low=low,
+            high=high,
+            best_gain_per_byte=steepest / mean_bytes,
+        )
+
+    def _sampling_rates(self, shares: dict[int, tuple[float, ...]], low: float, high: float) -> dict[int, float]:
+        """The part of each broker's replicas that the round considers: some more than have to go."""
+        weights = self._weights.by_measure()
+        pulled = 0.0
+        for place, weight in enumerate(weights):
+            if weight:
+                missing = sum(
+                    max(0.0, low - shares[broker][place]) * self.targets.targets[broker][place]
+                    for broker in self._eligible
+                )
+                total = sum(self.loads[broker][place] for broker in shares)
+                pulled = max(pulled, missing / total if total else 0.0)
+        margin = 3.0 * 2**self._idle
+        rates = {}
+        for broker, broker_shares in shares.items():
+            is_new = self.goal.kind is GoalKind.EXPAND and broker in self.goal.brokers
+            pushed = 0.0
+            if is_new or self.goal.kind is not GoalKind.EXPAND:
+                pushed = max(
+                    max(0.0, share - high) / share if weight and share and name in self._measures_to_give else 0.0
+                    for name, weight, share in zip(MEASURES, weights, broker_shares, strict=True)
+                )
+            wanted = pushed if is_new else max(pulled, pushed)
+            held = self.loads[broker].replicas
+            if wanted > 0 and held:
+                rates[broker] = min(1.0, max(margin * wanted, 200 / held))
+        return rates
+
+    def _decide_balance(self, buckets: dict[tuple[int, int], list[tuple[int, Load, int]]]) -> Thresholds:
+        thresholds = {}
+        for (broker, side), sums in buckets.items():
+            if (broker, side) == TOTAL_COPIED:
+                continue
+            thresholds[broker, side] = thresholds_at_least_cost(
+                sums,
+                self.loads[broker],
+                -1 if side == OUT else 1,
+                partial(self._cost_of, broker),
+                self._room(broker) if side == IN else _UNBOUNDED,
+            )
+            if self.goal.kind is GoalKind.EXPAND and side == OUT and broker not in self.goal.brokers:
+                thresholds[broker, side] = (0, thresholds[broker, side][1])
+        total_copied = ALL_BUCKETS
+        if self.options.max_bytes >= 0:
+            total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
+        return Thresholds(thresholds, total_copied, self._both_sides)
+
+    # -- after the last round ------------------------------------------------------------------------------------------
+
+    def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
+        """The figures of the plan; the counts come from `collect_moves`."""
+        return PlannerSummary(
+            moves=moves,
+            bytes=copied,
+            lower_bound=lower_bound(self.goal, self.before, self.loads, self.targets, self._leaving, self.options),
+            left_out=left_out,
+            rounds=self._round,
+            before=self.before,
+            after=self.loads,
+            targets=self._make_targets(self.loads).targets,
+            imbalance_before=self.targets.imbalance(self.before),
+            imbalance_after=self._make_targets(self.loads).imbalance(self.loads),
+            unknown_sizes=self._survey.unknown_sizes,
+            notes=tuple(self.notes),
+        )

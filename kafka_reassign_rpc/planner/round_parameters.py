@@ -1,0 +1,64 @@
+"""What every chunk of topics gets to know before a round: small, the same for all chunks, made by the coordinator."""
+
+import msgspec
+
+from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
+from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS
+from kafka_reassign_rpc.planner.deterministic_random import random_bits
+from kafka_reassign_rpc.planner.goals_and_options import GoalKind, GoalWeights
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
+
+
+class BalanceParameters(msgspec.Struct, frozen=True):
+    """What balance proposals need.
+
+    sampling_rates      by broker: the chance with which this round considers one of its replicas
+    shares              by broker and measure: load / target
+    inverse_targets     by broker and measure: 1 / target
+    destinations        brokers that want replicas, by weight
+    low, high           the band in which a broker costs nothing
+    best_gain_per_byte  gain for a byte of the best moves: the yardstick for the classes of proposals
+    """
+
+    sampling_rates: dict[int, float]
+    shares: dict[int, tuple[float, ...]]
+    inverse_targets: dict[int, tuple[float, ...]]
+    destinations: WeightedBrokers
+    low: float
+    high: float
+    best_gain_per_byte: float
+
+
+class RoundParameters(msgspec.Struct, frozen=True):
+    """The parameters of a round; on Spark they are its broadcast.
+
+    leaving          brokers that replicas must leave
+    live             brokers that may keep a replica
+    heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
+    choice           the brokers that may get a replica
+    typical_size     stands in for the size of a partition whose size is unknown
+    balance          None where the goal forces changes
+    """
+
+    kind: GoalKind
+    seed: int
+    round_number: int
+    leaving: frozenset[int]
+    live: frozenset[int]
+    heals_only_some: bool
+    factor: int
+    topics: frozenset[str]
+    choice: BrokerChoice
+    typical_size: int
+    weights: GoalWeights
+    balance: BalanceParameters | None = None
+
+    def size(self, partition: PlannerPartition) -> int:
+        return self.typical_size if partition.bytes == UNKNOWN else partition.bytes
+
+    def concerns(self, topic: str) -> bool:
+        return not self.topics or topic in self.topics
+
+    def bucket_in_class(self, key: int) -> int:
+        """A random bucket of a class for a partition, another one in every round."""
+        return random_bits(key, self.round_number * 104729 + self.seed + 1) % BUCKETS_PER_CLASS

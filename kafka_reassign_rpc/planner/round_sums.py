@@ -1,0 +1,118 @@
+"""What chunks send back to the coordinator: sums only, so that their size depends on the number of brokers."""
+
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.planner.broker_load import LoadSums
+from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, ChangeProposal
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition
+
+ACCEPT_NOTHING = (0, 0)
+TOTAL_COPIED = (-1, IN)
+"""Takes the place of a broker and a side in ProposedSums: the bytes that all proposals copy together."""
+
+
+class Thresholds(NamedTuple):
+    """What a round accepts.
+
+    by_broker       by broker and side: below the first bucket the broker needs a change, below the second it allows one
+    total_copied    below this bucket the plan stays within its limit of copied bytes
+    both_sides      accept a copy only where the broker that loses the replica and the one that gets it both need it
+    """
+
+    by_broker: Mapping[tuple[int, int], tuple[int, int]] = {}
+    total_copied: int = ALL_BUCKETS
+    both_sides: bool = False
+
+
+class Survey:
+    """What a pass over all partitions finds.
+
+    loads            by broker; without the bytes of partitions of unknown size
+    unknown          replicas of unknown size, by broker
+    """
+
+    def __init__(self) -> None:
+        self.loads = LoadSums()
+        self.unknown: dict[int, int] = {}
+        self.partitions = 0
+        self.unknown_sizes = 0
+        self.known_bytes = 0
+
+    def add(self, partition: PlannerPartition) -> None:
+        self.partitions += 1
+        size = partition.bytes
+        if size == UNKNOWN:
+            size = 0
+            self.unknown_sizes += 1
+            for broker in partition.replicas:
+                self.unknown[broker] = self.unknown.get(broker, 0) + 1
+        else:
+            self.known_bytes += size
+        self.loads.add_replicas(partition, size)
+
+    def merge(self, other: "Survey") -> "Survey":
+        self.loads.merge(other.loads)
+        for broker, count in other.unknown.items():
+            self.unknown[broker] = self.unknown.get(broker, 0) + count
+        self.partitions += other.partitions
+        self.unknown_sizes += other.unknown_sizes
+        self.known_bytes += other.known_bytes
+        return self
+
+
+class ProposedSums:
+    """What all proposals together take, bring and gain: by broker, side and bucket, a Load and the gain."""
+
+    def __init__(self) -> None:
+        self.sums: dict[tuple[int, int, int], list[int]] = {}
+        self.proposals = 0
+
+    def add(self, proposal: ChangeProposal) -> None:
+        self.proposals += 1
+        copied = 0
+        for change in proposal.load_changes:
+            self._add((change.broker, change.side, proposal.bucket), (*change.load, proposal.gain))
+            copied += change.load.bytes if change.side == IN else 0
+        self._add((*TOTAL_COPIED, proposal.bucket), (copied, 0, 0, 0, 0, 0))
+
+    def _add(self, key: tuple[int, int, int], load: Iterable[int]) -> None:
+        found = self.sums.get(key)
+        if found is None:
+            self.sums[key] = list(load)
+            return
+        for place, value in enumerate(load):
+            if value:
+                found[place] += value
+
+    def merge(self, other: "ProposedSums") -> "ProposedSums":
+        for key, load in other.sums.items():
+            self._add(key, load)
+        self.proposals += other.proposals
+        return self
+
+
+class AcceptedSums:
+    """What the accepted proposals change together.
+
+    arrived    bytes that brokers got; a plan never counts on room that another of its moves has yet to make
+    """
+
+    def __init__(self) -> None:
+        self.loads = LoadSums()
+        self.arrived: dict[int, int] = {}
+        self.accepted = 0
+
+    def add(self, proposal: ChangeProposal) -> None:
+        self.accepted += 1
+        for change in proposal.load_changes:
+            self.loads.add(change.broker, change.load, 1 if change.side == IN else -1)
+            if change.side == IN and change.load.bytes:
+                self.arrived[change.broker] = self.arrived.get(change.broker, 0) + change.load.bytes
+
+    def merge(self, other: "AcceptedSums") -> "AcceptedSums":
+        self.loads.merge(other.loads)
+        for broker, size in other.arrived.items():
+            self.arrived[broker] = self.arrived.get(broker, 0) + size
+        self.accepted += other.accepted
+        return self
