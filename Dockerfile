@@ -9,7 +9,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 
 WORKDIR /app
-COPY requirements.lock pyproject.toml README.md ./
+COPY requirements.lock pyproject.toml README.md LICENSE ./
 RUN pip install --no-cache-dir --requirement requirements.lock
 COPY schemas schemas
 COPY kafka_reassign_rpc kafka_reassign_rpc

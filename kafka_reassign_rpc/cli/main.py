@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Protocol, cast
 
+from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
-COMMANDS = ("serve", "fleet", "zookeeper", "export", "plan", "submit", "audit", "history")
+COMMANDS = tuple(EXTRA_OF_COMMAND)
 
 
 class CliCommand(Protocol):
@@ -23,7 +24,13 @@ class CliCommand(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit code 0 on success, 1 when it failed, 2 for wrong flags or configuration."""
+    """Run one command. Exit code 0 on success, 1 when it failed, 2 for wrong flags or settings or a missing extra."""
+    argv = sys.argv[1:] if argv is None else argv
+    missing = {name: advice for name in COMMANDS if (advice := missing_extra(name)) is not None}
+    wanted = next((argument for argument in argv if not argument.startswith("-")), None)
+    if wanted in missing:
+        sys.stderr.write(f"kafka-reassign-rpc {wanted}: {missing[wanted]}\n")
+        return 2
     parser = argparse.ArgumentParser(
         prog="kafka-reassign-rpc",
         description="A server that speaks the Kafka protocol and is a cluster's reassignment controller.",
@@ -32,6 +39,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules: dict[str, CliCommand] = {}
     for name in COMMANDS:
+        if name in missing:
+            commands.add_parser(name, help=missing[name])
+            continue
         module = cast(CliCommand, import_module(f"kafka_reassign_rpc.cli.{name}_command"))
         modules[name] = module
         module.add_arguments(
