@@ -1,4 +1,4 @@
-"""What the README claims, measured, with stock Kafka 3.9.1 in ZooKeeper mode beside it in the same run.
+"""What docs/benchmarks.md claims, measured, with stock Kafka 3.9.1 in ZooKeeper mode beside it in the same run.
 
     bulk        one Alter of many partitions: time until answered, until all have moved
     list        List with many moves in flight

@@ -83,7 +83,7 @@ WANTED: tuple[Difference, ...] = (
         for allow in (False, True)
     ),
     Difference(
-        "l01_throttled_replicas_of_a_topic",
+        "o01_throttled_replicas_of_a_topic",
         "an unknown operation",
         "[0]",
         [-1, None],
@@ -91,7 +91,7 @@ WANTED: tuple[Difference, ...] = (
         "stock meets an exception of its own and says UNKNOWN_SERVER_ERROR",
     ),
     Difference(
-        "l03_what_describe_shows",
+        "o03_what_describe_shows",
         "refused",
         "[0][1]",
         "",
@@ -99,7 +99,7 @@ WANTED: tuple[Difference, ...] = (
         "stock leaves the message empty",
     ),
     Difference(
-        "n01_topics_that_are_refused",
+        "p01_topics_that_are_refused",
         "a broker twice",
         "[0][2]",
         "Duplicate replica assignment found: HashMap(0 -> (1, 1))",
@@ -108,7 +108,7 @@ WANTED: tuple[Difference, ...] = (
     ),
     *(
         Difference(
-            "n01_topics_that_are_refused",
+            "p01_topics_that_are_refused",
             "an empty assignment",
             f"[0][{index}]",
             stock,
@@ -118,7 +118,7 @@ WANTED: tuple[Difference, ...] = (
         for index, stock, ours in ((1, 7, 39), (2, None, "The replica lists of the partitions are empty"))
     ),
     Difference(
-        "n02_several_topics_in_one_request",
+        "p02_several_topics_in_one_request",
         "twice in one request",
         "",
         [["x-dup", 42, "Found multiple entries for this topic.", -1, -1]] * 2,

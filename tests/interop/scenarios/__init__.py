@@ -1,4 +1,4 @@
-"""Scenarios by chapter. The ids at the head of their names are those of the table of behaviours they show."""
+"""Scenarios by chapter. docs/behaviour.md defines the ids at the head of their names."""
 
 from . import (
     broker_failures,

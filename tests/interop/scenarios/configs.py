@@ -1,4 +1,4 @@
-"""Dynamic configs, as the tools set them around a move."""
+"""O: dynamic configs, as the tools set them around a move."""
 
 from kafka.protocol.admin import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
@@ -10,7 +10,7 @@ APPEND, SUBTRACT = 2, 3
 
 
 @scenario
-async def l01_throttled_replicas_of_a_topic(s: Session) -> None:
+async def o01_throttled_replicas_of_a_topic(s: Session) -> None:
     await s.create("t", {0: [1]})
     leader = "leader.replication.throttled.replicas"
     for label, changes in {
@@ -31,7 +31,7 @@ async def l01_throttled_replicas_of_a_topic(s: Session) -> None:
 
 
 @scenario
-async def l02_values_that_are_refused(s: Session) -> None:
+async def o02_values_that_are_refused(s: Session) -> None:
     await s.create("t", {0: [1]})
     for label, changes in {
         "not a number": [("retention.ms", SET, "soon")],
@@ -59,7 +59,7 @@ async def l02_values_that_are_refused(s: Session) -> None:
 
 
 @scenario
-async def l03_what_describe_shows(s: Session) -> None:
+async def o03_what_describe_shows(s: Session) -> None:
     await s.create("t", {0: [1]})
     await s.configure("set", TOPIC, s.real("t"), [("retention.ms", SET, "1234567"), ("max.message.bytes", SET, "9999")])
     names = ["retention.ms", "max.message.bytes", "cleanup.policy", "no.such.config"]
@@ -75,7 +75,7 @@ async def l03_what_describe_shows(s: Session) -> None:
 
 
 @scenario
-async def l04_the_old_way_to_alter(s: Session) -> None:
+async def o04_the_old_way_to_alter(s: Session) -> None:
     await s.create("t", {0: [1]})
     for label, configs in {
         "set": [("retention.ms", "1000"), ("max.message.bytes", "9999")],
@@ -90,7 +90,7 @@ async def l04_the_old_way_to_alter(s: Session) -> None:
 
 
 @scenario
-async def l05_a_dry_run_stores_nothing(s: Session) -> None:
+async def o05_a_dry_run_stores_nothing(s: Session) -> None:
     await s.create("t", {0: [1]})
     for value in ("1000", "soon"):
         resource = (TOPIC, s.real("t"), [("retention.ms", SET, value)])

@@ -1,4 +1,4 @@
-"""CreateTopics: what is created, and what is refused."""
+"""P: CreateTopics: what is created, and what is refused."""
 
 from kafka.protocol.admin import CreateTopicsRequest
 
@@ -17,7 +17,7 @@ async def _create(s: Session, label: str, *topics: tuple[object, ...], dry: bool
 
 
 @scenario
-async def n01_topics_that_are_refused(s: Session) -> None:
+async def p01_topics_that_are_refused(s: Session) -> None:
     await s.create("t", {0: [1]})
     for label, topic in {
         "it exists": (s.real("t"), 1, 1, [], []),
@@ -44,7 +44,7 @@ async def n01_topics_that_are_refused(s: Session) -> None:
 
 
 @scenario
-async def n02_several_topics_in_one_request(s: Session) -> None:
+async def p02_several_topics_in_one_request(s: Session) -> None:
     mine = f"mine-{s.name}"
     await _create(s, "one good, one bad", (mine, 2, 2, [], []), ("a b", 1, 1, [], []))
     await _create(s, "twice in one request", ("x-dup", 1, 1, [], []), ("x-dup", 2, 1, [], []))
@@ -53,7 +53,7 @@ async def n02_several_topics_in_one_request(s: Session) -> None:
 
 
 @scenario
-async def n03_a_dry_run_creates_nothing(s: Session) -> None:
+async def p03_a_dry_run_creates_nothing(s: Session) -> None:
     await _create(s, "good", ("x-dry", 3, 2, [], []), dry=True)
     await _create(s, "bad", ("x-dry", 3, 9, [], []), dry=True)
     shown = (await s.world.metadata(["x-dry"]))["topics"]

@@ -1,0 +1,316 @@
+"""Writes the pages that follow from the code: settings.md, metrics.md, events.md, errors.md and apis.md.
+
+`python -m docs.generate` writes them; `python -m docs.generate --check` writes nothing, and its exit code 1 says that
+one of them is out of date.
+"""
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.core import kafka_errors
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
+
+FOLDER = Path(__file__).parent
+SCHEMAS = FOLDER.parent / "schemas"
+
+NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
+
+SETTINGS = "kafka_reassign_rpc.cli.server_settings"
+METRICS = "kafka_reassign_rpc.controller.telemetry.metric_catalogue"
+EVENTS = "kafka_reassign_rpc.core.events.catalogue"
+APIS = "kafka_reassign_rpc.api.registry"
+"""The catalogues, as modules."""
+
+VENDOR_KEYS = 32240
+"""API keys from here on are this product's own."""
+
+COMMANDS_WITH_EXIT_CODES = ("export", "plan", "submit", "audit", "history")
+
+HERE = {
+    "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",
+    "UnknownTopicOrPartition": "Check the topic's name and the partition's number. A topic that is being deleted counts"
+    " as gone",
+    "RequestTimedOut": "Raise the client's timeout, or send fewer partitions in one request",
+    "StaleControllerEpoch": "A broker answers it to a controller that was replaced. Nothing to do",
+    "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
+    "InvalidTopic": "Choose a legal topic name",
+    "UnsupportedVersion": "The server or broker is older than the option that was asked for",
+    "IllegalSaslState": "This version has no SASL. Use a PLAINTEXT client configuration",
+    "TopicAlreadyExists": "Choose another name, or use the existing topic",
+    "InvalidPartitions": "A topic needs at least one partition, and it can only grow",
+    "InvalidReplicationFactor": "The target has another number of replicas than the partition, and the request or"
+    " `partition.reassignments.replication.factor.change.allowed` forbids that. Or a new topic asks for more replicas"
+    " than there are brokers",
+    "InvalidReplicaAssignment": "The message names the broker or the replica list at fault: an empty list, a broker"
+    " twice, an adding broker that is not alive, replicas other than the expected ones, a cancel that would need an"
+    " unclean election",
+    "InvalidConfig": "The message names the config. Correct its name or value",
+    "NotController": "The client asked a server that is not the controller. Clients look for the controller and try"
+    " again on their own",
+    "InvalidRequest": "The message says which part of the request makes no sense",
+    "PolicyViolation": "Reassignments are disabled, or a topic's znode would exceed 1 MiB, or repairs are held back."
+    " The message says which; `kafka-reassign --enable` enables reassignments",
+    "MismatchedEndpointType": "The client asked for KRaft controllers (`--bootstrap-controller`). Use"
+    " `--bootstrap-server`",
+    "KafkaStorageError": "A log dir of the broker failed. Repair the disk, then restart the broker",
+    "LogDirNotFound": "Name a log dir that the broker has (`kafka-log-dirs.sh --describe`)",
+    "ReassignmentInProgress": "Add partitions when the topic's moves are over, or cancel the moves",
+    "ReplicaNotAvailable": "The replica is not on that broker yet. Try again when the move has started",
+    "TopicDeletionDisabled": "The brokers have `delete.topic.enable=false`",
+    "FencedLeaderEpoch": "A broker's own request is out of date; it tries again. Nothing to do",
+    "StaleBrokerEpoch": "The broker has restarted since. Nothing to do",
+    "PreferredLeaderNotAvailable": "The preferred replica is not alive or not in the ISR. Wait until it is",
+    "EligibleLeadersNotAvailable": "No replica can lead. Bring back a broker of the ISR, or ask for an unclean"
+    " election and lose records",
+    "ElectionNotNeeded": "The wanted leader leads already. Nothing to do",
+    "NoReassignmentInProgress": "There is nothing to cancel: the move is over, or never was",
+    "InvalidUpdateVersion": "A leader asked for an ISR on old knowledge; it tries again. Nothing to do",
+    "UnknownTopicId": "The topic was deleted, or deleted and created again",
+    "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
+    "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster. This version has no authorizer"
+    " of its own: a stock broker has answered",
+    "BrokerNotAvailable": "The broker is not registered. Check that it runs",
+    "CoordinatorLoadInProgress": "The client tries again on its own",
+    "NotCoordinator": "The client looks for the coordinator and tries again on its own",
+    "SecurityDisabled": "This version has no authorizer, so there are no ACLs to show or change",
+    "ResourceNotFound": "The user has no SCRAM credential here",
+    "OperationNotAttempted": "Another part of the same request failed. Correct that and send the rest again",
+}
+"""What an operator who meets an error here should know or do. The class names are those of core/kafka_errors.py."""
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '&#124;') for cell in line)} |" for line in lines)
+
+
+def _code(words: Iterable[str]) -> str:
+    return ", ".join(f"`{word}`" for word in words)
+
+
+def settings_page() -> str:
+    """Every setting of `serve`, by group."""
+    catalogue = import_module(SETTINGS)
+    groups: dict[str, list[list[str]]] = {}
+    for setting in catalogue.SETTINGS:
+        default = setting.default_text if setting.default is None else f"`{setting.default_text}`"
+        dynamic = "yes" if setting.dynamic else ""
+        groups.setdefault(setting.group, []).append([f"`{setting.name}`", default, dynamic, setting.help])
+    head = ["setting", "default", "dynamic", "meaning"]
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/cli/server_settings.py"),
+        "# Settings of the server",
+        "`kafka-reassign-rpc serve` takes each setting as a flag, and as a key of a TOML file (`--config FILE`). A flag"
+        " wins over the file.",
+        "```\n"
+        "kafka-reassign-rpc serve --config server.toml --broker-id 1001\n\n"
+        "# server.toml\n"
+        '"zookeeper.connect" = "zk1:2181,zk2:2181/kafka"\n'
+        'listeners = "PLAINTEXT://controller1:9092"\n'
+        "failure.interval.ms = 1800000\n"
+        "```",
+        'A setting with "yes" under *dynamic* is only the server\'s default. The dynamic config of the same name, set'
+        " for the whole cluster, takes precedence and needs no restart:",
+        "```\n"
+        "kafka-configs.sh --bootstrap-server … --entity-type brokers --entity-default --alter --add-config"
+        " failure.interval.ms=1800000\n"
+        "```",
+        "Two dynamic configs have no setting beside them: `partition.reassignments.enabled` (false: no new move starts)"
+        " and `self.healing.paused` (true: no repair starts).",
+    ]
+    for group, rows in groups.items():
+        parts += [f"## {group[:1].upper()}{group[1:]}", table(head, rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def metrics_page() -> str:
+    """Every metric of `/metrics`."""
+    catalogue = import_module(METRICS)
+    rows = [[f"`{metric.name}`", metric.kind, _code(metric.labels), metric.meaning] for metric in catalogue.METRICS]
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/controller/telemetry/metric_catalogue.py"),
+        "# Metrics",
+        "With `--metrics-listener HOST:PORT` a server shows these at `/metrics`, as Prometheus reads them."
+        " [Operations](operations.md#what-to-alarm-on) says which of them deserve an alarm.",
+        "`/health` answers 200 while the process works. `/ready` answers 200 while the server is the controller or"
+        " stands by for it, else 503 with the reason.",
+        "A histogram has the suffixes `_bucket`, `_sum` and `_count`. The Prometheus client adds `process_*`"
+        " (CPU, memory, open files).",
+        table(["metric", "kind", "labels", "meaning"], rows),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def events_page() -> str:
+    """Every event that a server records."""
+    catalogue = import_module(EVENTS)
+    rows = [[f"`{event.name}`", event.level, event.meaning, _code(event.fields)] for event in catalogue.EVENTS.values()]
+    fields = [[f"`{name}`", meaning] for name, meaning in catalogue.EVENT_FIELDS.items()]
+    always = [[f"`{name}`", meaning] for name, meaning in catalogue.EVERY_EVENT.items()]
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/core/events/catalogue.py"),
+        "# Events",
+        "A server records each decision three times: as a line on standard error, as a JSON line in"
+        " `--event-log-dir`, and for clients (`kafka-reassign --events`, vendor API 32242). A field that does not apply"
+        " is left out.",
+        "```\n"
+        '{"seq":12,"at":1795257132502,"server":1000,"epoch":1,"event":"move.refused","topic":"payments","partition":1,\n'
+        ' "who":"User:ANONYMOUS as kafka-python-3.0.12 from 127.0.0.1","reason":"INVALID_REPLICA_ASSIGNMENT: Replica'
+        ' assignment has brokers that are not alive. …","target":[9]}\n'
+        "```",
+        "## Names",
+        table(["event", "level", "meaning", "fields"], rows),
+        "## Fields",
+        "Every event has these:",
+        table(["field", "meaning"], always),
+        "Some events have these:",
+        table(["field", "meaning"], fields),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def known_errors() -> dict[str, type[KafkaError]]:
+    """The error classes by name, in the order of their codes."""
+    found = {
+        name: value
+        for name, value in vars(kafka_errors).items()
+        if isinstance(value, type) and issubclass(value, KafkaError) and value is not KafkaError
+    }
+    return dict(sorted(found.items(), key=lambda item: item[1].code))
+
+
+def exit_codes(command: str) -> list[list[str]]:
+    """The exit codes of a command of `kafka-reassign-rpc`, out of its own help."""
+    parser = argparse.ArgumentParser()
+    import_module(f"kafka_reassign_rpc.cli.{command}_command").add_arguments(parser)
+    listed = re.search(r"exit codes:(.*?)(?:\n\s*example|\Z)", parser.epilog or "", re.DOTALL)
+    if listed is None:
+        raise ValueError(f"the help of {command} lists no exit codes")
+    codes = re.split(r",\s+(?=\d+ )", " ".join(listed[1].split()))
+    return [[f"`{command}`", *code.split(" ", 1)] for code in codes]
+
+
+def errors_page() -> str:
+    """Every Kafka error that the server answers, and the exit codes of the commands."""
+    rows = [
+        [f"`{error().name}`", str(error.code), "yes" if error.retriable else "", error.default_message, HERE[name]]
+        for name, error in known_errors().items()
+    ]
+    codes = [row for command in COMMANDS_WITH_EXIT_CODES for row in exit_codes(command)]
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/core/kafka_errors.py and the help of the commands"),
+        "# Errors and exit codes",
+        "## Errors",
+        "The server answers these Kafka errors. The same call may succeed later where *retriable* says yes. Most"
+        " answers carry a message that is more precise than the meaning here.",
+        table(["error", "code", "retriable", "meaning in Kafka", "what to know or do"], rows),
+        "## Exit codes",
+        "Every command ends with 0 on success, 1 when it failed, 2 for wrong flags, settings or input, 130 on Ctrl-C."
+        " `serve`, `fleet` and `zookeeper` end with 0 after SIGTERM and Ctrl-C.",
+        "`kafka-reassign` ends like the stock tool: 0, or 1 for whatever went wrong, and 1 after `--help`. Beyond that"
+        " `--verify-queue` ends with 2 where moves wait or are in flight, and `--enable` with 1 where something else"
+        " keeps reassignments disabled.",
+        table(["kafka-reassign-rpc", "code", "meaning"], codes),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def schemas() -> Iterator[Mapping[str, Any]]:
+    """The schemas of this product, by name. Kafka's JSON may have comments."""
+    for path in sorted(SCHEMAS.glob("*.json")):
+        yield json.loads(re.sub(r"^\s*//.*$", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE))
+
+
+def tagged_fields(fields: Iterable[Mapping[str, Any]], place: str = "") -> Iterator[tuple[int, str, str, str]]:
+    """Tag, place in the message, type and meaning of every tagged field."""
+    for field in fields:
+        name = f"{place}.{field['name']}" if place else field["name"]
+        if "tag" in field:
+            yield field["tag"], name, field["type"], field.get("about", "")
+        yield from tagged_fields(field.get("fields", ()), name)
+
+
+def acl_text(acls: Iterable[Any]) -> str:
+    """The permissions of an API, as an operator of ACLs writes them."""
+    texts = []
+    for acl in acls:
+        text = f"{acl.operation.name} on {acl.resource.name.lower().replace('_', ' ')}"
+        texts.append(f"{text} ({acl.only_for})" if acl.only_for else text)
+    return ", ".join(texts) or "none"
+
+
+def apis_page() -> str:
+    """Every API that the server serves, the vendor APIs, and the tagged fields that Kafka does not have."""
+    served = import_module(APIS).SERVER_APIS
+    groups: dict[str, list[list[str]]] = {}
+    vendor: list[list[str]] = []
+    requests = {schema["apiKey"]: schema.get("about", "") for schema in schemas() if schema["type"] == "request"}
+    for key, api in sorted(served.items()):
+        versions = (
+            f"{api.min_version}" if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
+        )
+        row = [str(key), api.name, versions, acl_text(api.acl)]
+        if key >= VENDOR_KEYS:
+            vendor.append([*row, requests[key]])
+        else:
+            groups.setdefault(api.group.value, []).append(row)
+    tags = [
+        [schema["name"], str(tag), f"`{place}`", f"`{type_}`", about]
+        for schema in schemas()
+        if schema["apiKey"] in served
+        for tag, place, type_, about in tagged_fields(schema["fields"])
+    ]
+    parts = [
+        NOTE.format(source="kafka_reassign_rpc/api and schemas/"),
+        "# APIs",
+        "The server answers these Kafka APIs. Where only the controller can answer, another server answers"
+        " NOT_CONTROLLER. The last column is Kafka's permission for the API; this version checks none"
+        " ([security](security.md)).",
+    ]
+    for group, rows in groups.items():
+        parts += [f"## For {group}", table(["key", "API", "versions", "permission"], rows)]
+    parts += [
+        "## Vendor APIs",
+        "Kafka never allocated these keys. ApiVersions advertises them; stock clients skip keys that they do not know."
+        " The fields are in the files of `schemas/`.",
+        table(["key", "API", "versions", "permission", "meaning"], vendor),
+        "## Tagged fields",
+        "A client sends these only to a server that advertises API key 32241: other servers skip unknown tags silently."
+        " Stock clients skip those of the answers.",
+        table(["message", "tag", "field", "type", "meaning"], tags),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+PAGES: dict[str, Callable[[], str]] = {
+    "settings.md": settings_page,
+    "metrics.md": metrics_page,
+    "events.md": events_page,
+    "errors.md": errors_page,
+    "apis.md": apis_page,
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m docs.generate", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing")
+    check = parser.parse_args(argv).check
+    stale = False
+    for name, page in PAGES.items():
+        path, text = FOLDER / name, page()
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            stale = True
+            sys.stdout.write(f"{path}: {'out of date' if check else 'written'}\n")
+            if not check:
+                path.write_text(text, encoding="utf-8")
+    return int(check and stale)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

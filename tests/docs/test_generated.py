@@ -1,0 +1,75 @@
+"""The pages that follow from the code are up to date, and say something of everything."""
+
+import re
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from docs import generate
+from tests.docs.pages import DOCS, text_of
+
+CATALOGUES = {
+    "settings.md": generate.SETTINGS,
+    "metrics.md": generate.METRICS,
+    "events.md": generate.EVENTS,
+    "apis.md": "kafka_reassign_rpc.api.api_definition",
+}
+
+
+LISTED = re.compile(r"^\| (?:`([^`]+)`|(\d+)) \|", re.MULTILINE)
+"""The first cell of a row: a name, or the key of an API."""
+
+
+@pytest.fixture(params=generate.PAGES)
+def page(request: pytest.FixtureRequest) -> str:
+    """A generated page's name; its catalogue is there."""
+    name = str(request.param)
+    if name in CATALOGUES:
+        pytest.importorskip(CATALOGUES[name])
+    return name
+
+
+def test_a_generated_page_is_up_to_date(page: str) -> None:
+    assert text_of(DOCS / page) == generate.PAGES[page](), "run: python -m docs.generate"
+
+
+def test_every_error_has_advice_and_no_advice_is_left_over() -> None:
+    assert set(generate.HERE) == set(generate.known_errors())
+
+
+def names_in_catalogue(page: str) -> list[str]:
+    if page == "errors.md":
+        return [error().name for error in generate.known_errors().values()]
+    if page == "apis.md":
+        return [str(key) for key in import_module(generate.APIS).SERVER_APIS]
+    catalogue: Any = import_module(CATALOGUES[page])
+    if page == "settings.md":
+        return [setting.name for setting in catalogue.SETTINGS]
+    if page == "metrics.md":
+        return [metric.name for metric in catalogue.METRICS]
+    return [*catalogue.EVENTS, *catalogue.EVERY_EVENT, *catalogue.EVENT_FIELDS]
+
+
+def test_each_entry_of_a_catalogue_has_a_row(page: str) -> None:
+    listed = [name or key for name, key in LISTED.findall(text_of(DOCS / page))]
+    entries = [name for name in listed if name not in generate.COMMANDS_WITH_EXIT_CODES]
+    assert sorted(entries) == sorted(names_in_catalogue(page))
+
+
+def test_every_tag_of_our_messages_is_found() -> None:
+    schema = {"fields": [{"name": "A", "type": "[]B", "fields": [{"name": "C", "type": "int8", "tag": 7}]}]}
+    assert list(generate.tagged_fields(schema["fields"])) == [(7, "A.C", "int8", "")]
+
+
+def test_check_tells_a_stale_page_and_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(generate, "FOLDER", tmp_path)
+    monkeypatch.setattr(generate, "PAGES", {"a.md": lambda: "new\n"})
+    assert generate.main(["--check"]) == 1
+    assert not (tmp_path / "a.md").exists()
+    assert generate.main([]) == 0
+    assert generate.main(["--check"]) == 0
+    (tmp_path / "a.md").write_text("old\n")
+    assert generate.main(["--check"]) == 1
+    assert text_of(tmp_path / "a.md") == "old\n"

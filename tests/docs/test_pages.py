@@ -1,0 +1,103 @@
+"""README.md and docs/: every link and anchor resolves, every file that they name exists, the README stays short."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import DOCS, PAGES, README, ROOT, prose_of, text_of
+
+README_LINES = 150
+SITE = ROOT / "mkdocs.yml"
+
+_LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+_HEADING = re.compile(r"^#+ (.+?)\s*$", re.MULTILINE)
+_ANCHOR = re.compile(r'<a id="([^"]+)">')
+_NAMED = re.compile(r"`([^`\n]+)`")
+_PACKAGES = "|".join(sorted(path.name for path in (ROOT / "kafka_reassign_rpc").iterdir() if path.is_dir()))
+_PATH = re.compile(rf"(?:kafka_reassign_rpc|tests|benchmarks|schemas|docs|examples|{_PACKAGES})/[\w./*-]*[\w/*]")
+_MODULE = re.compile(r"kafka_reassign_rpc(?:\.\w+)+")
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as GitHub and as Python-Markdown make it: headings that differ there are refused."""
+    plain = re.sub(r"[`*]", "", heading).lower()
+    github = re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+    markdown = re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", plain)).strip("-")
+    return github if github == markdown else f"{heading!r} has no anchor of its own"
+
+
+def anchors(page: Path) -> set[str]:
+    text = prose_of(page)
+    return {slug(heading) for heading in _HEADING.findall(text)} | set(_ANCHOR.findall(text))
+
+
+def names(page: Path) -> list[str]:
+    """Files, folders and modules that a page names in backticks."""
+    found = [name for name in _NAMED.findall(prose_of(page)) if _PATH.fullmatch(name)]
+    found += [
+        name.replace(".", "/")
+        for name in _NAMED.findall(prose_of(page))
+        if _MODULE.fullmatch(name) and name.rpartition(".")[2].islower()
+    ]
+    return found
+
+
+def exists(name: str) -> bool:
+    for place in (ROOT / name, ROOT / "kafka_reassign_rpc" / name):
+        if "*" in name:
+            if any(place.parent.glob(place.name)):
+                return True
+        elif place.exists() or place.with_suffix(".py").exists():
+            return True
+    return False
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_resolves(page: Path) -> None:
+    broken = []
+    for link in _LINK.findall(prose_of(page)):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        if not target.exists() or (anchor and anchor not in anchors(target)):
+            broken.append(link)
+        if page != README and not target.is_relative_to(DOCS):
+            broken.append(f"{link} leads out of docs/, where the site has nothing")
+    assert broken == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_file_that_is_named_exists(page: Path) -> None:
+    assert [name for name in names(page) if not exists(name)] == []
+
+
+def test_every_page_can_be_reached_from_the_index_or_the_sites_navigation() -> None:
+    navigation = re.findall(r"[\w/.-]+\.md", text_of(SITE)) if SITE.exists() else []
+    seen: set[Path] = set()
+    to_see = [DOCS / "index.md", *(DOCS / page for page in navigation)]
+    while to_see:
+        page = to_see.pop()
+        if page in seen or page.suffix != ".md" or not page.exists():
+            continue
+        seen.add(page)
+        links = (link.partition("#")[0] for link in _LINK.findall(prose_of(page)) if not re.match(r"[a-z]+:", link))
+        to_see += [(page.parent / link).resolve() for link in links if link]
+    assert sorted(str(page.relative_to(ROOT)) for page in set(PAGES) - seen - {README}) == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(text_of(README).splitlines()) < README_LINES
+
+
+def test_broken_links_and_missing_files_would_be_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(
+        "# One two\n[x](#one-two) `core/no_such_file.py` `kafka_reassign_rpc.no_such` `a/b`\n```\n# Not\n```\n"
+    )
+    assert anchors(page) == {"one-two"}
+    assert names(page) == ["core/no_such_file.py", "kafka_reassign_rpc/no_such"]
+    assert not any(exists(name) for name in names(page))
+    assert exists("core/kafka_errors.py")
+    assert exists("api/a45_*.py")
