@@ -1,1 +1,11 @@
-"""The command line."""
+"""`kafka-reassign-rpc`: the command line of the server, the simulated brokers and the pipeline.
+
+main                                      finds the command, and turns errors into exit codes
+…_command                                 one module for each command: `serve` is in serve_command
+server_settings                           the settings of serve: the catalogue with defaults and help texts
+settings_reader, value_parsers            settings from flags and a TOML file; the forms of values
+long_running                              the ready line, logging and signals of serve, fleet and zookeeper
+fleet_subprocess                          the simulated brokers that serve starts
+pipeline_jobs, status_line                shared by export, plan, submit, audit and history
+usage_error                               the error for wrong flags and settings
+"""

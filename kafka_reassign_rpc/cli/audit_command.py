@@ -1,18 +1,21 @@
-"""`kafka-reassign-rpc audit`: what snapshots taken over time tell."""
+"""`kafka-reassign-rpc audit`: finds problems of replica placement in snapshots taken over time."""
 
 import argparse
 from pathlib import Path
 
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.status_line import Status
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
-Reads a directory of snapshots (as `export --watch` fills it) and tells: how evenly bytes, replicas and leaders lie on
-the brokers over time; which replication factors changed, when and (with --events) who asked for it; which partitions
-are on fewer racks than they could be; which are under-replicated, and since when.
+Reads snapshots that were taken over time (`export --watch` takes them) and shows:
+  - how evenly bytes, replicas and leaders are spread over the brokers
+  - which replication factors changed, when, and with --events who asked for it
+  - which partitions have their replicas in fewer racks than possible
+  - which partitions are under-replicated, and since when
 """
 EPILOG = """\
-exit codes: 0 nothing found, 1 failed, 2 wrong flags or snapshots that cannot be read, 3 something was found
+exit codes: 0 no problem found, 1 failed, 2 wrong flags or unreadable snapshots, 3 problems found
 example:    kafka-reassign-rpc audit --snapshots snapshots --events events --out audit
 """
 EMPTY = {
@@ -27,9 +30,13 @@ EMPTY = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     parser.add_argument("--snapshots", required=True, metavar="DIR", help="a directory of snapshots, or one snapshot")
-    parser.add_argument("--events", metavar="DIR", help="the events, as `export --events` writes them: they tell who")
-    parser.add_argument("--out", metavar="DIR", help="also write the tables as Parquet, and report.html, to there")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
+    parser.add_argument(
+        "--events", metavar="DIR", help="the events that `export --events` wrote: they name who asked for a change"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="write the tables as Parquet and report.html to this new directory"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
     add_spark_arguments(parser)
 
 

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc export`: what a cluster looks like, as Parquet."""
+"""`kafka-reassign-rpc export`: writes a snapshot of a cluster, and its events, as files."""
 
 import argparse
 import signal
@@ -8,7 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
 
@@ -16,18 +17,18 @@ if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import Exported
 
-HELP = "write what a cluster looks like as Parquet"
+HELP = "write a snapshot of a cluster as Parquet files"
 DESCRIPTION = """\
-Asks any Kafka cluster (this server, stock Kafka with ZooKeeper or KRaft), over the Kafka protocol, for its brokers,
-racks, partitions, replicas, leaders, sizes, configs and moves in flight, and writes them as a directory of Parquet
-files; with --events also who moved what and what came of it, as this server has recorded it. Nothing in the cluster is
-changed.
+Reads brokers, racks, partitions, replicas, leaders, sizes, configs and moves in flight from any Kafka cluster, and
+writes them as a directory of Parquet files: a snapshot. The cluster may be stock Kafka with ZooKeeper or KRaft. With
+--events it also writes the events that kafka-reassign-rpc servers have recorded: who moved what, with which result.
+export changes nothing in the cluster.
 
-The directory is there when it is complete, and only then. A broker that does not answer is named, and the sizes that
-only it knows are null.
+The directory of a snapshot appears only when it is complete. If a broker does not answer, export names it, and writes
+null for the sizes that only this broker knows.
 """
 EPILOG = """\
-exit codes: 0 exported, 1 failed, 2 wrong flags or a directory that cannot be used
+exit codes: 0 exported, 1 failed, 2 wrong flags or an unusable directory
 example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out snapshots/monday
 """
 
@@ -35,22 +36,22 @@ example:    kafka-reassign-rpc export --bootstrap-server localhost:9092 --out sn
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_connection_arguments(parser)
-    parser.add_argument("--out", metavar="DIR", help="where the snapshot goes; it must not exist or be empty")
+    parser.add_argument("--out", metavar="DIR", help="the directory of the snapshot; it must be new or empty")
     parser.add_argument(
         "--events",
         metavar="DIR",
-        help="where the event logs of kafka-reassign-rpc servers go: what is new since the last time is added",
+        help="the directory of the events; export adds the events that are new since its last run",
     )
     parser.add_argument(
         "--rates-from",
         metavar="SNAPSHOT",
-        help="a snapshot taken before: what has grown since gives the produce rates (default: rates are not known)",
+        help="an earlier snapshot: the growth since then gives the produce rates (default: rates are not known)",
     )
     parser.add_argument(
         "--watch",
         metavar="SECONDS",
-        help="export again and again, to DIR/<UTC time>, with the rates since the one before, until Ctrl-C; "
-        "a cluster that does not answer is asked again the next time",
+        help="take a snapshot every SECONDS until Ctrl-C, in DIR/<UTC time>, with the rates since the one before; "
+        "if the cluster does not answer, export tries again the next time",
     )
 
 
@@ -89,10 +90,10 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
 def watch(
     export_all: Callable[[Path | None, Path | None], None], out: Path | None, interval: int, stop: threading.Event
 ) -> None:
-    """Call `export_all` with the next snapshot's directory and the one before, every `interval` seconds until `stop`.
+    """Call `export_all` with the directories of the next and of the former snapshot, every `interval` s until `stop`.
 
-    A cluster that does not answer for a while is asked again at the next turn, unless it has never answered: then its
-    KafkaError is raised, as are those that no waiting mends.
+    If the cluster does not answer, the next turn tries again. Raises KafkaError if it has never answered, or if a retry
+    cannot help.
     """
     from kafka_reassign_rpc.core.kafka_errors import KafkaError
 

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc fleet`: simulated brokers, as a process of their own."""
+"""`kafka-reassign-rpc fleet`: runs simulated brokers."""
 
 import argparse
 import asyncio
@@ -20,66 +20,78 @@ BROKER_ID = whole(0, 2**31 - 1)
 
 HELP = "run simulated brokers"
 DESCRIPTION = """\
-Simulated brokers: each has its own listener and its own ZooKeeper session, obeys its controller, copies
-"bytes" at a bandwidth and under Kafka's replication throttles. Several such processes form one cluster; a
-broker killed, frozen or started again behaves as a real one does.
+Runs simulated brokers. Each has its own listener and its own ZooKeeper session, follows the cluster's controller, and
+replicates with a limited bandwidth and under Kafka's replication throttles; it keeps only the sizes of replicas, no
+data. Several processes can form one cluster. A simulated broker that is killed, frozen or restarted behaves as a real
+one does.
 
-Prints `ready brokers=4,5` when the brokers are registered and can be used. SIGTERM or Ctrl-C: controlled shutdown.
+Prints `ready brokers=4,5` when the brokers are registered and can be used. SIGTERM or Ctrl-C ends them with a
+controlled shutdown.
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--zookeeper-connect", required=True, metavar="HOST:PORT[,…][/CHROOT]", help="the cluster's ZooKeeper"
+        "--zookeeper-connect",
+        required=True,
+        metavar="HOST:PORT[,…][/CHROOT]",
+        help="the ZooKeeper servers of the cluster",
     )
-    parser.add_argument("--broker-ids", required=True, metavar="4,5", help="ids of the brokers to run")
+    parser.add_argument("--broker-ids", required=True, metavar="4,5", help="the ids of the brokers")
     parser.add_argument(
         "--rack",
         action="append",
         default=[],
         metavar="[ID:]RACK",
-        help="the rack of all these brokers, or of one of them; may be repeated",
+        help="the rack of all these brokers, or of the broker ID; may be repeated",
     )
     parser.add_argument(
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
-        help="what each broker can send, and receive, for replication (default: %(default)s)",
+        help="bytes per second that each broker can send, and can receive, for replication (default: %(default)s)",
     )
     parser.add_argument(
         "--topic",
         action="append",
         default=[],
         metavar="NAME:PARTITIONS:RF:BYTES",
-        help="a topic to create if it is not there, with BYTES in each partition; may be repeated",
+        help="create this topic if it does not exist, with BYTES in each partition; may be repeated",
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where the brokers listen (default: %(default)s)")
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="the address on which the brokers listen (default: %(default)s)"
+    )
     parser.add_argument(
         "--data-dir",
         default=".data/fleet",
         metavar="DIR",
-        help="what survives a kill: the sizes of the replicas (default: %(default)s)",
+        help="the directory in which the sizes of replicas survive a kill (default: %(default)s)",
     )
-    parser.add_argument("--log-dirs", default=1, metavar="N", help="log dirs of each broker (default: %(default)s)")
+    parser.add_argument(
+        "--log-dirs", default=1, metavar="N", help="the number of log dirs of each broker (default: %(default)s)"
+    )
     parser.add_argument(
         "--disk",
         metavar="BYTES",
-        help="room for the replicas of each broker, like 500M: what is over is not copied (default: no limit)",
+        help="the disk space of each broker, such as 500M; a full broker stops copying (default: no limit)",
     )
     parser.add_argument(
         "--replica-lag-time-max-ms",
         default=30_000,
         metavar="MS",
-        help="after this long without catching up a follower leaves the ISR (default: %(default)s)",
+        help="milliseconds after which a follower that does not catch up leaves the ISR (default: %(default)s)",
     )
     parser.add_argument(
         "--session-timeout-ms",
         default=18_000,
         metavar="MS",
-        help="zookeeper.session.timeout.ms of each broker (default: %(default)s)",
+        help="the ZooKeeper session timeout of each broker in milliseconds (default: %(default)s)",
     )
     parser.add_argument(
-        "--log-level", default="INFO", help="of what is logged on standard error (default: %(default)s)"
+        "--log-level",
+        default="INFO",
+        metavar="LEVEL",
+        help="the lowest level to log on standard error (default: %(default)s)",
     )
 
 
@@ -97,7 +109,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def configuration(arguments: argparse.Namespace) -> FleetConfig:
-    """Checks every flag; raises UsageError naming the one that is wrong."""
+    """Checks every flag. Raises UsageError, which names the wrong flag."""
     ids = tuple(_checked("--broker-ids", BROKER_ID, text) for text in arguments.broker_ids.split(","))
     if len(set(ids)) != len(ids):
         raise UsageError(f"--broker-ids: {arguments.broker_ids} names a broker twice")

@@ -1,4 +1,4 @@
-"""A simulated fleet as a child process of `serve`: started, waited for, and never left behind."""
+"""The simulated brokers of `serve`: a child process that ends with it."""
 
 import asyncio
 import signal
@@ -12,12 +12,15 @@ STOP_TIMEOUT_S = 20.0
 
 
 class ChildFailed(RuntimeError):
-    """The child ended before it was ready; what it said is on standard error."""
+    """The child process ended before it was ready. Its messages are on standard error."""
 
 
 @asynccontextmanager
 async def fleet_process(arguments: Sequence[str]) -> AsyncIterator[asyncio.subprocess.Process]:
-    """Runs until the block ends; a new session, so that a Ctrl-C reaches us alone and we end it in order."""
+    """Run `fleet` until the block ends.
+
+    It runs in a session of its own: Ctrl-C reaches only `serve`, which then ends the brokers before the server.
+    """
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "fleet", *arguments]
     process = await asyncio.create_subprocess_exec(
         *tied_to_us(command, signal.SIGTERM),

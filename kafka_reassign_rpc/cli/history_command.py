@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc history`: what the events of moves tell."""
+"""`kafka-reassign-rpc history`: shows the past moves of a cluster, from the recorded events."""
 
 import argparse
 import signal
@@ -6,7 +6,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
 if TYPE_CHECKING:
@@ -14,16 +15,16 @@ if TYPE_CHECKING:
 
     from kafka_reassign_rpc.pipeline.reports.result_tables import Shown
 
-HELP = "tell how long moves waited and took, which were slow or stalled, what throttles cost"
+HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
 DESCRIPTION = """\
-Reads the events that `export --events` has written and tells of every move: who asked for it, how long it waited and
-took, at what rate, whether it stalled; and of every throttle how much of it was used. With --snapshot sizes are known,
-and rates with them.
+Reads the events that `export --events` wrote, and shows for each move who asked for it, how long it waited, how long it
+took, and whether it stalled. For each throttle it shows how much of it the moves used. With --snapshot it knows the
+sizes of partitions, and so the rates of moves.
 
---follow keeps the tables in --out up to date while new events arrive, until Ctrl-C; started again it goes on.
+--follow updates the tables in --out whenever new events arrive, until Ctrl-C. Started again, it continues.
 """
 EPILOG = """\
-exit codes: 0 done, 1 failed, 2 wrong flags or events that cannot be read
+exit codes: 0 done, 1 failed, 2 wrong flags or unreadable events
 example:    kafka-reassign-rpc history --events events --snapshot snapshots/monday --out history
 """
 EMPTY = {
@@ -37,11 +38,15 @@ EMPTY = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
-    parser.add_argument("--events", required=True, metavar="DIR", help="the events, as `export --events` writes them")
-    parser.add_argument("--snapshot", metavar="DIR", help="a snapshot: it knows the sizes of partitions")
-    parser.add_argument("--out", metavar="DIR", help="also write the tables as Parquet, and report.html, to there")
-    parser.add_argument("--follow", action="store_true", help="go on, whenever there are new events; needs --out")
-    parser.add_argument("--json", action="store_true", help="one JSON document instead of tables")
+    parser.add_argument("--events", required=True, metavar="DIR", help="the events that `export --events` wrote")
+    parser.add_argument(
+        "--snapshot", metavar="DIR", help="a snapshot that `export` wrote: it gives the sizes of partitions"
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", help="write the tables as Parquet and report.html to this new directory"
+    )
+    parser.add_argument("--follow", action="store_true", help="wait for new events and update the tables; needs --out")
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
     add_spark_arguments(parser)
 
 

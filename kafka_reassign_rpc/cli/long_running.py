@@ -1,4 +1,4 @@
-"""What every long-running command does: log to standard error, announce itself once, end cleanly on a signal."""
+"""Shared by serve, fleet and zookeeper: logging on standard error, the ready line, the end on a signal."""
 
 import asyncio
 import logging
@@ -20,7 +20,7 @@ def check_level(level: str) -> None:
 
 
 def set_up_logging(level: str) -> None:
-    """Readable lines on standard error; standard output is for the ready line alone."""
+    """Log on standard error. Standard output is for the ready line alone."""
     check_level(level)
     logging.basicConfig(
         level=level.upper(),
@@ -32,13 +32,16 @@ def set_up_logging(level: str) -> None:
 
 
 def announce(line: str) -> None:
-    """The one line that says that this process can be used now."""
+    """Print the ready line: from now on this process can be used."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
 
 def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loop: LoopName | None = None) -> int:
-    """Run `main(stop)`; SIGTERM and SIGINT set `stop`, a second one cancels. Exit code 0, or 1 with one line."""
+    """Run `main(stop)`. SIGTERM and SIGINT set `stop`; a second signal cancels.
+
+    Returns exit code 0, or 1 after one line about the error.
+    """
 
     async def wrapped() -> None:
         stop = asyncio.Event()

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc`: one small module per command."""
+"""`kafka-reassign-rpc`: finds the module of a command, parses its flags and runs it."""
 
 import argparse
 import sys
@@ -13,7 +13,7 @@ COMMANDS = tuple(EXTRA_OF_COMMAND)
 
 
 class CliCommand(Protocol):
-    """What a command's module offers."""
+    """The interface of a command's module."""
 
     HELP: str
     DESCRIPTION: str
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     parser = argparse.ArgumentParser(
         prog="kafka-reassign-rpc",
-        description="A server that speaks the Kafka protocol and is a cluster's reassignment controller.",
+        description="A Kafka cluster's reassignment controller (serve), and tools to plan and execute reassignments.",
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
     )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

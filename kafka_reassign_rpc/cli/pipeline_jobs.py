@@ -1,47 +1,48 @@
-"""What the commands of the pipeline share: the way to the cluster, one line for what went wrong, signs of life.
+"""Shared by the commands of the pipeline: flags for the cluster and for Spark, the client, errors as exit codes.
 
-Exit codes: 0 done, 1 failed, 2 wrong flags or input that cannot be used; a command's help names those beyond.
-Nothing heavy is imported here: `--help` of any command has to be quick.
+Exit codes: 0 done, 1 failed, 2 wrong flags or unusable input; the help of a command names its other codes.
+This module imports nothing heavy, because `--help` of any command has to be quick.
 """
 
 import argparse
-import shutil
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING
 
+from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
 
-EVERY_S = 5.0
-"""Where nobody looks at a terminal, so seldom is said how far things are."""
-
 
 def add_connection_arguments(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
     parser.add_argument(
-        "--bootstrap-server", required=required, metavar="HOST:PORT[,…]", help="nodes of the cluster, any of them"
+        "--bootstrap-server", required=required, metavar="HOST:PORT[,…]", help="one or more nodes of the cluster"
     )
     parser.add_argument(
-        "--command-config", metavar="FILE", help="properties of a Kafka client (security.protocol, sasl.jaas.config, …)"
+        "--command-config",
+        metavar="FILE",
+        help="a Java properties file with configs of the client",
     )
 
 
 def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--master", default="local[*]", metavar="URL", help="where Spark runs (default: %(default)s, this machine)"
+        "--master", default="local[*]", metavar="URL", help="the Spark master (default: %(default)s, this machine)"
     )
     parser.add_argument(
-        "--driver-memory", default="2g", metavar="SIZE", help="of the Java process here (default: %(default)s)"
+        "--driver-memory",
+        default="2g",
+        metavar="SIZE",
+        help="memory of the Spark driver here (default: %(default)s)",
     )
 
 
 @contextmanager
 def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
-    """The client that the connection arguments ask for. Raises UsageError, Unreachable."""
+    """A client with the connection arguments. Raises UsageError, Unreachable."""
     from kafka.errors import KafkaConfigurationError
 
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -63,13 +64,16 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:
-    """The job's exit code; what it raises becomes one line and the exit code that goes with it."""
+    """Run the job and return its exit code. An error becomes one line and its exit code."""
     from kafka_reassign_rpc.core.kafka_errors import KafkaError
     from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
     from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 
     try:
-        return job()
+        try:
+            return job()
+        finally:
+            clear_status_lines()
     except BadInput as error:
         raise UsageError(str(error)) from None
     except (JobFailed, KafkaError, RemoteProtocolError, OSError) as error:
@@ -78,37 +82,5 @@ def run_job(name: str, job: Callable[[], int]) -> int:
 
 
 def say(text: str) -> None:
-    """A line on standard error."""
+    """Print a line on standard error."""
     sys.stderr.write(text + "\n")
-
-
-class Status:
-    """One line about how far things are: drawn anew on a terminal, said now and then to anything else."""
-
-    def __init__(self, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = sys.stderr if stream is None else stream
-        self._clock = clock
-        self._said_at = clock()
-        self._drawn = False
-
-    def show(self, text: str) -> None:
-        if self._stream.isatty():
-            self._stream.write(f"\r\x1b[K{text[: shutil.get_terminal_size().columns - 1]}")
-            self._stream.flush()
-            self._drawn = True
-        elif self._clock() - self._said_at >= EVERY_S:
-            self._said_at = self._clock()
-            self._stream.write(text + "\n")
-            self._stream.flush()
-
-    def say(self, text: str) -> None:
-        """A line that stays."""
-        self.clear()
-        self._stream.write(text + "\n")
-        self._stream.flush()
-
-    def clear(self) -> None:
-        if self._drawn:
-            self._stream.write("\r\x1b[K")
-            self._stream.flush()
-            self._drawn = False

@@ -1,11 +1,12 @@
-"""`kafka-reassign-rpc plan`: where replicas should lie instead, as batches that can be submitted."""
+"""`kafka-reassign-rpc plan`: plans moves for a goal, as batches for `submit`; verifies plans."""
 
 import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_spark_arguments, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say
+from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
 
@@ -15,26 +16,27 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-HELP = "plan moves from a snapshot: heal, drain, expand, rebalance, set-rf; verify a plan"
+HELP = "plan moves from a snapshot (heal, drain, expand, rebalance, set-rf), or verify a plan"
 DESCRIPTION = """\
-Reads a snapshot (see `export`) and writes a plan: moves and reasons as Parquet, batches and their rollback as JSON
-that kafka-reassign-partitions takes, and a summary with the brokers before and after. No cluster is asked, nothing
-is changed: `submit` carries a plan out.
+Reads a snapshot that `export` wrote, and writes a plan: the moves with their reasons as Parquet, batches and their
+rollback as JSON for kafka-reassign-partitions, and a summary of the brokers before and after. plan contacts no cluster
+and changes nothing; `submit` executes a plan.
 
-Replicas are on distinct live brokers, in no fewer racks than before or than there are, within capacities, as many as
-before (set-rf: as many as asked for). The same snapshot, flags and seed give the same plan, with any --master.
+Every plan keeps these rules: the replicas of a partition are on distinct live brokers, in as many racks as before or as
+there are, within the capacities of the brokers. Their number stays (with set-rf: it is the one asked for). The same
+snapshot, flags and seed give the same plan, with any --master.
 """
 EPILOG = """\
-exit codes: 0 planned (verify: no rule is broken), 1 failed (verify: rules are broken), 2 wrong flags or a snapshot
-            that cannot be used, 3 nothing to move (the plan is there, and says what was left out)
+exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
+            unusable snapshot, 3 nothing to move (the plan is written, and names the partitions that it leaves out)
 example:    kafka-reassign-rpc plan drain --brokers 4,5 --snapshot snapshots/monday --out plans/drain-4-5
 """
 NOTHING_TO_MOVE = 3
 
 _GOALS = {
-    "heal": "give new homes to the replicas of brokers that are lost",
+    "heal": "put the replicas of lost brokers onto live brokers",
     "drain": "empty live brokers",
-    "expand": "bring new brokers to their share",
+    "expand": "give new brokers their share of the replicas",
     "rebalance": "even out bytes, replicas, leaders and rates",
     "set-rf": "change the replication factor",
 }
@@ -50,76 +52,91 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         _add_goal_arguments(goal, name)
         _add_plan_arguments(goal)
         add_spark_arguments(goal)
-    check = goals.add_parser(
-        "verify", help="check a plan against its snapshot", description="Check every hard rule, by code of its own."
+    verify = goals.add_parser(
+        "verify",
+        help="check a plan against its snapshot",
+        description="Check every rule of a plan, with code that the planner does not use.",
     )
-    check.add_argument("--snapshot", required=True, metavar="DIR", help="what the plan was made from")
-    check.add_argument("--plan", required=True, metavar="DIR", help="the plan")
-    add_spark_arguments(check)
+    verify.add_argument("--snapshot", required=True, metavar="DIR", help="the snapshot from which the plan was made")
+    verify.add_argument("--plan", required=True, metavar="DIR", help="the plan to check")
+    add_spark_arguments(verify)
 
 
 def _add_goal_arguments(parser: argparse.ArgumentParser, name: str) -> None:
     if name == "heal":
-        parser.add_argument("--brokers", metavar="4,5", help="only these of the lost brokers (default: all of them)")
+        parser.add_argument("--brokers", metavar="4,5", help="only these lost brokers (default: all lost brokers)")
     if name in ("drain", "expand"):
-        parser.add_argument("--brokers", required=True, metavar="4,5", help="which brokers")
+        parser.add_argument(
+            "--brokers",
+            required=True,
+            metavar="4,5",
+            help=f"the ids of the brokers to {name if name == 'drain' else 'fill'}",
+        )
     if name == "set-rf":
-        parser.add_argument("--replication-factor", required=True, metavar="N", help="replicas of each partition")
+        parser.add_argument(
+            "--replication-factor", required=True, metavar="N", help="the number of replicas that each partition gets"
+        )
     parser.add_argument(
         "--topics",
         metavar="a,b",
         required=name == "set-rf",
-        help="only these topics" + ("; * for all" * (name == "set-rf")),
+        help="only these topics" + ("; * for all topics" if name == "set-rf" else " (default: all topics)"),
     )
     if name in ("expand", "rebalance"):
         parser.add_argument(
-            "--max-bytes", default=-1, metavar="BYTES", help="copy no more than this (default: no limit)"
+            "--max-bytes", default=-1, metavar="BYTES", help="copy at most so many bytes in all (default: no limit)"
         )
         parser.add_argument(
             "--tolerance",
             default=0.1,
             metavar="SHARE",
-            help="leave a broker alone that is within this share of its target (default: %(default)s)",
+            help="how far a broker may be from its target, as a share of it (default: %(default)s)",
         )
 
 
 def _add_plan_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot, as `export` writes it")
-    parser.add_argument("--out", required=True, metavar="DIR", help="where to; it must not exist or be empty")
-    parser.add_argument("--seed", default=0, metavar="N", help="another seed: another plan, as good (default: 0)")
+    parser.add_argument("--snapshot", required=True, metavar="DIR", help="a snapshot that `export` wrote")
+    parser.add_argument(
+        "--out", required=True, metavar="DIR", help="the directory of the plan; it must be new or empty"
+    )
+    parser.add_argument(
+        "--seed", default=0, metavar="N", help="another number gives another plan that is as good (default: 0)"
+    )
     parser.add_argument(
         "--headroom",
         default=0.05,
         metavar="SHARE",
-        help="of each broker's capacity that is never filled (default: %(default)s)",
+        help="the share of each broker's capacity that the plan leaves free (default: %(default)s)",
     )
     parser.add_argument(
         "--weight",
         action="append",
         default=[],
         metavar="GOAL=WEIGHT",
-        help=f"how much a soft goal counts, 0 for not at all; may be repeated ({', '.join(_WEIGHTS)})",
+        help=f"how much an even spread of GOAL counts ({', '.join(_WEIGHTS)}); 0: not at all; may be repeated",
     )
     parser.add_argument(
         "--max-moves-per-broker",
         default=10,
         metavar="N",
-        help="moves in a batch that copy to a broker or from it (default: %(default)s)",
+        help="the most moves of a batch that copy to one broker or from it (default: %(default)s)",
     )
     parser.add_argument(
-        "--max-moves-per-batch", default=1000, metavar="N", help="moves in a batch (default: %(default)s)"
+        "--max-moves-per-batch", default=1000, metavar="N", help="the most moves of a batch (default: %(default)s)"
     )
     parser.add_argument(
         "--max-bytes-per-broker",
         metavar="BYTES",
-        help="that a batch copies to a broker, or from it (default: no limit)",
+        help="the most bytes that a batch copies to one broker, or from it (default: no limit)",
     )
-    parser.add_argument("--max-bytes-per-batch", metavar="BYTES", help="that a batch copies (default: no limit)")
+    parser.add_argument(
+        "--max-bytes-per-batch", metavar="BYTES", help="the most bytes that a batch copies (default: no limit)"
+    )
     parser.add_argument(
         "--bandwidth",
         default=100_000_000,
         metavar="BYTES/S",
-        help="of each broker, each way, for the estimate of the time (default: %(default)s)",
+        help="bytes per second of each broker in each direction, to estimate its duration (default: %(default)s)",
     )
 
 

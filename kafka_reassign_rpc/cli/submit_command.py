@@ -1,28 +1,30 @@
-"""`kafka-reassign-rpc submit`: a plan is carried out, batch after batch."""
+"""`kafka-reassign-rpc submit`: executes a plan, batch by batch."""
 
 import argparse
 from pathlib import Path
 
-from kafka_reassign_rpc.cli.pipeline_jobs import Status, add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
 
-HELP = "carry out a plan, batch after batch"
+HELP = "execute a plan, batch by batch"
 DESCRIPTION = """\
-Carries out a plan: one batch after the other, each when the one before is done. A batch is begun only if every
-partition of it has the replicas that the plan was made for (compare-and-set, where the server can do that), and no
-replication factor changes unless that is what the plan is for. Without --execute nothing is changed: it is said where
-each batch stands.
+Executes a plan: it starts each batch when the batch before is done. It starts a batch only if every partition of the
+batch has the replicas from which the plan was made; a kafka-reassign-rpc server compares them again in the same step. A
+replication factor changes only if that is the goal of the plan. Without --execute submit changes nothing, and shows the
+state of each batch.
 
-It may be killed at any point: started again, it goes on from what the cluster shows. It stops when the cluster gets
-sick: when a broker is lost, or partitions that do not move become under-replicated.
+submit may be killed at any time: started again, it continues from the state of the cluster. It stops when the cluster
+is not well: when a broker is lost, or when partitions that do not move become under-replicated.
 
-With --throttle the controller holds the moves back, each for as long as it lasts: nothing has to be taken away
-afterwards, also where submit is killed. This needs a kafka-reassign-rpc server; without one nothing is begun.
+With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
+afterwards, even if submit is killed. This needs a kafka-reassign-rpc server; with another controller submit starts
+nothing.
 """
 EPILOG = """\
-exit codes: 0 done (or, without --execute: it could be), 1 failed, 2 wrong flags or a plan that cannot be read,
-            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (rows are named)
+exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
+            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (its rows are named)
 example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute
 """
 
@@ -30,18 +32,20 @@ example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server loc
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EPILOG
     add_connection_arguments(parser)
-    parser.add_argument("--plan", required=True, metavar="DIR", help="the plan, as `kafka-reassign-rpc plan` writes it")
-    parser.add_argument("--execute", action="store_true", help="do it (default: a dry run)")
+    parser.add_argument("--plan", required=True, metavar="DIR", help="a plan that `kafka-reassign-rpc plan` wrote")
+    parser.add_argument(
+        "--execute", action="store_true", help="execute the plan (default: a dry run, which changes nothing)"
+    )
     parser.add_argument(
         "--throttle",
         metavar="BYTES/S",
-        help="of each broker, each way, for all that moves of the batch, since an earlier run too; 0: none (default: "
-        "what moves has what it has)",
+        help="replication throttle in bytes per second, for each broker and each direction, also for moves that an "
+        "earlier run started; 0: no throttle (default: moves keep the throttle that they have)",
     )
     parser.add_argument(
         "--accept-health",
         action="store_true",
-        help="go on although the cluster is not as well as when the plan was begun",
+        help="go on although the cluster is less well than when the plan was started",
     )
 
 

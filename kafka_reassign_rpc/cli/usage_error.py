@@ -1,5 +1,5 @@
-"""What ends a command with one clear line."""
+"""The error for wrong flags and settings."""
 
 
 class UsageError(Exception):
-    """A wrong flag or configuration value: the message says which and what would be right. Exit code 2."""
+    """A wrong flag or setting. The message names it and what was expected; the command ends with exit code 2."""

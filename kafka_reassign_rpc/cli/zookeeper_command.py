@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc zookeeper`: the embedded ZooKeeper alone."""
+"""`kafka-reassign-rpc zookeeper`: runs the embedded ZooKeeper alone."""
 
 import argparse
 import asyncio
@@ -7,10 +7,10 @@ from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, s
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 
-HELP = "run a real ZooKeeper that needs nothing but Java"
+HELP = "run a real ZooKeeper; it needs nothing but Java"
 DESCRIPTION = """\
-A real ZooKeeper server as a child process, from the jars that come with pyspark. Its data stays in --data-dir
-between starts. Needs Java 17 or later (JAVA_HOME or PATH).
+Runs a real ZooKeeper server as a child process, from the jars that come with pyspark. It keeps its data in --data-dir.
+It needs Java 17 or later (from JAVA_HOME or PATH).
 
 Prints `ready zookeeper=HOST:PORT` when it can be used. SIGTERM or Ctrl-C ends it.
 """
@@ -18,12 +18,20 @@ Prints `ready zookeeper=HOST:PORT` when it can be used. SIGTERM or Ctrl-C ends i
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--data-dir", default=".data/zookeeper", metavar="DIR", help="where it keeps its data (default: %(default)s)"
+        "--data-dir", default=".data/zookeeper", metavar="DIR", help="the directory for its data (default: %(default)s)"
     )
-    parser.add_argument("--host", default="127.0.0.1", help="where it listens (default: %(default)s)")
-    parser.add_argument("--port", type=int, default=2181, help="0: one that is free (default: %(default)s)")
+    parser.add_argument("--host", default="127.0.0.1", help="the address on which it listens (default: %(default)s)")
     parser.add_argument(
-        "--log-level", default="INFO", help="of what is logged on standard error (default: %(default)s)"
+        "--port",
+        type=int,
+        default=2181,
+        help="the port on which it listens; 0 picks a free port (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-level",
+        default="INFO",
+        metavar="LEVEL",
+        help="the lowest level to log on standard error (default: %(default)s)",
     )
 
 

@@ -4,10 +4,10 @@ On a terminal it shows progress bars, once a second. Elsewhere it prints a line 
 --json a document each second. It works with any Kafka: see `client.move_progress`.
 """
 
-import shutil
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
 
 from kafka_reassign_rpc.client import (
     KafkaError,
@@ -25,9 +25,11 @@ from kafka_reassign_rpc.reassign_command.command_errors import from_server
 from kafka_reassign_rpc.reassign_command.output import Output, partition_fields, plural
 from kafka_reassign_rpc.reassign_command.reassignment_json import parse_reassignment, read_file
 
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
+
 POLL_INTERVAL_S = 1.0
 REPEAT_LINE_EVERY_S = 30.0
-BAR_WIDTH = 24
 
 Clock = Callable[[], float]
 Sleep = Callable[[float], None]
@@ -46,77 +48,81 @@ def follow(
     sleep: Sleep = time.sleep,
 ) -> None:
     """Watch until none of these partitions moves or waits. `partitions` of None: all of the cluster."""
-    screen = Screen(context.output, clock)
     tracker = LogDirProgressTracker()
     began = clock()
-    while True:
-        polled_at = clock()
-        try:
-            listed, snapshot = read_progress(context.client, tracker, polled_at, partitions)
-        except Unreachable as error:
-            screen.say(f"No answer, trying again: {error.message}")
-        except KafkaError as error:
-            raise from_server(error) from None
-        else:
-            if not listed:
-                screen.end(snapshot, clock() - began)
-                return
-            screen.show(snapshot)
-        sleep(max(0.0, polled_at + POLL_INTERVAL_S - clock()))
+    with ProgressReporter(context.output, clock) as reporter:
+        while True:
+            polled_at = clock()
+            try:
+                listed, snapshot = read_progress(context.client, tracker, polled_at, partitions)
+            except Unreachable as error:
+                reporter.note(f"No answer, trying again: {error.message}")
+            except KafkaError as error:
+                raise from_server(error) from None
+            else:
+                if not listed:
+                    reporter.end(snapshot, clock() - began)
+                    return
+                reporter.show(snapshot)
+            sleep(max(0.0, polled_at + POLL_INTERVAL_S - clock()))
 
 
-class Screen:
-    """Where the snapshots go."""
+class ProgressReporter:
+    """Shows snapshots as they come: as JSON documents, on a terminal's screen, or as lines of text."""
 
     def __init__(self, output: Output, clock: Clock) -> None:
         self._output = output
         self._clock = clock
-        self._drawn = 0
+        self._screen: WatchScreen | None = None
         self._last: tuple[int, ...] | None = None
-        self._said_at = 0.0
+        self._printed_at = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if self._screen is not None:
+            self._screen.close(erase=False)
 
     def show(self, snapshot: ProgressSnapshot) -> None:
         if self._output.as_json:
             self._output.document(document(snapshot))
         elif self._output.is_terminal:
-            columns, rows = shutil.get_terminal_size()
-            self._draw(block(snapshot, columns, rows))
+            if self._screen is None:
+                from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
+
+                self._screen = WatchScreen(self._output.stream)
+            self._screen.show(summary(snapshot), snapshot)
         else:
             now = self._clock()
             state = (len(snapshot.moves), snapshot.waiting, snapshot.finished, snapshot.stalled, snapshot.total.done)
-            if state != self._last or now - self._said_at >= REPEAT_LINE_EVERY_S:
-                self._last, self._said_at = state, now
+            if state != self._last or now - self._printed_at >= REPEAT_LINE_EVERY_S:
+                self._last, self._printed_at = state, now
                 self._output.line(summary(snapshot))
 
-    def say(self, text: str) -> None:
+    def note(self, text: str) -> None:
+        """A line that stays."""
         if self._output.as_json:
             self._output.document({"note": text})
+        elif self._screen is not None:
+            self._screen.print_line(text)
         else:
-            self._erase()
             self._output.line(text)
 
     def end(self, snapshot: ProgressSnapshot, seconds: float) -> None:
+        """The last snapshot: no move is left. `seconds`: how long this took."""
         if self._output.as_json:
             self._output.document(document(snapshot))
-        elif snapshot.finished:
-            self._erase()
+            return
+        if self._screen is not None:
+            self._screen.close(erase=True)
+        if snapshot.finished:
             self._output.line(
                 f"Nothing moves any more: {snapshot.finished} partition{plural(snapshot.finished)}, "
                 f"{text_format.size(snapshot.total.done)}, {text_format.duration(seconds)}."
             )
         else:
             self._output.line(action_list.NOTHING)
-
-    def _draw(self, lines: Sequence[str]) -> None:
-        self._erase()
-        self._output.write("".join(f"{line}\n" for line in lines))
-        self._drawn = len(lines)
-
-    def _erase(self) -> None:
-        """Take back what was drawn: up to its first line, then clear to the end of the screen."""
-        if self._drawn:
-            self._output.write(f"\x1b[{self._drawn}A\x1b[J")
-            self._drawn = 0
 
 
 def summary(snapshot: ProgressSnapshot) -> str:
@@ -129,26 +135,6 @@ def summary(snapshot: ProgressSnapshot) -> str:
     return (
         f"{count} move{plural(count)} in flight{stalled}{waiting}{done}: {text_format.amounts(snapshot.total)}{unknown}"
     )
-
-
-def block(snapshot: ProgressSnapshot, columns: int, rows: int) -> list[str]:
-    """The total and, as many as there is room for, the moves that are furthest from their end; in order of name."""
-    moves = sorted(snapshot.moves.items(), key=lambda item: (_share(item[1]), item[0]))
-    room = max(1, rows - 3)
-    shown = sorted(moves[: room if len(moves) <= room else room - 1], key=lambda item: item[0])
-    width = max((len(str(partition)) for partition, _ in shown), default=0)
-    lines = [summary(snapshot)]
-    lines += [
-        f"{partition!s:<{width}} |{text_format.bar(progress.share, BAR_WIDTH)}| {text_format.amounts(progress)}"
-        for partition, progress in shown
-    ]
-    if len(shown) < len(moves):
-        lines.append(f"… and {len(moves) - len(shown)} more")
-    return [line[: max(1, columns - 1)] for line in lines]
-
-
-def _share(progress: Progress) -> float:
-    return -1.0 if progress.share is None else progress.share
 
 
 def document(snapshot: ProgressSnapshot) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Prints lines of text or, with --json, one document at the end."""
 
+import os
 from typing import Any, TextIO
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -16,7 +17,8 @@ class Output:
 
     @property
     def is_terminal(self) -> bool:
-        return self.stream.isatty() and not self.as_json
+        """Whether a drawing can be changed in place."""
+        return self.stream.isatty() and not self.as_json and os.environ.get("TERM") != "dumb"
 
     def line(self, text: str = "") -> None:
         self.write(text + "\n")

@@ -1,4 +1,4 @@
-"""The pieces that show: sizes, times, bars, the watched screen, completion."""
+"""How the command shows things: sizes, times, bars, the screen of --watch, completion scripts."""
 
 import io
 import shlex
@@ -11,12 +11,23 @@ import pytest
 from kafka_reassign_rpc.client import ClusterNode, Progress, ProgressSnapshot, TopicPartition, text_format
 from kafka_reassign_rpc.reassign_command import action_completion, action_heal
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
-from kafka_reassign_rpc.reassign_command.action_watch import Screen, block, document, summary
+from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 from kafka_reassign_rpc.reassign_command.options import OPTIONS
 from kafka_reassign_rpc.reassign_command.output import Output
+from kafka_reassign_rpc.reassign_command.watch_screen import WatchScreen
+from tests.terminal import Terminal
 
 T = [TopicPartition("t", index) for index in range(30)]
+
+
+@pytest.fixture(autouse=True)
+def terminal_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests do not depend on the terminal on which they run."""
+    for name, value in (("TERM", "xterm"), ("COLUMNS", "90"), ("LINES", "24")):
+        monkeypatch.setenv(name, value)
+    for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.mark.parametrize(
@@ -75,40 +86,89 @@ def snapshot(count: int, done: int = 0) -> ProgressSnapshot:
     return ProgressSnapshot(moves, Progress(done, 100 * max(1, count)), 2, {7: "gone"})
 
 
-def test_240_6_the_screen_shows_those_that_are_furthest_from_their_end() -> None:
-    lines = block(snapshot(30), 60, 10)
-    assert len(lines) == 8
-    assert all(len(line) < 60 for line in lines)
-    assert lines[1].startswith("t-0 |")
+def drawn(shown: ProgressSnapshot, monkeypatch: pytest.MonkeyPatch, columns: int, rows: int) -> list[str]:
+    """The screen of a terminal of this size."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("LINES", str(rows))
+    terminal = Terminal()
+    screen = WatchScreen(terminal)
+    screen.show(summary(shown), shown)
+    screen.close(erase=False)
+    assert terminal.cursor_is_visible
+    return terminal.screen()
+
+
+def test_240_6_the_screen_shows_the_moves_that_are_furthest_from_their_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = drawn(snapshot(30), monkeypatch, 60, 10)
+    assert len(lines) == 9, "the cursor needs a line, too"
+    assert all(len(line) <= 60 for line in lines)
+    assert lines[0].startswith("30 moves in flight, 2 done: ")
+    assert [line.split()[0] for line in lines[2:8]] == [f"t-{number}" for number in range(6)]
     assert lines[-1] == "… and 24 more"
-    assert len(block(snapshot(3), 80, 24)) == 4
-    assert block(snapshot(1), 1, 1)
+    assert len(drawn(snapshot(3), monkeypatch, 80, 24)) == 5
+    assert drawn(snapshot(1), monkeypatch, 1, 1)
+
+
+def test_240_6_a_row_of_the_screen_has_the_partition_a_bar_and_the_progress_in_words(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unknown, stalled = Progress(5, None), Progress(50, 100, 0.0, stalled="broker [4] is dead")
+    shown = ProgressSnapshot({T[0]: stalled, T[1]: unknown}, Progress(55, 100), 0, {})
+    monkeypatch.setenv("NO_COLOR", "1")
+    _, heading, *rows = drawn(shown, monkeypatch, 120, 24)
+    assert heading.split() == ["Partition", "Progress", "Copied"]
+    assert rows[0].split(maxsplit=2)[:2] == ["t-0", "━" * 12]
+    assert rows[0].endswith("50 B of 100 B (50 %), 0 B/s; stalled: broker [4] is dead")
+    assert rows[1].split(maxsplit=2) == ["t-1", "?" * 24, "5 B of an unknown size"]
+    assert drawn(shown, monkeypatch, 40, 24)[2].startswith("t-0 "), "where there is no room the words are cut off"
 
 
 def test_240_6_one_line_says_how_many_and_who_does_not_answer() -> None:
     assert summary(snapshot(1)) == "1 move in flight, 2 done: 0 B of 100 B (0 %); broker 7 does not answer"
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 def test_240_6_a_terminal_is_drawn_over_and_anything_else_gets_a_line_when_something_changed() -> None:
     terminal, plain = Terminal(), io.StringIO()
     for stream in (terminal, plain):
         times = [0.0]
-        screen = Screen(Output(stream, as_json=False), partial(max, times))
-        for done in (0, 0, 5):
-            screen.show(snapshot(2, done))
-        times.append(40.0)
-        screen.show(snapshot(2, 5))
-        screen.say("hm")
-        screen.end(snapshot(0), 3.0)
-    assert terminal.getvalue().count("\x1b[3A\x1b[J") == 4
+        with ProgressReporter(Output(stream, as_json=False), partial(max, times)) as reporter:
+            for done in (0, 0, 5):
+                reporter.show(snapshot(2, done))
+            times.append(40.0)
+            reporter.show(snapshot(2, 5))
+            reporter.note("hm [x]")
+            if stream is terminal:
+                assert [line.split()[0] for line in terminal.screen()] == ["hm", "2", "Partition", "t-0", "t-1"]
+            reporter.end(snapshot(0), 3.0)
+    end = "Nothing moves any more: 2 partitions, 0 B, 3 s."
+    assert terminal.screen() == ["hm [x]", end]
+    assert terminal.cursor_is_visible
     lines = plain.getvalue().splitlines()
     assert [line[:6] for line in lines[:3]] == ["2 move"] * 3
-    assert lines[3:] == ["hm", "Nothing moves any more: 2 partitions, 0 B, 3 s."]
+    assert lines[3:] == ["hm [x]", end]
+    assert "\x1b" not in plain.getvalue()
+
+
+def test_240_6_what_was_drawn_stays_and_the_cursor_is_back_where_watch_is_interrupted() -> None:
+    terminal = Terminal()
+
+    def watch() -> None:
+        with ProgressReporter(Output(terminal, as_json=False), lambda: 0.0) as reporter:
+            reporter.show(snapshot(2))
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        watch()
+    assert [line.split()[0] for line in terminal.screen()] == ["2", "Partition", "t-0", "t-1"]
+    assert terminal.cursor_is_visible
+
+
+def test_240_6_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "dumb")
+    terminal = Terminal()
+    with ProgressReporter(Output(terminal, as_json=False), lambda: 0.0) as reporter:
+        reporter.show(snapshot(2))
+    assert terminal.getvalue() == summary(snapshot(2)) + "\n"
 
 
 def test_236_12_generate_keeps_the_replication_factor_of_the_first_partition() -> None:

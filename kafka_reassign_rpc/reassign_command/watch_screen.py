@@ -1,0 +1,87 @@
+"""The screen of --watch on a terminal: a line about all moves and a table of progress bars, drawn with rich.
+
+Importing rich takes time, so only a command that draws on a terminal imports this module.
+"""
+
+from collections.abc import Sequence
+from typing import TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from kafka_reassign_rpc.client import Progress, ProgressSnapshot, TopicPartition, text_format
+
+BAR_WIDTH = 24
+_OTHER_LINES = 4
+"""The line about all moves, the table's heading, the line about moves not shown, and the cursor's line."""
+
+Row = tuple[TopicPartition, Progress]
+
+
+class WatchScreen:
+    """Draws snapshots over one another. Call `close` at the end: it shows the cursor again."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._console = Console(file=stream, markup=False, highlight=False, emoji=False)
+        self._live: Live | None = None
+
+    def show(self, summary: str, snapshot: ProgressSnapshot) -> None:
+        """Draw a snapshot in place of the one before."""
+        if self._live is None:
+            self._live = Live(console=self._console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
+            self._live.start()
+        self._live.update(self._drawing(summary, snapshot), refresh=True)
+
+    def print_line(self, line: str) -> None:
+        """Print a line that stays, above the drawing."""
+        self._console.print(Text(line), soft_wrap=True)
+
+    def close(self, *, erase: bool) -> None:
+        """Stop drawing. `erase`: take the last drawing away."""
+        if self._live is not None:
+            self._live.transient = erase
+            self._live.stop()
+            self._live = None
+
+    def _drawing(self, summary: str, snapshot: ProgressSnapshot) -> Group:
+        rows = rows_that_fit(snapshot, self._console.size.height)
+        lines: list[Text | Table] = [_line(summary)]
+        if rows:
+            lines.append(_table(rows))
+        if len(rows) < len(snapshot.moves):
+            lines.append(_line(f"… and {len(snapshot.moves) - len(rows)} more"))
+        return Group(*lines)
+
+
+def rows_that_fit(snapshot: ProgressSnapshot, height: int) -> list[Row]:
+    """As many moves as a screen of this height has room for: those furthest from their end, in order of partition."""
+    moves = sorted(snapshot.moves.items(), key=lambda item: (_share(item[1]), item[0]))
+    return sorted(moves[: max(1, height - _OTHER_LINES)], key=lambda item: item[0])
+
+
+def _share(progress: Progress) -> float:
+    return -1.0 if progress.share is None else progress.share
+
+
+def _table(rows: Sequence[Row]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column("Partition", no_wrap=True)
+    table.add_column("Progress", width=BAR_WIDTH, no_wrap=True)
+    table.add_column("Copied")  # this column shrinks first where the screen is narrow
+    for partition, progress in rows:
+        table.add_row(Text(str(partition)), _bar(progress), _line(text_format.amounts(progress)))
+    return table
+
+
+def _bar(progress: Progress) -> ProgressBar | Text:
+    if progress.share is None:
+        return Text("?" * BAR_WIDTH)
+    return ProgressBar(total=1.0, completed=progress.share, width=BAR_WIDTH)
+
+
+def _line(text: str) -> Text:
+    """One line, cut off at the width of the screen."""
+    return Text(text, no_wrap=True, overflow="ellipsis")
