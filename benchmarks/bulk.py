@@ -1,4 +1,4 @@
-"""One Alter of many partitions: how long until it is answered, and until every partition has moved."""
+"""One Alter of many partitions: the time until its answer, and until every partition has moved."""
 
 import asyncio
 import time
@@ -13,22 +13,22 @@ from benchmarks.tables import duration, middle, ratio, show
 
 REPLICAS = 3
 BYTES = 10_000
-"""Of each partition: what is measured is control, not copying."""
+"""Size of each partition. It is small, since this benchmark measures control, not copying."""
 SIZES = (1_000, 4_000, 10_000)
 SPREAD = 100
 ROUNDS = 3
 STOCK_BOUND_S = 300.0
 STOCK_ENOUGH_S = 20.0
-"""A stock round that takes longer is not repeated."""
+"""If a round of stock Kafka takes longer, there is no second one."""
 PAUSE_S = 3.0
-"""Between rounds: the replicas that one has removed are to be gone before the next."""
+"""Pause between rounds, so that brokers delete the replicas that the last round has removed."""
 HEAD = (
     "Alter", "answered", "stock", "ratio", "all moved", "stock", "ratio", "longest wait of others", "stock",
 )  # fmt: skip
 
 
 class Side(NamedTuple):
-    """Seconds of each round; `bound` where a round did not end within it."""
+    """Seconds of each round; `bound` is the limit that a round exceeded, if any."""
 
     answered: list[float]
     moved: list[float]
@@ -68,7 +68,7 @@ async def _both(cluster: Cluster, topics: Mapping[str, int], bound: float) -> tu
 
 
 def measure(address: Address, topics: Mapping[str, int], bound: float, *, enough: float, rounds: int = ROUNDS) -> Side:
-    """Moves all partitions of the topics and back again. Ends early where a round took `enough` seconds."""
+    """Moves all partitions of the topics and back again. Ends early once a round took `enough` seconds."""
     side = Side([], [], [])
     place = frames.alter(topics, REPLICAS), frames.alter(topics, REPLICAS, back=True)
     for number in range(rounds):

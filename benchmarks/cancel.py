@@ -1,4 +1,4 @@
-"""Cancelling everything in flight: by one request, and by the znode of KIP-236 for what came through a znode."""
+"""Cancels all moves in flight: RPC moves by one request, batch moves by the znode of KIP-236."""
 
 import asyncio
 import json
@@ -71,7 +71,7 @@ def measure(address: Address, topics: Mapping[str, int], rounds: int) -> tuple[l
     answered, worst = [], []
     for _ in range(rounds):
         put_in_flight(address, start, size)
-        time.sleep(PAUSE_S)  # brokers are being told
+        time.sleep(PAUSE_S)  # the controller still propagates to brokers
         with Wire(address, BOUND_S) as wire, Pings(address) as pings:
             begun = time.perf_counter()
             answer = wire.ask(cancel)

@@ -1,4 +1,4 @@
-"""The load client: plain blocking sockets and frames made beforehand, so that what is measured is the server."""
+"""The load client: blocking sockets and frames encoded beforehand, so that the client costs next to nothing."""
 
 import socket
 import threading
@@ -13,7 +13,7 @@ Address = tuple[str, int]
 
 
 class Wire:
-    """One connection. `timeout` in seconds bounds every wait; TimeoutError after it."""
+    """One connection. Every wait raises TimeoutError after `timeout` seconds."""
 
     def __init__(self, address: Address, timeout: float = 60.0) -> None:
         self._socket = socket.create_connection(address, timeout=timeout)
@@ -34,7 +34,7 @@ class Wire:
         self._socket.sendall(data)
 
     def receive(self) -> int:
-        """How many bytes have come."""
+        """The number of bytes received."""
         count = len(self._socket.recv(1 << 16))
         if not count:
             raise ConnectionError("the server closed the connection")
@@ -55,7 +55,7 @@ class Wire:
 
 
 class Latencies(NamedTuple):
-    """Of requests in the order of their answers. Seconds."""
+    """Latencies of requests in seconds, in the order of their answers."""
 
     of_each: list[float]
     took: float
@@ -76,7 +76,7 @@ class Latencies(NamedTuple):
 def small_requests(address: Address, depth: int, go_on: Callable[[float], bool], timeout: float = 60.0) -> Latencies:
     """List of nothing on one connection with `depth` requests outstanding, while `go_on(seconds since start)`.
 
-    Ends when nothing has come for `timeout` seconds; what is outstanding then counts as answered then.
+    Ends when nothing has come for `timeout` seconds; requests without an answer count as answered at that moment.
     """
     frame = frames.LIST_NOTHING
     with Wire(address, timeout) as wire:
@@ -107,9 +107,9 @@ def small_requests(address: Address, depth: int, go_on: Callable[[float], bool],
 
 
 class Pings:
-    """A client that asks for nothing every few milliseconds while the block runs: what others feel of the load.
+    """A client that sends an empty List every few milliseconds while the block runs, to measure how others are served.
 
-    The time of a ping counts from when it was due, so that a server that holds one up does not hide the next ones.
+    The latency of a ping counts from the moment at which it was due, so a late ping does not hide the next ones.
     """
 
     def __init__(self, address: Address, every: float = 0.002) -> None:
@@ -147,7 +147,7 @@ class Pings:
 
 
 def until_nothing_moves(address: Address, timeout: float, every: float = 0.05) -> None:
-    """List everything again and again until it is empty. TimeoutError after `timeout` seconds."""
+    """Repeat a List of everything until it is empty. Raises TimeoutError after `timeout` seconds."""
     end = time.perf_counter() + timeout
     with Wire(address, timeout) as wire:
         while not frames.nothing_moves(wire.ask(frames.LIST_ALL)):
@@ -157,7 +157,7 @@ def until_nothing_moves(address: Address, timeout: float, every: float = 0.05) -
 
 
 def until_controller(address: Address, timeout: float, every: float = 0.002) -> float:
-    """Ask one node until it answers as the controller; the moment (time.time()) of that answer."""
+    """Ask one node until it answers as the controller; returns the time (time.time()) of that answer."""
     end = time.perf_counter() + timeout
     with Wire(address, timeout) as wire:
         while frames.list_error(wire.ask(frames.LIST_NOTHING)) != 0:

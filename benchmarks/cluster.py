@@ -1,7 +1,7 @@
-"""What a benchmark runs against: one chroot of one ZooKeeper, six simulated brokers in a process, and controllers.
+"""The cluster of a benchmark: one chroot of one ZooKeeper, six simulated brokers in one process, and controllers.
 
-Controllers come one at a time or stand by for each other: our server, or a stock broker 3.9.1 that holds no replicas
-(with Kafka's own thread counts, and a JVM that compiles as Kafka's start scripts let it).
+A controller is our server, or a stock broker 3.9.1 that holds no replicas (with Kafka's own thread counts and the JVM
+options of Kafka's start scripts). A benchmark starts one after the other, or several as standbys.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ _STOCK_OVERRIDES = {
 
 
 class Server(LoggedProcess):
-    """Our server as its command starts it."""
+    """Our server, started by its command."""
 
     def __init__(self, zookeeper: str, server_id: int, directory: Path, *options: str) -> None:
         super().__init__(directory / f"server-{server_id}.log")
@@ -60,12 +60,12 @@ class Server(LoggedProcess):
         self.address = (ready[1].decode(), int(ready[2]))
 
     def cpu_seconds(self) -> float:
-        """Of its process, since its start (Linux)."""
+        """CPU time of the server's process since its start (Linux)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     async def stop(self) -> None:
-        """As an operator stops it: the controllership is given up at once."""
+        """Stop the server as an operator does: it resigns at once."""
         self.send(signal.SIGTERM)
         await self.ended()
 
@@ -84,7 +84,7 @@ class Stock(StockBroker):
 
 
 class Cluster:
-    """A fleet on a chroot of its own. Leaving the block ends every process that was started in it."""
+    """A fleet on its own chroot. The end of the block ends every process that was started in it."""
 
     def __init__(
         self,
@@ -125,7 +125,7 @@ class Cluster:
         await self._zk.close()
 
     async def more_brokers(self, *brokers: int) -> LoggedProcess:
-        """Brokers in a process of their own."""
+        """Start brokers in one process."""
         fleet = LoggedProcess(self.directory / f"fleet-{brokers[0]}.log")
         self._started.append(fleet)
         await self._start_fleet(fleet, brokers)
@@ -140,14 +140,14 @@ class Cluster:
         await process.wait_for_line(_BROKERS, START_S)
 
     async def server(self, server_id: int = SERVER_ID, *options: str) -> Server:
-        """Our server, started: the controller, or standing by where there is one."""
+        """Start our server. It becomes the controller, or the standby where there is a controller."""
         server = Server(self.zookeeper, server_id, self.directory, *options)
         self._started.append(server)
         await server.start()
         return server
 
     async def stock(self) -> Stock:
-        """The stock broker, started; the controller as soon as nobody else is."""
+        """Start the stock broker. It becomes the controller as soon as there is no other."""
         stock = Stock(self.zookeeper, self.directory)
         self._started.append(stock)
         await stock.start()
@@ -159,7 +159,7 @@ class Cluster:
         return int(next(line for line in status.splitlines() if line.startswith("VmRSS:")).split()[1]) / 1024
 
     async def elected(self) -> Stat:
-        """The `/controller` znode that stands now."""
+        """The present `/controller` znode."""
         return (await self._zk.get(znode_paths.CONTROLLER))[1]
 
     async def create(
@@ -172,7 +172,7 @@ class Cluster:
         *,
         place: Callable[[int, int], list[int]] = frames.home,
     ) -> None:
-        """Topics (name -> partitions) with `size` bytes in each partition; returns when every broker shows them all."""
+        """Create topics (name -> partitions), `size` bytes per partition; returns when every broker shows them all."""
         await self._zk.ensure_path("/simulated_fleet")
         for topic, partitions in topics.items():
             await self._zk.create(f"/simulated_fleet/{topic}", b"%d" % size)
@@ -210,6 +210,6 @@ async def controlling(address: Address, timeout: float = START_S) -> None:
 
 
 def spread(partitions: int, topics: int, prefix: str) -> Mapping[str, int]:
-    """So many partitions over so many topics, evenly."""
+    """Topic names and partition counts: so many partitions, spread evenly over so many topics."""
     each = partitions // topics
     return {f"{prefix}-{number}": each for number in range(topics)}

@@ -1,4 +1,4 @@
-"""From the loss of a controller to the first answer of the next one."""
+"""The time from the loss of a controller to the first answer of the next one."""
 
 import asyncio
 import time
@@ -28,7 +28,7 @@ HEAD = (
 
 
 class Failover(NamedTuple):
-    """Seconds until the next controller answers, since the old one was ended and since the new one was elected."""
+    """Seconds until the next controller answers: since the old one ended, and since the election of the new one."""
 
     since_end: float
     since_election: float
@@ -84,7 +84,7 @@ async def _measure_stock(cluster: Cluster, controller: Server, broker: Stock) ->
 
 
 async def _measure(cluster: Cluster, controller: Server, standby: Address, *, kill: bool) -> Failover:
-    """Clocks are those of one machine: this process's, and ZooKeeper's for the creation of /controller."""
+    """All times are of one machine's clock: this process reads it, and ZooKeeper for the creation of /controller."""
     waiting = asyncio.create_task(asyncio.to_thread(until_controller, standby, BOUND_S))
     await asyncio.sleep(0.5)
     ended = time.time()

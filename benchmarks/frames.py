@@ -1,7 +1,7 @@
-"""Requests as bytes, made before the clock starts, and what is read out of answers after it has stopped.
+"""Encodes requests before the clock starts, and reads answers after it has stopped.
 
-Topics of a benchmark are alike: partition p of any of them stands on three neighbours in the ring of brokers, the
-leader first. A move replaces the last replica by the next neighbour; the move back restores it.
+Topics of a benchmark are alike: partition p of any of them has its replicas on three neighbours in the ring of brokers,
+the leader first. A move replaces the last replica by the next neighbour; the move back restores it.
 """
 
 import struct
@@ -38,12 +38,12 @@ DESCRIBE_ALL = _frame(DescribeReassignmentsRequest(version=0, topic_reassignment
 
 
 def home(partition: int, replicas: int) -> list[int]:
-    """Where a partition stands."""
+    """The replicas of a partition before a move."""
     return [BROKERS[(partition + i) % len(BROKERS)] for i in range(replicas)]
 
 
 def away(partition: int, replicas: int) -> list[int]:
-    """Where it is moved to: one replica elsewhere."""
+    """The target of a move: one replica is replaced."""
     return [*home(partition, replicas)[:-1], BROKERS[(partition + replicas) % len(BROKERS)]]
 
 
@@ -56,7 +56,7 @@ def create(topic: str, partitions: int, replicas: int, place: Callable[[int, int
 
 
 def created(answer: bytes) -> list[tuple[str, int]]:
-    """(topic, error) of a CreateTopics that failed; empty where all is well."""
+    """(topic, error) of each topic that CreateTopics refused."""
     _, body = decode_response(CreateTopicsResponse, answer, version=4)
     return [(topic.name, topic.error_code) for topic in body.topics if topic.error_code]
 
@@ -94,7 +94,7 @@ def _alter(topics: Mapping[str, int], target: Callable[[int], list[int] | None])
 
 
 def accepted(answer: bytes) -> int:
-    """Partitions that an Alter accepted; raises RuntimeError at the first refusal."""
+    """The number of partitions that an Alter accepted; raises RuntimeError at the first refusal."""
     _, body = decode_response(AlterPartitionReassignmentsResponse, answer, version=0)
     if body.error_code:
         raise RuntimeError(f"Alter refused: {body.error_code} {body.error_message}")
@@ -114,7 +114,7 @@ def list_error(answer: bytes) -> int:
 
 
 def with_figures(answer: bytes) -> int:
-    """Moves of which a Describe says how large they are."""
+    """The number of moves for which a Describe has a size."""
     _, body = decode_response(DescribeReassignmentsResponse, answer, version=0)
     return sum(one.total_bytes >= 0 for one in body.descriptions)
 
@@ -129,6 +129,6 @@ def metadata(topics: Sequence[str]) -> bytes:
 
 
 def led(answer: bytes) -> int:
-    """Partitions with a leader in a Metadata answer."""
+    """The number of partitions with a leader in a Metadata answer."""
     _, body = decode_response(MetadataResponse, answer, version=1)
     return sum(partition.leader_id >= 0 for topic in body.topics for partition in topic.partitions)

@@ -1,4 +1,4 @@
-"""Plans beside what the stock tool's --generate proposes for the same cluster: bytes copied, and how even it is then.
+"""Compares plans with the stock tool's --generate on the same cluster: bytes to copy, and the balance afterwards.
 
 python -m benchmarks generate [--quick]
 """
@@ -25,7 +25,7 @@ PARTITIONS, QUICK = 20_000, 2_000
 
 
 class Case(NamedTuple):
-    """What is to be done: which brokers come before, the goal of a plan, and the brokers that --generate may use."""
+    """A task: the brokers that join before, the goal of our plan, and the brokers that --generate may use."""
 
     name: str
     coming: Sequence[int]
@@ -45,7 +45,7 @@ NOTES = (
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
-    """The table."""
+    """Run the benchmark; returns its table."""
     topics = _topics(QUICK if quick else PARTITIONS)
     counts = {name: count for name, (count, _) in topics.items()}
     asked: list[tuple[Case, Path, Placement]] = []
@@ -87,7 +87,7 @@ def _topics(partitions: int) -> dict[str, tuple[int, int]]:
 
 
 def _home(index: int, replicas: int) -> list[int]:
-    """Where --generate's own rule would put it that begins at broker 1 (AdminUtils without racks)."""
+    """The replicas that --generate's own rule assigns from broker 1 on (AdminUtils without racks)."""
     first, turn = index % len(BROKERS), index // len(BROKERS)
     others = [(first + 1 + (turn + place) % (len(BROKERS) - 1)) % len(BROKERS) for place in range(replicas - 1)]
     return [BROKERS[place] for place in (first, *others)]

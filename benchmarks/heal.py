@@ -1,9 +1,10 @@
-"""A broker is lost: how soon its repair is queued, how long it takes, what it moves, how even things are after it.
+"""The repair after the loss of a broker: when it is queued, how long it takes, what it moves, the balance after it.
 
-The failure interval is short, but long enough for the controller to see to those who have lost a replica, and then to
-plan: it does so in the second half of the interval, or in its last 30 s. A client that asks for nothing every 2 ms
-shows what others feel of it, from the kill to the last move in the queue and from there to the end. On two cores, which
-thirty brokers, ZooKeeper and that client share with the server, some of its waits are theirs.
+The failure interval is short, but long enough for two steps: the controller handles the lost replicas, and it plans
+the repair (in the second half of the interval, or in its last 30 s). A client sends an empty List every 2 ms and
+measures how
+others are served: from the kill to the last move in the queue, and from there to the end. Thirty brokers, ZooKeeper and
+that client share two cores with the server, so they cause some of its waits.
 """
 
 import asyncio
@@ -25,13 +26,13 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 BROKERS = 30
 LOST = 30
-"""The last one: all others hold its partitions' other replica, each as many as any other, or one more."""
+"""The last broker. The other replicas of its partitions are spread over all other brokers, evenly to within one."""
 PARTITIONS = 30_000
 QUICK_PARTITIONS = 1_500
 PER_TOPIC = 1_500
 BYTES = 2_000_000
 THROTTLE = 5_000_000
-"""Bytes/s that each broker may take in for the repair."""
+"""Bytes/s that each broker may receive for the repair."""
 INTERVAL_MS, QUICK_INTERVAL_MS = 20_000, 3_000
 BOUND_S = 1_200.0
 HEAD = (
@@ -41,7 +42,7 @@ HEAD = (
 
 
 class Repair(NamedTuple):
-    """Seconds from the end of the interval, bytes; `cpu`: the server's seconds until all was queued."""
+    """Seconds since the end of the interval, and bytes; `cpu`: the server's CPU seconds until the repair was queued."""
 
     queued: float
     cpu: float
@@ -88,7 +89,7 @@ async def _one(cluster: Cluster, topics: Mapping[str, int], interval: float) -> 
             end = noticed / 1000 + interval
             await asyncio.sleep(max(0.0, end - time.time()))
             cpu = server.cpu_seconds()
-            while await zk.children(znode_paths.FAILED_BROKERS):  # it goes with the same commit
+            while await zk.children(znode_paths.FAILED_BROKERS):  # the same commit deletes it
                 await asyncio.sleep(0.01)
             cpu = server.cpu_seconds() - cpu
         with Pings(server.address) as until_whole:
@@ -122,7 +123,7 @@ async def _replicas(zk: ZooKeeper, topics: Mapping[str, int]) -> dict[tuple[str,
 
 
 async def _scheduled(address: tuple[str, int]) -> float:
-    """When the server says that the whole repair had joined the queue."""
+    """The time at which, by the server's events, the whole repair was queued."""
     client = await RpcClient.open(*address, "benchmark", 60.0)
     try:
         seq = 0
@@ -140,7 +141,7 @@ async def _scheduled(address: tuple[str, int]) -> float:
 
 
 async def _nothing_left(zk: ZooKeeper, address: tuple[str, int]) -> None:
-    """First the queue has to be empty: to list what waits, again and again, would be no small load itself."""
+    """Wait until the queue is empty before listing: repeated Lists of all waiting moves would be a load themselves."""
     async with asyncio.timeout(BOUND_S):
         while await zk.exists(znode_paths.REASSIGN_QUEUE) is not None:
             await asyncio.sleep(0.2)

@@ -1,4 +1,4 @@
-"""List with many moves in flight, which one Alter has put there."""
+"""List with many moves in flight, all started by one Alter."""
 
 import asyncio
 import time
@@ -13,9 +13,9 @@ from benchmarks.tables import duration, ratio, show
 
 BYTES = 1 << 40
 BANDWIDTH = 1_000_000
-"""So no move ends while it is being listed."""
+"""So slow that no move ends during the Lists."""
 SIZES = ((10_000, 3), (100_000, 2))
-"""Partitions, and replicas of each."""
+"""(partitions, replicas of each)."""
 PER_TOPIC = 1_000
 LISTS = 21
 STOCK_UP_TO = 10_000
@@ -25,7 +25,7 @@ HEAD = ("in flight", "one Alter answered", "longest wait of others", "List, firs
 
 
 class Lists(NamedTuple):
-    """Seconds; `first` after a change of everything that is listed."""
+    """Seconds; `first`: the first List after every listed partition has changed."""
 
     first: float
     middle: float
@@ -56,7 +56,7 @@ async def _one(cluster: Cluster, size: int, replicas: int, *, with_stock: bool) 
     await cluster.create(server.address, topics, replicas, BYTES)
     await asyncio.sleep(1)
     took, worst = await asyncio.to_thread(put_in_flight, server.address, frames.alter(topics, replicas), size)
-    await asyncio.sleep(10)  # brokers are being told of all this: what is wanted here is a List, not the telling
+    await asyncio.sleep(10)  # the controller still propagates the moves to brokers, which must not count here
     ours = await asyncio.to_thread(measure, server.address)
     await server.stop()
     theirs = None
@@ -75,7 +75,7 @@ async def _one(cluster: Cluster, size: int, replicas: int, *, with_stock: bool) 
 
 
 def put_in_flight(address: Address, frame: bytes, wanted: int) -> tuple[float, float]:
-    """One Alter: seconds until its answer, and the longest wait of other clients meanwhile."""
+    """Send one Alter; returns the seconds until its answer and the longest wait of other clients meanwhile."""
     with Wire(address, 600) as wire, Pings(address) as pings:
         begun = time.perf_counter()
         answer = wire.ask(frame)

@@ -1,8 +1,8 @@
-"""Plans of generated clusters: how long, how much memory, how balanced, how much more is copied than must be.
+"""Plans of generated clusters: time, memory, balance, and bytes copied beyond the necessary.
 
     python -m benchmarks pipeline [--quick]
 
-Each plan runs in a process of its own, so that the memory of its driver, JVM and workers can be told apart.
+Each plan runs in its own process, so that the memory of its driver, JVM and workers can be measured.
 """
 
 import asyncio
@@ -21,15 +21,15 @@ from benchmarks import snapshots
 from benchmarks.tables import show
 
 SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
-"""Partitions and brokers."""
+"""(partitions, brokers)."""
 GOALS = ("heal", "rebalance")
 _LOOK_EVERY_S = 0.5
 LIMIT_S = 1800.0
-"""For one plan: three times what a million partitions may take at rest."""
+"""Limit for one plan: three times the limit of a million partitions on an idle machine."""
 
 
 class Measured(NamedTuple):
-    """One plan. `cpu`, `wall`: seconds; `peak`: bytes; `found`: what the process told at its end."""
+    """One plan. `cpu`, `wall`: seconds; `peak`: bytes; `found`: the figures that the process printed at its end."""
 
     goal: str
     partitions: int
@@ -77,7 +77,7 @@ NOTES = (
 
 
 def measure(path: Path, goal: str, limit_s: float = LIMIT_S) -> Measured:
-    """One plan in a process of its own. Raises RuntimeError where it fails or takes longer than the limit."""
+    """Run one plan in its own process. Raises RuntimeError if it fails or exceeds the limit."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.pipeline", str(path), goal], stdout=subprocess.PIPE, text=True
@@ -123,9 +123,9 @@ def _row(measured: Measured, smaller: Measured | None) -> tuple[str, ...]:
 
 
 def look(root: int, used: dict[int, float]) -> int:
-    """Bytes that a process and all its descendants hold, each its part of what they share (Linux: PSS).
+    """Memory of a process and all its descendants in bytes; shared pages are divided among them (Linux: PSS).
 
-    Writes into `used` how many seconds of CPU each of them has had so far.
+    Writes the CPU seconds of each process so far into `used`.
     """
     total = 0
     for pid, seconds in _family(root).items():
@@ -139,7 +139,7 @@ def look(root: int, used: dict[int, float]) -> int:
 
 
 def _family(root: int) -> dict[int, float]:
-    """A process and all its descendants, with the seconds of CPU that each has had."""
+    """A process and all its descendants, with the CPU seconds of each."""
     children: dict[int, list[int]] = {}
     ticks = os.sysconf("SC_CLK_TCK")
     times = {}
@@ -161,14 +161,14 @@ def _family(root: int) -> dict[int, float]:
 
 
 def _kill(root: int) -> None:
-    """A process and all its descendants: a JVM outlives the process that started it."""
+    """End a process and all its descendants: a JVM outlives the process that started it."""
     for pid in _family(root):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
 
 
 def _plan(path: Path, goal: str) -> None:
-    """In the process of its own."""
+    """The main function of a plan's own process."""
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind

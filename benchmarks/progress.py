@@ -1,11 +1,11 @@
-"""What it costs the server to know and to tell how far moves are: its share of a core with so many moves in flight.
+"""CPU that the progress of moves costs: the server's share of a core with many moves in flight.
 
-    at rest     nobody asks brokers for anything (interval 0), nobody watches
-    sampling    brokers are asked every five seconds
+    at rest     the server does not sample brokers (interval 0), and no client watches
+    sampling    the server samples brokers every five seconds
     watched     that, and `kafka-reassign --watch` at one refresh a second: a List and a Describe of everything
 
-Moves that never end (the brokers copy a few bytes a second), so every sample has something new of each of them. CPU is
-that of the server's process, from /proc (Linux). A ping every 2 ms shows what other clients feel.
+The moves never end (brokers copy a few bytes a second), so every sample has news of each move. The CPU time is that of
+the server's process, from /proc (Linux). A ping every 2 ms measures how other clients are served.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ OFF = ("--reassignment-progress-interval-ms", "0")
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
-    """The table."""
+    """Run the benchmark; returns its table."""
     moves, window = (QUICK_MOVES, QUICK_WINDOW_S) if quick else (MOVES, WINDOW_S)
     topics = spread(moves, TOPICS, "progress")
     rows = []
@@ -48,7 +48,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
 
 
 async def _row(name: str, server: Server, window: float, *, watched: bool) -> tuple[str, ...]:
-    await asyncio.sleep(window / 3)  # until what the start has caused is over
+    await asyncio.sleep(window / 3)  # until the work that the start causes is over
     cpu, describe, known = await asyncio.to_thread(_measure, server, window, watched=watched)
     pings = await asyncio.to_thread(_pings, server, window / 2, watched=watched)
     return (
@@ -62,7 +62,7 @@ async def _row(name: str, server: Server, window: float, *, watched: bool) -> tu
 
 
 def _measure(server: Server, window: float, *, watched: bool) -> tuple[float, list[float], int]:
-    """The share of a core, seconds of each Describe, and how many moves the last one had figures of."""
+    """The share of a core, the seconds of each Describe, and the number of moves with figures in the last one."""
     describe: list[float] = []
     answer = b""
     with Wire(server.address, 60) as wire:
@@ -88,7 +88,7 @@ def _pings(server: Server, window: float, *, watched: bool) -> Latencies:
 
 
 def _refresh(wire: Wire, describe: list[float]) -> bytes:
-    """What the command asks for each second."""
+    """The requests that `kafka-reassign --watch` sends each second."""
     wire.ask(frames.LIST_ALL)
     asked = time.perf_counter()
     answer = wire.ask(frames.DESCRIBE_ALL)

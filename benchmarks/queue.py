@@ -1,8 +1,8 @@
-"""The queue: so many moves sent for it, waiting, read by the next controller, taken up under caps to the last one.
+"""The queue: many moves are queued, wait, are read by the next controller, and start under caps until none is left.
 
-No peer: stock Kafka has no queue. One controller's loop on a real ZooKeeper, in this process and without brokers: what
-those would say is said for them, so that what is measured is the queue's own work. The longest stall is the CPU time
-that the loop has spent, at worst, before it came back to a task that wants to run every 2 ms.
+Stock Kafka has no queue, so there is no comparison. One controller runs in this process on a real ZooKeeper, without
+brokers: the benchmark makes their requests itself and so measures the queue's own work. The longest stall is the most
+CPU time that the event loop spent before it ran a task that is due every 2 ms.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ AT_ONCE = 20
 
 
 class Stalls:
-    """How long the loop works without coming back."""
+    """Measures the longest stall of the event loop."""
 
     def __init__(self) -> None:
         self.worst = 0.0
@@ -84,7 +84,7 @@ async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
 
 
 async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
-    """Partitions on two brokers each, one of which is to be another one."""
+    """Partitions with two replicas each, one of which is to move."""
     targets: dict[Name, Replicas] = {}
     ops: list[Op] = []
     for number in range(size // OF_TOPIC):
@@ -127,7 +127,7 @@ async def _measured(name: str, controller: Rig, work: Callable[[], object]) -> t
 
 
 def _written(zk: MortalZooKeeper) -> tuple[int, int]:
-    """Bytes of the operations on the queue, and of all."""
+    """Bytes of the operations on the queue, and of all operations."""
     ops = [op for transaction in zk.transactions for op in transaction]
     return _sum(op for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)), _sum(ops)
 
@@ -154,13 +154,13 @@ def _cap(controller: Rig) -> None:
 
 
 async def _carry_out(controller: Rig) -> None:
-    """Every move ends at once, and what has room starts, until nothing is left."""
+    """End every move at once and start those that the caps allow, until the queue is empty."""
     while controller.cluster.moving:
         names = [(topic, index) for topic, indexes in controller.cluster.moving.items() for index in indexes]
         answers = []
         for name in names:
             answers.append(asyncio.create_task(controller.caught_up(name)))
             if len(answers) % AT_ONCE == 0:
-                await asyncio.sleep(0)  # what asks here is not what is measured
+                await asyncio.sleep(0)  # this request is not part of the measurement
         await asyncio.gather(*answers)
         await controller.look_at_queue()

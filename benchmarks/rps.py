@@ -1,4 +1,4 @@
-"""Small requests (List of nothing) on one connection, by depth: alone, and beside an Alter of 10,000 partitions."""
+"""Small requests (empty Lists) on one connection, by depth: alone, and beside an Alter of 10,000 partitions."""
 
 import asyncio
 import threading
@@ -20,14 +20,14 @@ ALONE_S = 3.0
 ROUNDS = 3
 WARM_UP_S = 3.0
 BESIDE_BOUND_S = 20.0
-"""How long to look at a server that works on an Alter; stock Kafka may answer nothing at all meanwhile."""
+"""Seconds to measure a server that works on an Alter; stock Kafka may answer nothing at all meanwhile."""
 HEAD = ("", "requests/s", "p50", "p99", "longest", "stock requests/s", "p50", "p99", "longest", "ratio")
 
 MANY = 1_000
-"""A ratio beyond this says that nothing was answered, not how much."""
+"""A ratio above this means only that nothing was answered."""
 
 Results = dict[str, Latencies | None]
-"""None: not tried, since nothing was answered in the row before."""
+"""None: not measured, because nothing was answered at the depth before."""
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
@@ -90,7 +90,7 @@ def _measure(address: Address, topics: Mapping[str, int], seconds: float) -> Res
 
 
 def _beside(address: Address, depth: int, alter: bytes) -> tuple[Latencies, bool]:
-    """What small requests see while an Alter is worked on, and whether it was answered."""
+    """Latencies of small requests during an Alter, and whether the Alter was answered."""
     answered = threading.Event()
 
     def ask() -> None:

@@ -1,4 +1,4 @@
-"""Snapshots of clusters that nobody has: topics of Zipf sizes, sizes with a long tail, brokers unevenly full."""
+"""Generates snapshots of clusters: topics of Zipf sizes, partition sizes with a long tail, brokers unevenly full."""
 
 import random
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _CAPACITY = 40 * 10**12
 
 
 def write(path: Path, partitions: int, brokers: int, *, lost: int = 0, fresh: int = 0, seed: int = 1) -> Path:
-    """A snapshot. The first `lost` brokers are dead, the last `fresh` ones hold nothing. Rows are made one by one."""
+    """Write a snapshot row by row. The first `lost` brokers are dead, the last `fresh` ones hold nothing."""
     chance = random.Random(seed)
     dead = set(range(lost))
     with SnapshotWriter(path) as writer:
@@ -31,7 +31,7 @@ def write(path: Path, partitions: int, brokers: int, *, lost: int = 0, fresh: in
 
 
 def names(partitions: int) -> Iterator[tuple[str, int]]:
-    """Topic and number: the first topic has a tenth of all partitions, the n-th an n-th of that."""
+    """(topic, partition): the first topic has a tenth of all partitions, the n-th an n-th of that."""
     left, rank = partitions, 1
     while left > 0:
         size = min(left, max(1, partitions // (10 * rank)))
@@ -41,7 +41,7 @@ def names(partitions: int) -> Iterator[tuple[str, int]]:
 
 
 def _replicas(chance: random.Random, brokers: int) -> list[int]:
-    """In different racks; brokers with high numbers are older and fuller."""
+    """Replicas in different racks; brokers with high numbers are older and fuller."""
     found: list[int] = []
     while len(found) < FACTOR:
         broker = int(brokers * chance.random() ** 0.9)

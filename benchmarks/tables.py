@@ -1,11 +1,11 @@
-"""Results as tables of plain text."""
+"""Tables of results as plain text."""
 
 from collections.abc import Sequence
 from statistics import median
 
 
 def show(title: str, head: Sequence[str], rows: Sequence[Sequence[str]], notes: Sequence[str] = ()) -> str:
-    """A table: the first column to the left, numbers to the right."""
+    """A table: the first column is aligned to the left, the others to the right."""
     widths = [max(len(row[column]) for row in (head, *rows)) for column in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
@@ -28,7 +28,7 @@ def duration(seconds: float | None, otherwise: str = "-") -> str:
 
 
 def ratio(theirs: float | None, ours: float | None, at_least: float | None = None) -> str:
-    """How many times as long they took; with `at_least` as the bound that they did not make."""
+    """How many times as long stock Kafka took; `at_least`: the limit that it exceeded, if any."""
     if ours is None:
         return "-"
     if theirs is None:
@@ -37,5 +37,5 @@ def ratio(theirs: float | None, ours: float | None, at_least: float | None = Non
 
 
 def middle(values: Sequence[float]) -> float | None:
-    """The median, None of nothing."""
+    """The median; None for no values."""
     return median(values) if values else None

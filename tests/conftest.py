@@ -1,7 +1,7 @@
-"""Fixtures for everybody: one real ZooKeeper for the whole run, a chroot of its own for every test.
+"""Fixtures for all tests: one real ZooKeeper for the whole run, and a chroot for each test.
 
-    zookeeper       the running EmbeddedZooKeeper (do not stop it: tests of failures start their own)
-    zk_connect      "host:port/chroot" of a chroot that exists, is empty and is this test's alone
+    zookeeper       the running EmbeddedZooKeeper. Do not stop it: a test of ZooKeeper failures starts its own
+    zk_connect      "host:port/chroot" of an empty chroot that only this test uses
     zk              a connected ZooKeeper client on that chroot
     tmp_data        an empty directory for a process that keeps data
 
@@ -57,16 +57,18 @@ def pytest_asyncio_loop_factories(
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Where nothing may be missing (CI=true), a skipped test is a failure: what was not run was not shown."""
+    """With CI=true, a skipped test fails the run."""
     reporter = session.config.pluginmanager.get_plugin("terminalreporter")
-    skipped = [] if reporter is None else reporter.stats.get("skipped", [])
+    if reporter is None:
+        return
+    skipped = reporter.stats.get("skipped", [])
     if skipped and os.environ.get("CI") == "true":
         reporter.write_line(f"{len(skipped)} tests were skipped, and CI=true: that is a failure", red=True)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 def run(work: Coroutine[Any, Any, Any]) -> Any:
-    """Run a coroutine in a loop of its own, leaving alone whatever loop the tests use."""
+    """Run a coroutine in its own event loop. The loops of the tests are not touched."""
     loop = asyncio.SelectorEventLoop()
     try:
         return loop.run_until_complete(work)

@@ -1,4 +1,4 @@
-"""Our commands as real processes, started through the command line and waited for by their ready line."""
+"""Our commands as real processes: tests start them by the command line and wait for their ready line."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ END_S = 30.0
 
 
 class NotReady(AssertionError):
-    """It ended before it could be used; the message shows what it said."""
+    """The process ended before it was ready; the message shows its log."""
 
 
 class Process:
@@ -65,7 +65,7 @@ class Process:
         return self._process.returncode is None
 
     def told(self, key: str) -> str:
-        """What the ready line says of `key`."""
+        """The value of `key` in the ready line."""
         return dict(part.partition("=")[::2] for part in self.ready_line.split()[1:])[key]
 
     def freeze(self) -> None:
@@ -75,32 +75,32 @@ class Process:
         os.kill(self.pid, signal.SIGCONT)
 
     async def kill(self) -> None:
-        """SIGKILL: it has no chance to do anything."""
+        """SIGKILL: the process cannot clean up."""
         with suppress(ProcessLookupError):
             self._process.kill()
         await self._process.wait()
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
-        """Ask it to end; its exit code."""
+        """Ask the process to end; returns its exit code."""
         with suppress(ProcessLookupError):
             self._process.send_signal(number)
         return await asyncio.wait_for(self._process.wait(), END_S)
 
     async def rest_of_output(self) -> bytes:
-        """What it has said on standard output after its ready line, to its end."""
+        """Standard output after the ready line, until the process ends."""
         assert self._process.stdout is not None
         return await self._process.stdout.read()
 
 
 class Processes:
-    """Starts processes that do not outlive the test, whatever happens in it."""
+    """Starts processes and ends them all when the test ends, also when the test fails."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
         self._started: list[Process] = []
 
     async def start(self, name: str, *arguments: str, cwd: Path | None = None) -> Process:
-        """What it keeps without being told where lies beside the logs."""
+        """Start a process. Its working directory is the directory of the logs unless `cwd` is given."""
         process = await Process.start(self._logs / f"{name}.log", *arguments, cwd=cwd or self._logs)
         self._started.append(process)
         return process
@@ -114,7 +114,7 @@ class Processes:
 
 @asynccontextmanager
 async def processes(logs: Path) -> AsyncIterator[Processes]:
-    """Processes that all are gone at the end of the block."""
+    """A group of processes; the end of the block kills those that still run."""
     group = Processes(logs)
     try:
         yield group
@@ -123,7 +123,7 @@ async def processes(logs: Path) -> AsyncIterator[Processes]:
 
 
 def children_of(pid: int) -> set[int]:
-    """The processes under a process, at any depth (Linux)."""
+    """The ids of all descendants of a process (Linux)."""
     parents: dict[int, int] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -139,7 +139,7 @@ def children_of(pid: int) -> set[int]:
 
 
 def exists(pid: int) -> bool:
-    """Whether the process is there and not only waiting to be reaped."""
+    """Whether the process runs. A zombie does not count."""
     try:
         return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:

@@ -1,4 +1,4 @@
-"""A client of few words for tests of all kinds of servers: bytes out, frames in."""
+"""A minimal Kafka client for tests of servers: it sends bytes and reads frames."""
 
 import asyncio
 import socket
@@ -13,7 +13,7 @@ TIMEOUT = 10
 
 
 class Client:
-    """One connection to a server under test. Every wait has an end."""
+    """One connection to a server under test. Every wait has a timeout."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -41,7 +41,7 @@ class Client:
         return answer
 
     async def is_closed(self) -> bool:
-        """Whether the server closes without another byte."""
+        """Whether the server closes the connection without sending anything more."""
         try:
             return await asyncio.wait_for(self.reader.read(1), TIMEOUT) == b""
         except ConnectionError:

@@ -1,4 +1,4 @@
-"""The one way in which tests wait: for a condition, with a deadline, never for a length of time."""
+"""How tests wait: for a condition, with a deadline. No test sleeps for a fixed time."""
 
 import asyncio
 import inspect

@@ -9,11 +9,10 @@ Difference  A request never creates a topic, whatever `allow_auto_topic_creation
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
 from kafka_reassign_rpc.api.large_requests import SMALL_ANSWER, build_in_thread
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, count_partitions, partition_metadata, snapshot
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
@@ -27,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
-from kafka_reassign_rpc.protocol.messages import MetadataResponse
+from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
 
 FIRST_WITH_TOPIC_IDS = 12
 
@@ -35,7 +34,7 @@ _Broker = MetadataResponse.MetadataResponseBroker
 _Topic = MetadataResponse.MetadataResponseTopic
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
@@ -49,17 +48,19 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     if ids:
         # ids win over names, as in Kafka; they can only be resolved once the topics are known
         return with_topics(node, None, lambda known: _answer_ids(node, known, dict.fromkeys(ids), request, ctx))
-    names = list(dict.fromkeys(t.name for t in wanted))
+    names = list(dict.fromkeys(t.name for t in wanted if t.name is not None))
+    if any(t.name is None for t in wanted):
+        raise InvalidRequest("A topic needs a name or a topic ID")
     return with_topics(node, names, lambda known: _answer_names(node, known, names, request, ctx))
 
 
-def _answer_all(node: Node, known: Mapping[str, Topic], request: Any, ctx: RequestContext) -> Any:
+def _answer_all(node: Node, known: Mapping[str, Topic], request: MetadataRequest, ctx: RequestContext) -> Handled:
     return _answer_names(node, known, [name for name, topic in known.items() if is_visible(topic)], request, ctx)
 
 
 def _answer_ids(
-    node: Node, known: Mapping[str, Topic], ids: Mapping[UUID, None], request: Any, ctx: RequestContext
-) -> Any:
+    node: Node, known: Mapping[str, Topic], ids: Mapping[UUID, None], request: MetadataRequest, ctx: RequestContext
+) -> Handled:
     if node.topics_now() is None:  # a node that had to fetch its topics knows only the ids among them
         by_id = {topic.id: name for name, topic in known.items()}
         names = {topic_id: by_id.get(topic_id) for topic_id in ids}
@@ -78,10 +79,10 @@ def _answer_names(
     node: Node,
     known: Mapping[str, Topic],
     names: Sequence[str],
-    request: Any,
+    request: MetadataRequest,
     ctx: RequestContext,
-    extra: Sequence[Any] = (),
-) -> Any:
+    extra: Sequence[_Topic] = (),
+) -> Handled:
     endpoints = node.nodes(ctx.listener)
     found = [known[name] for name in names if is_visible(known.get(name))]
     missing = [_unknown(ctx.api_version, name) for name in names if not is_visible(known.get(name))]
@@ -97,7 +98,7 @@ def _answer_names(
     )
     alive = frozenset(e.id for e in endpoints)
 
-    def fill(topics: Sequence[Topic]) -> Any:
+    def fill(topics: Sequence[Topic]) -> MetadataResponse:
         answer.topics = [*(_topic(ctx.api_version, topic, alive, operations) for topic in topics), *missing, *extra]
         return answer
 
@@ -107,11 +108,11 @@ def _answer_names(
     return build_in_thread(lambda: fill(copies), ctx.api_version)
 
 
-def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[Any]:
+def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
     return [_Broker(version=version, node_id=e.id, host=e.host, port=e.port, rack=e.rack) for e in endpoints]
 
 
-def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> Any:
+def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> _Topic:
     hide_dead = version == 0
     partitions = [
         _partition(version, partition_metadata(index, partition, alive, hide_dead=hide_dead))
@@ -128,7 +129,7 @@ def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozen
     )
 
 
-def _partition(version: int, view: PartitionMetadata) -> tuple[Any, ...]:
+def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
     """The fields of a partition in the order of that version: much cheaper than an object for each."""
     if version >= 7:
         return view
@@ -138,12 +139,12 @@ def _partition(version: int, view: PartitionMetadata) -> tuple[Any, ...]:
     return error, index, leader, replicas, isr
 
 
-def _unknown(version: int, name: str) -> Any:
+def _unknown(version: int, name: str) -> _Topic:
     error = UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic
     return _failed_topic(version, name, error.code, ZERO_UUID)
 
 
-def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> Any:
+def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> _Topic:
     return _Topic(
         version=version,
         error_code=code,
@@ -155,7 +156,7 @@ def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> 
     )
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
     topics = [
         _failed_topic(
             version, t.name or (None if version >= FIRST_WITH_TOPIC_IDS else ""), error.code, t.topic_id or ZERO_UUID

@@ -5,17 +5,15 @@ Behaviour   The answer has the partitions that the broker still leads; with none
             which is not checked.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.protocol.messages import ControlledShutdownResponse
+from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest, ControlledShutdownResponse
 
 _Partition = ControlledShutdownResponse.RemainingPartition
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: ControlledShutdownRequest, ctx: RequestContext) -> ControlledShutdownResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -30,7 +28,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: ControlledShutdownRequest, version: int, error: KafkaError) -> ControlledShutdownResponse:
     return ControlledShutdownResponse(version=version, error_code=error.code, remaining_partitions=[])
 
 

@@ -9,13 +9,13 @@ Difference  A broker would create a topic that does not exist yet; this API does
 from collections.abc import Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
 from kafka_reassign_rpc.api.large_requests import build_in_thread
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorNotAvailable, KafkaError
 from kafka_reassign_rpc.core.state.cluster import Topic
-from kafka_reassign_rpc.protocol.messages import FindCoordinatorResponse
+from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
@@ -27,14 +27,14 @@ LONG = 10_000
 """Characters of keys in one request; more than that take milliseconds, in a thread."""
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
     topic = _TOPICS.get(request.key_type)
     if topic is None:
         raise CoordinatorNotAvailable
     return with_topics(node, [topic], lambda known: _answer(node, known.get(topic), request, ctx))
 
 
-def _answer(node: Node, topic: Topic | None, request: Any, ctx: RequestContext) -> Any:
+def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
     keys = request.coordinator_keys if ctx.api_version >= _FIRST_WITH_KEYS else [request.key]
     alive = {endpoint.id: endpoint for endpoint in node.nodes(ctx.listener)}
     leaders: dict[int, int] = {}
@@ -44,7 +44,7 @@ def _answer(node: Node, topic: Topic | None, request: Any, ctx: RequestContext) 
     def keeper(key: str) -> NodeEndpoint:
         return alive.get(leaders.get(partition_for(key, len(leaders)), -1), _NOBODY) if leaders else _NOBODY
 
-    def build() -> Any:
+    def build() -> FindCoordinatorResponse:
         return _message(ctx.api_version, [(key, keeper(key)) for key in keys], CoordinatorNotAvailable())
 
     return build() if sum(map(len, keys)) <= LONG else build_in_thread(build, ctx.api_version)
@@ -61,7 +61,7 @@ def partition_for(key: str, partitions: int) -> int:
     return 0 if hashed == 1 << 31 else hashed % partitions
 
 
-def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: KafkaError) -> Any:
+def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: KafkaError) -> FindCoordinatorResponse:
     """The answer. `error` is for the keys that no broker coordinates."""
 
     def fields(endpoint: NodeEndpoint) -> dict[str, Any]:
@@ -80,7 +80,7 @@ def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: Kaf
     return FindCoordinatorResponse(version=version, throttle_time_ms=0, coordinators=coordinators)
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> FindCoordinatorResponse:
     keys = request.coordinator_keys if version >= _FIRST_WITH_KEYS else [request.key]
     return _message(version, [(key, _NOBODY) for key in keys], error)
 

@@ -3,21 +3,21 @@
 Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to FindCoordinator.
 """
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator
-from kafka_reassign_rpc.protocol.messages import DescribeGroupsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse
 
 _Group = DescribeGroupsResponse.DescribedGroup
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: DescribeGroupsRequest, _ctx: RequestContext) -> NoReturn:
     raise NotCoordinator
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> DescribeGroupsResponse:
     return DescribeGroupsResponse(
         version=version,
         throttle_time_ms=0,

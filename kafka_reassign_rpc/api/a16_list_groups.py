@@ -3,19 +3,17 @@
 Behaviour   An empty list. Clients ask every node and merge the answers.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import ListGroupsResponse
+from kafka_reassign_rpc.protocol.messages import ListGroupsRequest, ListGroupsResponse
 
 
-def handle(_node: Node, _request: Any, ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: ListGroupsRequest, ctx: RequestContext) -> ListGroupsResponse:
     return ListGroupsResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, groups=[])
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: ListGroupsRequest, version: int, error: KafkaError) -> ListGroupsResponse:
     return ListGroupsResponse(version=version, throttle_time_ms=0, error_code=error.code, groups=[])
 
 

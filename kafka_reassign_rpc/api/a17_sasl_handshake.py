@@ -3,19 +3,19 @@
 Behaviour   ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on Kafka's PLAINTEXT listeners.
 """
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
-from kafka_reassign_rpc.protocol.messages import SaslHandshakeResponse
+from kafka_reassign_rpc.protocol.messages import SaslHandshakeRequest, SaslHandshakeResponse
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: SaslHandshakeRequest, _ctx: RequestContext) -> NoReturn:
     raise IllegalSaslState
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: SaslHandshakeRequest, version: int, error: KafkaError) -> SaslHandshakeResponse:
     return SaslHandshakeResponse(version=version, error_code=error.code, mechanisms=[])
 
 

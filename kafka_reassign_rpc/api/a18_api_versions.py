@@ -7,18 +7,17 @@ Behaviour   All keys of the node in ascending order. From version 3 on the clien
 """
 
 import re
-from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
-from kafka_reassign_rpc.protocol.messages import ApiVersionsResponse
+from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
 MAX_VERSION = 4
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(node: Node, request: ApiVersionsRequest, ctx: RequestContext) -> ApiVersionsResponse:
     if ctx.api_version >= 3 and not (
         _SOFTWARE.fullmatch(request.client_software_name) and _SOFTWARE.fullmatch(request.client_software_version)
     ):
@@ -36,7 +35,7 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: ApiVersionsRequest, version: int, error: KafkaError) -> ApiVersionsResponse:
     return ApiVersionsResponse(version=version, error_code=error.code, api_keys=[], throttle_time_ms=0)
 
 

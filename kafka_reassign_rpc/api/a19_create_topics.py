@@ -7,7 +7,6 @@ Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTop
 """
 
 from collections import Counter
-from typing import Any
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
@@ -22,14 +21,14 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     TopicAlreadyExists,
 )
-from kafka_reassign_rpc.protocol.messages import CreateTopicsResponse
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
 _FIRST_WITH_CONFIGS = 5
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -72,7 +71,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _new_topic(topic: Any) -> NewTopic:
+def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     """The requested topic. Makes the checks that need no cluster; raises KafkaError."""
     null = [config.name for config in topic.configs if config.value is None]
     if null:
@@ -82,7 +81,7 @@ def _new_topic(topic: Any) -> NewTopic:
             "Both numPartitions or replicationFactor and replicasAssignments were set. Both cannot be used at the same"
             " time."
         )
-    configs = {config.name: config.value for config in topic.configs}
+    configs = {config.name: config.value for config in topic.configs if config.value is not None}
     try:
         validate_topic_configs(configs)
     except ConfigValueError as error:
@@ -96,7 +95,7 @@ def _new_topic(topic: Any) -> NewTopic:
     )
 
 
-def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries: list[ConfigEntry] | None) -> Any:
+def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries: list[ConfigEntry] | None) -> _Result:
     if isinstance(outcome, KafkaError):
         return _failed_topic(version, name, outcome)
     return _Result(
@@ -123,7 +122,7 @@ def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries
     )
 
 
-def _failed_topic(version: int, name: str, error: KafkaError) -> Any:
+def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
     return _Result(
         version=version,
         name=name,
@@ -136,7 +135,7 @@ def _failed_topic(version: int, name: str, error: KafkaError) -> Any:
     )
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:
     return CreateTopicsResponse(
         version=version,
         throttle_time_ms=0,

@@ -7,7 +7,6 @@ Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID
             the replicas are deleted later.
 """
 
-from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
@@ -22,7 +21,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.protocol.messages import DeleteTopicsResponse
+from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
 _FIRST_WITH_IDS = 6
@@ -30,13 +29,13 @@ _FIRST_WITH_IDS = 6
 NameOrId = tuple[str | None, UUID]
 
 
-def _asked(request: Any, version: int) -> list[NameOrId]:
+def _asked(request: DeleteTopicsRequest, version: int) -> list[NameOrId]:
     if version >= _FIRST_WITH_IDS:
         return [(topic.name, topic.topic_id or ZERO_UUID) for topic in request.topics]
     return [(name, ZERO_UUID) for name in request.topic_names]
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTopicsResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -73,7 +72,7 @@ async def _delete(
     return outcomes
 
 
-def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> Any:
+def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> _Result:
     return _Result(
         version=version,
         name=name,
@@ -83,7 +82,7 @@ def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | 
     )
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:
     asked = dict.fromkeys(_asked(request, version))
     return DeleteTopicsResponse(
         version=version,

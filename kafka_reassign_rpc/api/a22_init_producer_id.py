@@ -5,15 +5,13 @@ Behaviour   The controller gives ids from a block of its own: librdkafka sends t
             transactional producer gets NOT_COORDINATOR and looks for its coordinator.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, KafkaError, NotController, NotCoordinator
-from kafka_reassign_rpc.protocol.messages import InitProducerIdResponse
+from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
     if request.transactional_id is not None:
         raise NotCoordinator
     controller = active_controller(node)
@@ -28,7 +26,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: InitProducerIdRequest, version: int, error: KafkaError) -> InitProducerIdResponse:
     return InitProducerIdResponse(
         version=version, throttle_time_ms=0, error_code=error.code, producer_id=-1, producer_epoch=-1
     )

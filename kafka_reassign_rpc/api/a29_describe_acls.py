@@ -1,18 +1,18 @@
 """DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED, since there is no authorizer."""
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
-from kafka_reassign_rpc.protocol.messages import DescribeAclsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: DescribeAclsRequest, _ctx: RequestContext) -> NoReturn:
     raise SecurityDisabled("No Authorizer is configured on the broker")
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeAclsRequest, version: int, error: KafkaError) -> DescribeAclsResponse:
     return DescribeAclsResponse(
         version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, resources=[]
     )

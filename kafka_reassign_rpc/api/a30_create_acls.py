@@ -1,20 +1,20 @@
 """CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each ACL, since there is no authorizer."""
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
-from kafka_reassign_rpc.protocol.messages import CreateAclsResponse
+from kafka_reassign_rpc.protocol.messages import CreateAclsRequest, CreateAclsResponse
 
 _Result = CreateAclsResponse.AclCreationResult
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: CreateAclsRequest, _ctx: RequestContext) -> NoReturn:
     raise SecurityDisabled("No Authorizer is configured.")
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> CreateAclsResponse:
     return CreateAclsResponse(
         version=version,
         throttle_time_ms=0,

@@ -1,20 +1,20 @@
 """DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter, since there is no authorizer."""
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
-from kafka_reassign_rpc.protocol.messages import DeleteAclsResponse
+from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: DeleteAclsRequest, _ctx: RequestContext) -> NoReturn:
     raise SecurityDisabled("No Authorizer is configured.")
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> DeleteAclsResponse:
     return DeleteAclsResponse(
         version=version,
         throttle_time_ms=0,

@@ -6,18 +6,16 @@ Behaviour   All moves where the topics are null, else the moves of the named par
             answer leaves it out until then.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
-from kafka_reassign_rpc.protocol.messages import ListReassignmentsResponse
+from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
 
 _Topic = ListReassignmentsResponse.ListedTopic
 _Move = _Topic.ListedReassignment
 
 
-def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> ListReassignmentsResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -48,11 +46,11 @@ def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     return _answer(error, topics)
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(_request: ListReassignmentsRequest, _version: int, error: KafkaError) -> ListReassignmentsResponse:
     return _answer(error, [])
 
 
-def _answer(error: KafkaError | None, topics: list[Any]) -> Any:
+def _answer(error: KafkaError | None, topics: list[_Topic]) -> ListReassignmentsResponse:
     return ListReassignmentsResponse(
         version=0,
         throttle_time_ms=0,

@@ -14,7 +14,7 @@ Speed       A topic's descriptions are cached until one of its partitions, a thr
 
 import struct
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
 from kafka_reassign_rpc.api.large_requests import in_slices
@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
 
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
@@ -38,7 +38,9 @@ _INT64_TAG = struct.Struct(">BBq")
 NO_PROGRESS = MoveProgress()
 
 
-async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+async def handle(
+    node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
+) -> DescribeReassignmentsResponse | Encoded:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -78,7 +80,7 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     return Encoded(b"".join([_HEAD, uvarint(count + 1), *[one.encoded for one in described], b"\x00"]))
 
 
-async def _disabled_reassignments(controller: ControllerPort) -> Any:
+async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassignmentsResponse:
     closed = await controller.closed()
     return DescribeReassignmentsResponse(
         version=0,
@@ -199,7 +201,7 @@ def encode_description(
     return b"".join([head, uvarint(len(replicas) + 1), *replicas, uvarint(count), *tags])
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeReassignmentsRequest, _version: int, error: KafkaError) -> DescribeReassignmentsResponse:
     return DescribeReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, descriptions=[]
     )

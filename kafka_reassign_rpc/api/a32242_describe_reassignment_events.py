@@ -6,29 +6,31 @@ Behaviour   The events from a number on, as JSON, at most `MAX_BYTES` of them. T
             server it is. POLICY_VIOLATION where the server keeps no event log.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, RecordedEvents
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
-from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest, DescribeReassignmentEventsResponse
 
 MAX_BYTES = 1_048_576
 """The most bytes of events in one answer."""
 
 
-async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+async def handle(
+    node: Node, request: DescribeReassignmentEventsRequest, _ctx: RequestContext
+) -> DescribeReassignmentEventsResponse:
     found = await node.events(request.from_seq, min(request.max_bytes, MAX_BYTES))
     if found is None:
         raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")
     return _answer(None, node.node_id, found)
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(
+    _request: DescribeReassignmentEventsRequest, _version: int, error: KafkaError
+) -> DescribeReassignmentEventsResponse:
     return _answer(error, -1, RecordedEvents([], -1, -1))
 
 
-def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> Any:
+def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> DescribeReassignmentEventsResponse:
     return DescribeReassignmentEventsResponse(
         version=0,
         throttle_time_ms=0,

@@ -6,17 +6,15 @@ Behaviour   Each failed broker with the time since when it is gone and the time 
             node.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingResponse
+from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, DescribeSelfHealingResponse
 
 NEVER = -1
 
 
-async def handle(node: Node, _request: Any, _ctx: RequestContext) -> Any:
+async def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: RequestContext) -> DescribeSelfHealingResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -45,7 +43,7 @@ async def handle(node: Node, _request: Any, _ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError) -> DescribeSelfHealingResponse:
     return DescribeSelfHealingResponse(
         version=0,
         throttle_time_ms=0,

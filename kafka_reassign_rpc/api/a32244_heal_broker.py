@@ -6,13 +6,11 @@ Behaviour   The repair does not wait for `failure.interval.ms`, but the brakes h
             NOT_CONTROLLER on any other node.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.healing.self_healing_status import RepairMove
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.protocol.messages import HealBrokerResponse
+from kafka_reassign_rpc.protocol.messages import HealBrokerRequest, HealBrokerResponse
 
 UNKNOWN_SIZE = -1
 
@@ -20,7 +18,7 @@ _Topic = HealBrokerResponse.RepairedTopic
 _LeftOut = HealBrokerResponse.LeftOutPartition
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: HealBrokerRequest, ctx: RequestContext) -> HealBrokerResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -42,7 +40,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _topic(name: str, moves: list[RepairMove]) -> Any:
+def _topic(name: str, moves: list[RepairMove]) -> _Topic:
     return _Topic(
         version=0,
         name=name,
@@ -58,7 +56,7 @@ def _topic(name: str, moves: list[RepairMove]) -> Any:
     )
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(_request: HealBrokerRequest, _version: int, error: KafkaError) -> HealBrokerResponse:
     return HealBrokerResponse(
         version=0,
         throttle_time_ms=0,

@@ -7,9 +7,9 @@ Behaviour   One result per resource. Null or empty keys ask for all configs. Ver
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
 from kafka_reassign_rpc.api.config_changes import ConfigResource, ConfigResourceType, as_kafka_error, check_broker_name
 from kafka_reassign_rpc.api.config_entries import (
     DEFAULT_CONFIG,
@@ -23,7 +23,7 @@ from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 
 ON_LOOP = 3
 """Up to so many resources are described on the loop, more of them in a thread: a topic takes some 0.3 ms."""
@@ -49,7 +49,7 @@ class _RequestedResource(NamedTuple):
     error: KafkaError | None
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse | Encoded:
     layers = _Layers(
         own=dict(await node.configs.get(BROKERS, str(node.node_id))),
         defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
@@ -57,7 +57,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
     asked = await gather_bounded([_ask(node, r) for r in request.resources])
 
-    def answer() -> Any:
+    def answer() -> DescribeConfigsResponse:
         results = [_result(ctx.api_version, one, layers, synonyms=request.include_synonyms) for one in asked]
         return DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0, results=results)
 
@@ -66,7 +66,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return await build_in_thread(answer, ctx.api_version)
 
 
-async def _ask(node: Node, wanted: Any) -> _RequestedResource:
+async def _ask(node: Node, wanted: DescribeConfigsRequest.DescribeConfigsResource) -> _RequestedResource:
     """Fetches and checks the values that the answer for one resource needs."""
     resource = ConfigResource(wanted.resource_type, wanted.resource_name)
     keys = frozenset(wanted.configuration_keys) if wanted.configuration_keys else None
@@ -118,7 +118,7 @@ def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry
     return broker_entries(layers.own, layers.defaults, layers.static, asked.keys)
 
 
-def _result(version: int, asked: _RequestedResource, layers: _Layers, *, synonyms: bool) -> Any:
+def _result(version: int, asked: _RequestedResource, layers: _Layers, *, synonyms: bool) -> _Result:
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
     return _Result(
@@ -131,7 +131,7 @@ def _result(version: int, asked: _RequestedResource, layers: _Layers, *, synonym
     )
 
 
-def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> Any:
+def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> _Entry:
     return _Entry(
         version=version,
         name=entry.name,
@@ -148,7 +148,7 @@ def _entry(version: int, entry: ConfigEntry, *, synonyms: bool) -> Any:
     )
 
 
-def _failed(version: int, resource: ConfigResource, error: KafkaError) -> Any:
+def _failed(version: int, resource: ConfigResource, error: KafkaError) -> _Result:
     return _Result(
         version=version,
         error_code=error.code,
@@ -159,7 +159,7 @@ def _failed(version: int, resource: ConfigResource, error: KafkaError) -> Any:
     )
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: DescribeConfigsRequest, version: int, error: KafkaError) -> DescribeConfigsResponse:
     return DescribeConfigsResponse(
         version=version,
         throttle_time_ms=0,

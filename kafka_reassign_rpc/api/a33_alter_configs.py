@@ -5,7 +5,6 @@ Behaviour   One result per resource. A config that the request does not name goe
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.config_changes import (
@@ -19,19 +18,21 @@ from kafka_reassign_rpc.api.config_changes import (
 )
 from kafka_reassign_rpc.api.ports import ConfigChange, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse
+from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfigsResponse
+
+_Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
     return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted)
 
 
-def _wanted(_resource: ConfigResource, configs: Sequence[Any]) -> ConfigChange:
+def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:
     check_ops([AlterConfigOp(c.name, OpType.SET, c.value) for c in configs])
-    return replacing({c.name: c.value for c in configs})
+    return replacing({c.name: c.value for c in configs if c.value is not None})
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> AlterConfigsResponse:
     return refuse_all(request, AlterConfigsResponse, version, error)
 
 

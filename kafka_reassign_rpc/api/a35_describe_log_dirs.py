@@ -6,14 +6,13 @@ Difference  A node without log dirs shows one named `none`: Java's AdminClient t
             CLUSTER_AUTHORIZATION_FAILED.
 """
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Awaitable, Sequence
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
 from kafka_reassign_rpc.api.large_requests import SMALL_ANSWER, build_in_thread
 from kafka_reassign_rpc.api.ports import LogDir, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, DescribeLogDirsResponse
 
 NO_LOG_DIRS = (LogDir(path="none", replicas=(), total_bytes=0, usable_bytes=0),)
 
@@ -21,7 +20,9 @@ _Dir = DescribeLogDirsResponse.DescribeLogDirsResult
 _Topic = _Dir.DescribeLogDirsTopic
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(
+    node: Node, request: DescribeLogDirsRequest, ctx: RequestContext
+) -> DescribeLogDirsResponse | Awaitable[Encoded]:
     wanted = None
     if request.topics is not None:
         wanted = {topic.topic: frozenset(topic.partitions) for topic in request.topics}
@@ -31,14 +32,14 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return build_in_thread(lambda: _answer(ctx.api_version, dirs), ctx.api_version)
 
 
-def _answer(version: int, dirs: Sequence[LogDir]) -> Any:
+def _answer(version: int, dirs: Sequence[LogDir]) -> DescribeLogDirsResponse:
     return DescribeLogDirsResponse(
         version=version, throttle_time_ms=0, error_code=0, results=[_dir(version, d) for d in dirs]
     )
 
 
-def _dir(version: int, log_dir: LogDir) -> Any:
-    topics: dict[str, list[Any]] = {}
+def _dir(version: int, log_dir: LogDir) -> _Dir:
+    topics: dict[str, list[tuple[object, ...]]] = {}
     for replica in log_dir.replicas:
         # the fields in order: much cheaper than an object for each
         topics.setdefault(replica.topic, []).append(replica[1:])
@@ -52,7 +53,7 @@ def _dir(version: int, log_dir: LogDir) -> Any:
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeLogDirsRequest, version: int, error: KafkaError) -> DescribeLogDirsResponse:
     return DescribeLogDirsResponse(version=version, throttle_time_ms=0, error_code=error.code, results=[])
 
 

@@ -3,21 +3,21 @@
 Behaviour   ILLEGAL_SASL_STATE. The connection stays open, as on Kafka's PLAINTEXT listeners.
 """
 
-from typing import Any
+from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, KafkaError
-from kafka_reassign_rpc.protocol.messages import SaslAuthenticateResponse
+from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslAuthenticateResponse
 
 TEXT = "SaslAuthenticate request received after successful authentication"
 
 
-def handle(_node: Node, _request: Any, _ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: SaslAuthenticateRequest, _ctx: RequestContext) -> NoReturn:
     raise IllegalSaslState(TEXT)
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: SaslAuthenticateRequest, version: int, error: KafkaError) -> SaslAuthenticateResponse:
     return SaslAuthenticateResponse(
         version=version, error_code=error.code, error_message=error.message, auth_bytes=b"", session_lifetime_ms=0
     )

@@ -5,18 +5,17 @@ Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twic
 """
 
 from collections import Counter
-from typing import Any
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.protocol.messages import CreatePartitionsResponse
+from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -38,16 +37,16 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _new_partitions(topic: Any) -> NewPartitions:
+def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> NewPartitions:
     assignments = None if topic.assignments is None else [tuple(a.broker_ids) for a in topic.assignments]
     return NewPartitions(topic=topic.name, count=topic.count, assignments=assignments)
 
 
-def _result(version: int, name: str, error: KafkaError | None) -> Any:
+def _result(version: int, name: str, error: KafkaError | None) -> _Result:
     return _Result(version=version, name=name, error_code=code_of(error), error_message=message_of(error))
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:
     return CreatePartitionsResponse(
         version=version,
         throttle_time_ms=0,

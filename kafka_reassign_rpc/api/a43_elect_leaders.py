@@ -8,14 +8,13 @@ Difference  A request for all partitions gets NOT_CONTROLLER at the top level fr
 """
 
 from collections.abc import Iterable
-from typing import Any
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.protocol.messages import ElectLeadersResponse
+from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -24,7 +23,7 @@ _Topic = ElectLeadersResponse.ReplicaElectionResult
 _Partition = _Topic.PartitionResult
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> ElectLeadersResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -42,8 +41,8 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return _answer(ctx.api_version, 0, results)
 
 
-def _answer(version: int, code: int, results: Iterable[ItemResult]) -> Any:
-    topics: dict[str, list[Any]] = {}
+def _answer(version: int, code: int, results: Iterable[ItemResult]) -> ElectLeadersResponse:
+    topics: dict[str, list[_Partition]] = {}
     for topic, index, error in results:
         topics.setdefault(topic, []).append(
             _Partition(version=version, partition_id=index, error_code=code_of(error), error_message=message_of(error))
@@ -56,7 +55,7 @@ def _answer(version: int, code: int, results: Iterable[ItemResult]) -> Any:
     )
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:
     if request.topic_partitions is None:
         return _answer(version, error.code, ())
     top = 0 if isinstance(error, NotController) else error.code

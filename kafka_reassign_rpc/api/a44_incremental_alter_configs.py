@@ -6,7 +6,6 @@ Behaviour   One result per resource. Any node changes topics and the cluster def
 """
 
 from collections.abc import Sequence
-from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.config_changes import (
@@ -20,20 +19,24 @@ from kafka_reassign_rpc.api.config_changes import (
 )
 from kafka_reassign_rpc.api.ports import ConfigChange, Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsResponse
+from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
+
+_Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(
+    node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext
+) -> IncrementalAlterConfigsResponse:
     return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted)
 
 
-def _wanted(resource: ConfigResource, configs: Sequence[Any]) -> ConfigChange:
+def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:
     ops = [AlterConfigOp(c.name, c.config_operation, c.value) for c in configs]
     check_ops(ops)
     return incremental(ops, definitions_for(resource))
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> IncrementalAlterConfigsResponse:
     return refuse_all(request, IncrementalAlterConfigsResponse, version, error)
 
 

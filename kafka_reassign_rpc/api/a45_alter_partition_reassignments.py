@@ -13,7 +13,6 @@ Speed       The results of ten thousand partitions are packed in a few ms, witho
 """
 
 import struct
-from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
 from kafka_reassign_rpc.api.large_requests import in_slices
@@ -22,7 +21,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, Not
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
-from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse
+from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
 
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
@@ -39,7 +38,7 @@ _REFUSED = struct.Struct(">ih")
 Targets = dict[int, TargetItem]
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Encoded:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -76,7 +75,7 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return Encoded(b"".join([*parts, _NO_TAGS]))
 
 
-def _ids(replicas: Any) -> tuple[int, ...] | None:
+def _ids(replicas: list[int] | None) -> tuple[int, ...] | None:
     return None if replicas is None else tuple(replicas)
 
 
@@ -87,7 +86,9 @@ def _result(index: int, error: KafkaError | None) -> bytes:
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
-def fail(request: Any, version: int, error: KafkaError) -> Any:
+def fail(
+    request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError
+) -> AlterPartitionReassignmentsResponse:
     """NOT_CONTROLLER stands at the top level alone, since clients retry only then. Any other error is repeated for each
     partition."""
     topics = []

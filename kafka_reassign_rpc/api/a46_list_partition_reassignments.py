@@ -14,10 +14,9 @@ Speed       The encoded bytes of a topic are cached until one of its partitions 
 
 import asyncio
 import struct
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Collection, Sequence
 from functools import cache
 from itertools import repeat
-from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.queue_entries import Waiting
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
-from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsResponse
+from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
 IN_THREAD = 5000
 
@@ -48,15 +47,17 @@ Moving = tuple[Sequence[int], Sequence[Partition]]
 """The partitions of a topic that move: their indexes, and their current values."""
 
 
-def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+def handle(
+    node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext
+) -> Encoded | Awaitable[Encoded]:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     wanted: dict[str, set[int]] | None = None
     if request.topics is not None:
         wanted = {}
-        for topic in request.topics:
-            wanted.setdefault(topic.name, set()).update(topic.partition_indexes)
+        for asked in request.topics:
+            wanted.setdefault(asked.name, set()).update(asked.partition_indexes)
     waiting = dict(controller.waiting_reassignments(wanted))
     parts: dict[str, bytes] = {}
     complete = wanted is None
@@ -170,7 +171,9 @@ def _tags(first: bytes, of: MoveRecord | Waiting) -> bytes:
     return b"".join([uvarint(len(tags)), *tags])
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(
+    _request: ListPartitionReassignmentsRequest, _version: int, error: KafkaError
+) -> ListPartitionReassignmentsResponse:
     return ListPartitionReassignmentsResponse(
         version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, topics=[]
     )

@@ -3,21 +3,19 @@
 Behaviour   An empty list, whatever the filter is.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasResponse
+from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 
 
-def handle(_node: Node, _request: Any, ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(
         version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message=None, entries=[]
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeClientQuotasRequest, version: int, error: KafkaError) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(
         version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, entries=None
     )

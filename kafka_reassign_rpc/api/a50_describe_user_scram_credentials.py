@@ -3,17 +3,20 @@
 Behaviour   An empty list where the request is for all users; RESOURCE_NOT_FOUND for each named user.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound
-from kafka_reassign_rpc.protocol.messages import DescribeUserScramCredentialsResponse
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeUserScramCredentialsRequest,
+    DescribeUserScramCredentialsResponse,
+)
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 
 
-def handle(_node: Node, request: Any, _ctx: RequestContext) -> Any:
+def handle(
+    _node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext
+) -> DescribeUserScramCredentialsResponse:
     results = [
         _Result(
             version=0,
@@ -29,7 +32,9 @@ def handle(_node: Node, request: Any, _ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(
+    _request: DescribeUserScramCredentialsRequest, _version: int, error: KafkaError
+) -> DescribeUserScramCredentialsResponse:
     return DescribeUserScramCredentialsResponse(
         version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, results=[]
     )

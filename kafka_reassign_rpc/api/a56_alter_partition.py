@@ -5,7 +5,7 @@ Behaviour   One result per partition: its state after the change, or an error fr
             carries the broker epochs of the ISR.
 """
 
-from typing import Any
+from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
@@ -13,15 +13,16 @@ from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition
-from kafka_reassign_rpc.protocol.messages import AlterPartitionResponse
+from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 
+_Changed = AlterPartitionRequest.TopicData
 _Topic = AlterPartitionResponse.TopicData
 _FIRST_WITH_RECOVERY = 1
 _FIRST_WITH_IDS = 2
 _FIRST_WITH_BROKER_EPOCHS = 3
 
 
-async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> AlterPartitionResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -32,19 +33,22 @@ async def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
             broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
         )
     )
-    topics: dict[Any, list[Any]] = {}
+    topics: dict[tuple[str, UUID | None], list[tuple[object, ...]]] = {}
     for change, outcome in zip(changes, outcomes, strict=True):
-        name = change.topic_id if version >= _FIRST_WITH_IDS else change.topic
+        name = (change.topic or "", change.topic_id)
         topics.setdefault(name, []).append(_partition(version, change.partition, outcome))
     return AlterPartitionResponse(
         version=version,
         throttle_time_ms=0,
         error_code=0,
-        topics=[_topic(version, name, partitions) for name, partitions in topics.items()],
+        topics=[
+            _Topic(version=version, topic_name=name, topic_id=topic_id, partitions=partitions)
+            for (name, topic_id), partitions in topics.items()
+        ],
     )
 
 
-def _change(topic: Any, partition: Any, version: int) -> IsrChange:
+def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) -> IsrChange:
     if version >= _FIRST_WITH_BROKER_EPOCHS:
         isr = tuple(member.broker_id for member in partition.new_isr_with_epochs)
         epochs = tuple(member.broker_epoch for member in partition.new_isr_with_epochs)
@@ -62,16 +66,10 @@ def _change(topic: Any, partition: Any, version: int) -> IsrChange:
     )
 
 
-def _topic(version: int, name: Any, partitions: list[Any]) -> Any:
-    if version >= _FIRST_WITH_IDS:
-        return _Topic(version=version, topic_id=name, partitions=partitions)
-    return _Topic(version=version, topic_name=name, partitions=partitions)
-
-
-def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tuple[Any, ...]:
+def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tuple[object, ...]:
     """The fields of a PartitionData in order: much cheaper than an object for each."""
     if isinstance(outcome, KafkaError):
-        fields: tuple[Any, ...] = (index, outcome.code, 0, 0, ())
+        fields: tuple[object, ...] = (index, outcome.code, 0, 0, ())
         recovery, epoch = 0, 0
     else:
         fields = (index, 0, outcome.leader, outcome.leader_epoch, outcome.isr)
@@ -79,7 +77,7 @@ def _partition(version: int, index: int, outcome: Partition | KafkaError) -> tup
     return (*fields, recovery, epoch) if version >= _FIRST_WITH_RECOVERY else (*fields, epoch)
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: AlterPartitionRequest, version: int, error: KafkaError) -> AlterPartitionResponse:
     return AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=error.code, topics=[])
 
 

@@ -5,13 +5,11 @@ Behaviour   Answers endpoint type 1 (brokers). Type 2 (KRaft controllers) gets M
             ZooKeeper mode does not have.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, MismatchedEndpointType
-from kafka_reassign_rpc.protocol.messages import DescribeClusterResponse
+from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, DescribeClusterResponse
 
 BROKER_ENDPOINTS = 1
 CONTROLLER_ENDPOINTS = 2
@@ -20,7 +18,7 @@ UNSUPPORTED_ENDPOINT_TYPE = 115
 _Broker = DescribeClusterResponse.DescribeClusterBroker
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(node: Node, request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
     version = ctx.api_version
     asked = request.endpoint_type if version >= 1 else BROKER_ENDPOINTS
     if asked == CONTROLLER_ENDPOINTS:
@@ -44,7 +42,7 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     )
 
 
-def _failed(version: int, code: int, message: str) -> Any:
+def _failed(version: int, code: int, message: str) -> DescribeClusterResponse:
     return DescribeClusterResponse(
         version=version,
         throttle_time_ms=0,
@@ -56,7 +54,7 @@ def _failed(version: int, code: int, message: str) -> Any:
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: DescribeClusterRequest, version: int, error: KafkaError) -> DescribeClusterResponse:
     return DescribeClusterResponse(
         version=version,
         throttle_time_ms=0,

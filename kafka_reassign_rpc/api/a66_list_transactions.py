@@ -3,21 +3,19 @@
 Behaviour   An empty list. Clients ask every node and merge the answers.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import ListTransactionsResponse
+from kafka_reassign_rpc.protocol.messages import ListTransactionsRequest, ListTransactionsResponse
 
 
-def handle(_node: Node, _request: Any, ctx: RequestContext) -> Any:
+def handle(_node: Node, _request: ListTransactionsRequest, ctx: RequestContext) -> ListTransactionsResponse:
     return ListTransactionsResponse(
         version=ctx.api_version, throttle_time_ms=0, error_code=0, unknown_state_filters=[], transaction_states=[]
     )
 
 
-def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def fail(_request: ListTransactionsRequest, version: int, error: KafkaError) -> ListTransactionsResponse:
     return ListTransactionsResponse(
         version=version, throttle_time_ms=0, error_code=error.code, unknown_state_filters=[], transaction_states=[]
     )

@@ -3,15 +3,13 @@
 Behaviour   The next block; it is durable before the broker gets it. Errors at the top level.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
-from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsResponse
+from kafka_reassign_rpc.protocol.messages import AllocateProducerIdsRequest, AllocateProducerIdsResponse
 
 
-async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
+async def handle(node: Node, request: AllocateProducerIdsRequest, _ctx: RequestContext) -> AllocateProducerIdsResponse:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -21,7 +19,7 @@ async def handle(node: Node, request: Any, _ctx: RequestContext) -> Any:
     )
 
 
-def fail(_request: Any, _version: int, error: KafkaError) -> Any:
+def fail(_request: AllocateProducerIdsRequest, _version: int, error: KafkaError) -> AllocateProducerIdsResponse:
     return AllocateProducerIdsResponse(
         version=0, throttle_time_ms=0, error_code=error.code, producer_id_start=0, producer_id_len=0
     )

@@ -12,17 +12,16 @@ Source      DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafk
 
 from collections.abc import Mapping
 from itertools import islice
-from typing import Any
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
-from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsResponse
+from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
 
 MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
@@ -31,7 +30,7 @@ _Topic = DescribeTopicPartitionsResponse.DescribeTopicPartitionsResponseTopic
 _Cursor = DescribeTopicPartitionsResponse.Cursor
 
 
-def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
+def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Handled:
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         raise InvalidRequest("DescribeTopicPartitionsRequest cursor partition must be valid.")
@@ -39,14 +38,20 @@ def handle(node: Node, request: Any, ctx: RequestContext) -> Any:
     return with_topics(node, names, lambda known: _page(node, known, names, request, ctx))
 
 
-def _page(node: Node, known: Mapping[str, Topic], names: set[str] | None, request: Any, ctx: RequestContext) -> Any:
+def _page(
+    node: Node,
+    known: Mapping[str, Topic],
+    names: set[str] | None,
+    request: DescribeTopicPartitionsRequest,
+    ctx: RequestContext,
+) -> DescribeTopicPartitionsResponse:
     wanted = sorted(name for name, topic in known.items() if is_visible(topic)) if names is None else sorted(names)
     cursor = request.cursor
     if cursor is not None:
         wanted = [name for name in wanted if name >= cursor.topic_name]
     alive = frozenset(e.id for e in node.nodes(ctx.listener))
     left = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
-    topics: list[Any] = []
+    topics: list[_Topic] = []
     following = None
     for name in wanted:
         if left == 0:
@@ -67,7 +72,7 @@ def _page(node: Node, known: Mapping[str, Topic], names: set[str] | None, reques
     return DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, topics=topics, next_cursor=following)
 
 
-def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> Any:
+def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> _Topic:
     partitions = []
     for index in indexes:
         view = partition_metadata(index, topic.partitions[index], alive, hide_dead=False)
@@ -83,7 +88,7 @@ def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> Any:
     )
 
 
-def _failed_topic(name: str, error: type[KafkaError]) -> Any:
+def _failed_topic(name: str, error: type[KafkaError]) -> _Topic:
     return _Topic(
         version=0,
         error_code=error.code,
@@ -94,7 +99,7 @@ def _failed_topic(name: str, error: type[KafkaError]) -> Any:
     )
 
 
-def fail(request: Any, _version: int, error: KafkaError) -> Any:
+def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> DescribeTopicPartitionsResponse:
     return DescribeTopicPartitionsResponse(
         version=0,
         throttle_time_ms=0,

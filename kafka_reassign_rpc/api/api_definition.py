@@ -1,12 +1,13 @@
 """`Api`: how a handler module declares the API key that it serves. `api.registry` collects these declarations."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from enum import Enum, IntEnum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.api.ports import Node
@@ -40,10 +41,14 @@ class Encoded(msgspec.Struct, frozen=True, gc=False):
     body: bytes
 
 
-Handler = Callable[["Node", Any, RequestContext], Any]
-"""(node, request body, context) -> response body or `Encoded`; a coroutine where the handler has to wait."""
+Answer = ApiMessage | Encoded
+Handled = Answer | Awaitable[Answer]
+"""What a handler returns: its answer, or an awaitable of it where the handler has to wait."""
 
-ErrorAnswer = Callable[[Any, int, KafkaError], Any]
+Handler = Callable[["Node", Any, RequestContext], Handled]
+"""(node, request body of the API's own class, context) -> the answer."""
+
+ErrorAnswer = Callable[[Any, int, KafkaError], ApiMessage]
 """(request body, api version, error) -> the response body that says that the whole request failed."""
 
 

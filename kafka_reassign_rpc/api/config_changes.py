@@ -9,7 +9,7 @@ import logging
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.config_definitions import (
@@ -31,6 +31,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownServerError,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
 
 log = logging.getLogger(__name__)
 
@@ -206,17 +207,46 @@ def as_kafka_error(error: Exception, resource: ConfigResource) -> KafkaError:
     return UnknownServerError()
 
 
-Wanted = Callable[[ConfigResource, Sequence[Any]], ConfigChange]
-"""(resource, its configs in the request) -> the change. Raises KafkaError where the request makes no sense."""
+Response = TypeVar("Response", AlterConfigsResponse, IncrementalAlterConfigsResponse)
+Config_co = TypeVar("Config_co", covariant=True)
 
 
-async def alter_resources(node: Node, request: Any, response: Any, version: int, wanted: Wanted) -> Any:
+class AlteredResource(Protocol[Config_co]):
+    """A resource in the request of either API."""
+
+    @property
+    def resource_type(self) -> int: ...
+    @property
+    def resource_name(self) -> str: ...
+    @property
+    def configs(self) -> Sequence[Config_co]: ...
+
+
+class AlterRequest(Protocol[Config_co]):
+    """The request of either API."""
+
+    @property
+    def resources(self) -> Sequence[AlteredResource[Config_co]]: ...
+    @property
+    def validate_only(self) -> bool: ...
+
+
+async def alter_resources(
+    node: Node,
+    request: AlterRequest[Config_co],
+    response: type[Response],
+    version: int,
+    wanted: Callable[[ConfigResource, Sequence[Config_co]], ConfigChange],
+) -> Response:
     """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
-    both times."""
+    both times.
+
+    wanted      makes the change from a resource's configs. Raises KafkaError where the request makes no sense
+    """
     resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
     twice = duplicates(resources)
 
-    async def alter(resource: ConfigResource, configs: Sequence[Any]) -> KafkaError | None:
+    async def alter(resource: ConfigResource, configs: Sequence[Config_co]) -> KafkaError | None:
         if resource in twice:
             return InvalidRequest(DUPLICATE_RESOURCE)
         try:
@@ -231,15 +261,15 @@ async def alter_resources(node: Node, request: Any, response: Any, version: int,
     return _answer(response, version, resources, outcomes)
 
 
-def refuse_all(request: Any, response: Any, version: int, error: KafkaError) -> Any:
+def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Response:
     """The answer in which every resource has failed with `error`."""
     resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
     return _answer(response, version, resources, [error] * len(resources))
 
 
 def _answer(
-    response: Any, version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
-) -> Any:
+    response: type[Response], version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
+) -> Response:
     return response(
         version=version,
         throttle_time_ms=0,

@@ -1,14 +1,14 @@
 """From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
-from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Api, Encoded, Peer, RequestContext
+from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Peer, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
+from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,7 @@ class Dispatcher:
         """The versions that the node serves, by API key."""
         return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> Any:
+    def handle(self, request: DecodedRequest, peer: Peer) -> ApiMessage | bytes | Awaitable[ApiMessage | bytes]:
         """The body of the answer, its bytes, or an awaitable of either."""
         header = request.header
         api = self._apis[header.api_key]
@@ -51,14 +51,14 @@ class Dispatcher:
             return self._later(api, request, result)
         return result.body if isinstance(result, Encoded) else result
 
-    async def _later(self, api: Api, request: DecodedRequest, result: Any) -> Any:
+    async def _later(self, api: Api, request: DecodedRequest, result: Awaitable[Answer]) -> ApiMessage | bytes:
         try:
             body = await result
         except Exception as error:
             return self._failed(api, request, error)
         return body.body if isinstance(body, Encoded) else body
 
-    def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Any:
+    def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> ApiMessage:
         if not isinstance(error, KafkaError):
             self.failures += 1
             log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)

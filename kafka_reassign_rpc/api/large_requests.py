@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Encoded
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
+from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 SMALL_ANSWER = 500
 """An answer of up to so many partitions is built on the loop (a few ms); a larger one in a thread, from a snapshot."""
@@ -20,7 +21,7 @@ CONCURRENT_CALLS = 64
 T = TypeVar("T")
 
 
-def build_in_thread(build: Callable[[], Any], version: int) -> Awaitable[Encoded]:
+def build_in_thread(build: Callable[[], ApiMessage], version: int) -> Awaitable[Encoded]:
     """Builds and encodes a large answer in a thread. `build` may only touch values that nothing changes meanwhile."""
     return asyncio.to_thread(lambda: Encoded(encode_body(build(), version=version)))
 

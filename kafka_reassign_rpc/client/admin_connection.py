@@ -32,7 +32,9 @@ class KRaftControllers(KafkaNetClient):  # type: ignore[misc]
         answer = await self._manager.send(KafkaPythonRequest(request, 1), node_id=node)
         raise_for(answer.error_code, answer.error_message)
         found = [
-            MetadataResponse.MetadataResponseBroker(one.broker_id, one.host, one.port, one.rack, version=1)
+            MetadataResponse.MetadataResponseBroker(
+                version=1, node_id=one.broker_id, host=one.host, port=one.port, rack=one.rack
+            )
             for one in answer.brokers
         ]
         self._manager.cluster.update_metadata(

@@ -7,11 +7,11 @@ Duck type of: kafka.protocol.api_message.ApiMessage, as kafka.net.connection and
 """
 
 import struct
-from typing import Any, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from kafka_reassign_rpc.protocol.frame_codec import decode_response, encode_request
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
-from kafka_reassign_rpc.protocol.messages import RESPONSES
+from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage
 
 
 class UndecodedAnswer(NamedTuple):
@@ -29,7 +29,7 @@ class KafkaPythonRequest:
     decoded   False: the answer is an UndecodedAnswer, for a caller that decodes it in parts on its own thread
     """
 
-    def __init__(self, body: Any, version: int, *, decoded: bool = True) -> None:
+    def __init__(self, body: ApiMessage, version: int, *, decoded: bool = True) -> None:
         self._decoded = decoded
         self.API_KEY: int = body.API_KEY
         self.API_VERSION = version
@@ -79,12 +79,12 @@ class _AnswerDecoder:
         self.correlation_id = -1
         self._request = request
 
-    def parse_header(self, buffer: Any) -> "_AnswerDecoder":
+    def parse_header(self, buffer: BinaryIO) -> "_AnswerDecoder":
         (self.correlation_id,) = struct.unpack(">i", buffer.read(4))
         buffer.seek(0)
         return self
 
-    def decode(self, buffer: Any) -> Any:
+    def decode(self, buffer: BinaryIO) -> ApiMessage | UndecodedAnswer:
         """The body. Raises ValueError for a garbled answer; kafka-python's parser then gives the connection up."""
         if not self._request.decoded:
             return UndecodedAnswer(buffer.read(), self._request.api_version)

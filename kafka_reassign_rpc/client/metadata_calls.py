@@ -65,7 +65,7 @@ async def describe_topics(
         return {}
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
     answer = await router.ask_any(always(request), MetadataRequest)
-    return {topic.name: error_of(topic.error_code, None) or _partitions(topic) for topic in answer.topics}
+    return {topic.name or "": error_of(topic.error_code, None) or _partitions(topic) for topic in answer.topics}
 
 
 async def describe_everything(router: RequestRouter) -> UndecodedAnswer:

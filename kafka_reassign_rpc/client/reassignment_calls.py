@@ -5,7 +5,7 @@ All coroutines here run on the event loop of kafka-python's network thread.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter
@@ -14,7 +14,9 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
+    ApiMessage,
     DescribeReassignmentsRequest,
+    DescribeReassignmentsResponse,
     ListPartitionReassignmentsRequest,
     ListReassignmentsRequest,
 )
@@ -46,6 +48,7 @@ Results = dict[TopicPartition, KafkaError | None]
 
 _ListTopic = ListReassignmentsRequest.ListReassignmentsTopic
 _DescribeTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
+_Description = DescribeReassignmentsResponse.ReassignmentDescription
 _MovingTopic = ListPartitionReassignmentsRequest.ListPartitionReassignmentsTopics
 _Topic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Partition = _Topic.ReassignablePartition
@@ -59,7 +62,7 @@ async def list_reassignments(
     if partitions is not None:
         wanted = [_ListTopic(topic=name, partition_ids=ids) for name, ids in by_topic(partitions).items()]
 
-    def build(_version: int) -> Any:
+    def build(_version: int) -> ApiMessage:
         return ListReassignmentsRequest(timeout_ms=timeout_ms, topic_partitions=wanted)
 
     answer = await router.ask_controller(build, ListReassignmentsRequest)
@@ -81,7 +84,7 @@ async def describe_reassignments(
     wanted = list(reassignments)
     if not wanted:
         return {}
-    topics: dict[str, list[Any]] = {}
+    topics: dict[str, list[_DescribeTopic.DescribeReassignmentsMove]] = {}
     for one in wanted:
         topics.setdefault(one.topic_partition.topic, []).append(
             _DescribeTopic.DescribeReassignmentsMove(partition_id=one.topic_partition.partition, reassignment_id=one.id)
@@ -95,8 +98,8 @@ async def describe_reassignments(
     return {one: replace(found[one], reassignment=one) if one in found else None for one in wanted}
 
 
-async def _describe(router: RequestRouter, topics: list[Any] | None, timeout_ms: int) -> list[Any]:
-    def build(_version: int) -> Any:
+async def _describe(router: RequestRouter, topics: list[_DescribeTopic] | None, timeout_ms: int) -> list[_Description]:
+    def build(_version: int) -> ApiMessage:
         return DescribeReassignmentsRequest(topic_reassignments=topics, timeout_ms=timeout_ms)
 
     answer = await router.ask_controller(build, DescribeReassignmentsRequest)
@@ -104,9 +107,9 @@ async def _describe(router: RequestRouter, topics: list[Any] | None, timeout_ms:
     return list(answer.descriptions)
 
 
-def _description(found: Any) -> ReassignmentDescription:
+def _description(found: _Description) -> ReassignmentDescription:
     return ReassignmentDescription(
-        reassignment=Reassignment(TopicPartition(found.topic, found.partition_id), found.reassignment_id),
+        reassignment=Reassignment(TopicPartition(found.topic or "", found.partition_id), found.reassignment_id),
         start_time=found.start_time,
         current_leader=found.leader_id,
         leader_throttle=found.leader_throttle,
@@ -132,7 +135,7 @@ async def list_partition_reassignments(
     if partitions is not None:
         wanted = [_MovingTopic(name=name, partition_indexes=ids) for name, ids in by_topic(partitions).items()]
 
-    def build(_version: int) -> Any:
+    def build(_version: int) -> ApiMessage:
         return ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=wanted)
 
     answer = await router.ask_controller(build, ListPartitionReassignmentsRequest)
@@ -202,10 +205,10 @@ async def alter_partition_reassignments(
         raise UnsupportedHere(NO_REASONS)
     expected: dict[tuple[str, int], Sequence[int]] = dict((expected_replicas or {}).items())
 
-    def build(version: int) -> Any:
+    def build(version: int) -> ApiMessage:
         if version < 1 and not allow_replication_factor_change:
             raise UnsupportedHere(NO_REPLICATION_FACTOR_GUARD)  # another controller was elected in between
-        topics: dict[str, list[Any]] = {}
+        topics: dict[str, list[_Partition]] = {}
         for partition, replicas in targets.items():
             name, index = partition
             topics.setdefault(name, []).append(
@@ -241,7 +244,7 @@ def by_topic(partitions: Partitions) -> dict[str, list[int]]:
     return topics
 
 
-async def require(router: RequestRouter, cls: Any, otherwise: str) -> None:
+async def require(router: RequestRouter, cls: type[ApiMessage], otherwise: str) -> None:
     """Raises UnsupportedHere, with the text `otherwise`, if the controller does not serve this API."""
     if await router.controller_serves(cls) < 0:
         raise UnsupportedHere(otherwise)

@@ -11,7 +11,7 @@ was never reached. If an answer is lost, the caller gets an error, and has to lo
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, TypeVar
 
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
@@ -20,19 +20,20 @@ from kafka_reassign_rpc.client.admin_connection import KRaftControllers
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest, UndecodedAnswer
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, MetadataRequest, RequestFor
 
 NOT_CONTROLLER = 41
 _RETRY_BACKOFF_S = 0.1
 _METADATA_MAX = 12
 
-BuildRequest = Callable[[int], Any]
+BuildRequest = Callable[[int], ApiMessage]
 """Makes the request for an API version."""
+Response = TypeVar("Response", bound="ApiMessage")
 FindNode = Callable[[], Awaitable[int]]
 """Finds the node that gets the request."""
 
 
-def always(request: Any) -> BuildRequest:
+def always(request: ApiMessage) -> BuildRequest:
     """The same request in every version."""
     return lambda _version: request
 
@@ -54,21 +55,24 @@ class RequestRouter:
         """The endpoint type of DescribeCluster: 1 for brokers, 2 for controllers."""
         return 1 if self._controllers is None else 2
 
-    async def ask_any(self, build: BuildRequest, cls: Any, *, changes: bool = False) -> Any:
+    async def ask_any(self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False) -> Response:
         """Ask the least busy node. `changes`: the request has an effect; it is not repeated if its answer is lost."""
-        return await self._send_until_answered(self._any_node, build, cls, changes=changes)
+        answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes)
+        return answer
 
-    async def ask_any_undecoded(self, build: BuildRequest, cls: Any, highest: int) -> UndecodedAnswer:
+    async def ask_any_undecoded(self, build: BuildRequest, cls: type[ApiMessage], highest: int) -> UndecodedAnswer:
         """Ask the least busy node in a version up to `highest`, and leave the answer undecoded."""
         answer: UndecodedAnswer = await self._send_until_answered(
             self._any_node, build, cls, changes=False, highest=highest, decoded=False
         )
         return answer
 
-    async def ask_node(self, node: int, build: BuildRequest, cls: Any, *, changes: bool = False) -> Any:
+    async def ask_node(
+        self, node: int, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False
+    ) -> Response:
         """Ask one node. Raises Unreachable if there is no such node."""
         if self._controllers is not None:
-            return await self._send_until_answered(self._any_node, build, cls, changes=changes)
+            return await self.ask_any(build, cls, changes=changes)
         if self._manager.cluster.broker_metadata(node) is None:
             await self._refresh_metadata()
         if self._manager.cluster.broker_metadata(node) is None:
@@ -77,20 +81,24 @@ class RequestRouter:
         async def this_one() -> int:
             return node
 
-        return await self._send_until_answered(this_one, build, cls, changes=changes)
+        answer: Response = await self._send_until_answered(this_one, build, cls, changes=changes)
+        return answer
 
     async def ask_controller(
-        self, build: BuildRequest, cls: Any, *, changes: bool = False, any_can: bool = False
-    ) -> Any:
+        self, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False, any_can: bool = False
+    ) -> Response:
         """Ask the controller, and follow it when it moves, until the request timeout is over.
 
         The answer has a top-level error code, by which a node says that it is not the controller. `any_can`: any node
         answers this API, so the answer has no such code.
         """
         retried = None if any_can else NOT_CONTROLLER
-        return await self._send_until_answered(self._find_controller, build, cls, changes=changes, retried=retried)
+        answer: Response = await self._send_until_answered(
+            self._find_controller, build, cls, changes=changes, retried=retried
+        )
+        return answer
 
-    async def controller_serves(self, cls: Any) -> int:
+    async def controller_serves(self, cls: type[ApiMessage]) -> int:
         """The highest version of an API that both the controller and this client know; -1 for none."""
         deadline = self._deadline()
         while True:
@@ -100,14 +108,14 @@ class RequestRouter:
             except (kafka_errors.KafkaError, Unreachable) as error:
                 await self._wait_before_retry(error, deadline)
             else:
-                best = min(high, int(cls.max_version))
+                best = min(high, cls.max_version)
                 return best if best >= low else -1
 
     async def _send_until_answered(
         self,
         find_node: FindNode,
         build: BuildRequest,
-        cls: Any,
+        cls: type[ApiMessage],
         *,
         changes: bool,
         retried: int | None = None,
@@ -193,9 +201,9 @@ class RequestRouter:
             raise _translated(error) from error
 
 
-def _choose_version(cls: Any, versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
+def _choose_version(cls: type[ApiMessage], versions: dict[int, tuple[int, int]], highest: int | None = None) -> int:
     low, high = versions.get(cls.API_KEY, (0, -1))
-    best = min(high, int(cls.max_version) if highest is None else highest)
+    best = min(high, cls.max_version if highest is None else highest)
     if best < low or best < 0:
         raise UnsupportedHere(f"The node does not support {cls.name.removesuffix('Request')}.")
     return best

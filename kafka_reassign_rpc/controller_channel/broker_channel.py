@@ -7,7 +7,6 @@ registered. It builds each request when the connection is free, from the state o
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
@@ -23,7 +22,15 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, StaleControllerEpoch
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    RequestFor,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
 from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
 from kafka_reassign_rpc.support.tasks import end
 
@@ -39,7 +46,10 @@ FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
 """How long the channel waits before it repeats a stop that the broker has refused: a log dir may stay offline."""
 
-_REQUESTS: dict[type[BrokerRequest], Any] = {
+_Request = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
+_Response = UpdateMetadataResponse | LeaderAndIsrResponse | StopReplicaResponse
+
+_REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
     LiveBrokers: UpdateMetadataRequest,
     UpdateMetadata: UpdateMetadataRequest,
     LeaderAndIsr: LeaderAndIsrRequest,
@@ -139,23 +149,25 @@ class BrokerChannel:
             if not answered:
                 self.pending.restore(request)
 
-    def _build(self, request: BrokerRequest, version: int) -> Any | None:
+    def _build(self, request: BrokerRequest, version: int) -> _Request | bytes | None:
         """The body of the request, or its bytes; None where nothing is left to propagate."""
         cluster = self._cluster()
         match request:
             case LiveBrokers():
                 return request_builders.update_metadata(cluster, self._sender, self.broker, {}, {}, version)
             case UpdateMetadata(partitions, deleted):
-                packed = version >= packed_requests.UPDATE_METADATA_SINCE
-                builders: Any = packed_requests if packed else request_builders
-                return builders.update_metadata(cluster, self._sender, self.broker, partitions, deleted, version)
+                given = (cluster, self._sender, self.broker, partitions, deleted, version)
+                if version >= packed_requests.UPDATE_METADATA_SINCE:
+                    return packed_requests.update_metadata(*given)
+                return request_builders.update_metadata(*given)
             case LeaderAndIsr(partitions):
-                builders = packed_requests if version >= packed_requests.LEADER_AND_ISR_SINCE else request_builders
-                return builders.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
+                if version >= packed_requests.LEADER_AND_ISR_SINCE:
+                    return packed_requests.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
+                return request_builders.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
             case StopReplica(stops):
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
-    def _handle_answer(self, request: BrokerRequest, answer: Any) -> None:
+    def _handle_answer(self, request: BrokerRequest, answer: _Response) -> None:
         if answer.error_code == StaleControllerEpoch.code:
             log.warning("broker %d knows a newer controller than epoch %d", self.broker.id, self._sender.epoch)
             self._controller_moved()
@@ -163,7 +175,7 @@ class BrokerChannel:
         if answer.error_code:
             log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, answer.error_code)
             return
-        if isinstance(request, StopReplica):
+        if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             failed = {
                 TopicPartition(error.topic_name, error.partition_index): error.error_code
                 for error in answer.partition_errors

@@ -5,14 +5,16 @@
 
 import asyncio
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, Literal, Self, TypeVar, overload
 
 from kafka_reassign_rpc.protocol.connection_state import ClientConnection
-from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest
+from kafka_reassign_rpc.protocol.messages import ApiMessage, ApiVersionsRequest, RequestFor
 
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
 READ_BYTES = 64 * 1024
+
+Response = TypeVar("Response", bound="ApiMessage")
 
 
 class RpcClient:
@@ -48,15 +50,27 @@ class RpcClient:
             self._versions = {api.api_key: (api.min_version, api.max_version) for api in answer.api_keys}
         return self._versions
 
-    async def version(self, request_class: Any) -> int:
+    async def version(self, request_class: type[ApiMessage]) -> int:
         """The highest version of an API that both sides know. Raises ConnectionError where there is none."""
         lowest, highest = (await self.versions()).get(request_class.API_KEY, (0, -1))
-        version: int = min(highest, request_class.max_version)
+        version = min(highest, request_class.max_version)
         if version < lowest:
             raise ConnectionError(f"no common version of {request_class.__name__}: it serves {lowest} to {highest}")
         return version
 
-    async def call(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> Any:
+    @overload
+    async def call(
+        self, request_class: type[RequestFor[Response]], body: ApiMessage | bytes, version: int
+    ) -> Response: ...
+
+    @overload
+    async def call(
+        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: Literal[True]
+    ) -> bytes: ...
+
+    async def call(
+        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
+    ) -> Any:
         """The answer to a request: `body` is a message of that class, or the bytes of one.
 
         `raw`: returns the bytes of the answer's body, which the caller decodes.

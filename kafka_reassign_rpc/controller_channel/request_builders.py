@@ -5,7 +5,7 @@ fields), so one builder serves IBP 2.7 to 3.9.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
@@ -17,6 +17,14 @@ LEADER_DURING_DELETE = -2
 """Leader in an UpdateMetadata that makes a broker forget the partition (Kafka's LeaderAndIsr.LeaderDuringDelete)."""
 
 ZERO_UUID = UUID(int=0)
+
+# Partition states stood at the top of the message before they were grouped by topic.
+_UngroupedMetadata = UpdateMetadataRequest.UpdateMetadataPartitionState
+_GroupedMetadata = UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
+_Metadata = TypeVar("_Metadata", _UngroupedMetadata, _GroupedMetadata)
+_UngroupedLeaderAndIsr = LeaderAndIsrRequest.LeaderAndIsrPartitionState
+_GroupedLeaderAndIsr = LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
+_LeaderAndIsr = TypeVar("_LeaderAndIsr", _UngroupedLeaderAndIsr, _GroupedLeaderAndIsr)
 
 
 class Sender(NamedTuple):
@@ -75,16 +83,8 @@ def update_metadata(
     partitions: Mapping[str, Iterable[int]],
     deleted: Mapping[str, Iterable[int]],
     version: int,
-) -> Any:
+) -> UpdateMetadataRequest:
     """UpdateMetadata for `broker`. It lists all live brokers: the broker replaces its set with them."""
-    live = cluster.brokers.keys()
-    topics: dict[str, list[Any]] = {}
-    for topic, found in visible_partitions(cluster, partitions):
-        name = topic.name
-        topics[name] = [_metadata_state(name, index, value, live, sender.epoch, version) for index, value in found]
-    for name, indexes in deleted.items():
-        states = topics.setdefault(name, [])
-        states.extend(_forget_state(name, index, sender.epoch, version) for index in indexes)
     body = UpdateMetadataRequest(
         version=version,
         controller_id=sender.id,
@@ -100,11 +100,14 @@ def update_metadata(
             UpdateMetadataRequest.UpdateMetadataTopicState(
                 version=version, topic_name=name, topic_id=_topic_id(cluster, name), partition_states=states
             )
-            for name, states in topics.items()
+            for name, states in _metadata_states(
+                _GroupedMetadata, cluster, partitions, deleted, sender.epoch, version
+            ).items()
             if states
         ]
     else:
-        body.ungrouped_partition_states = [state for states in topics.values() for state in states]
+        ungrouped = _metadata_states(_UngroupedMetadata, cluster, partitions, deleted, sender.epoch, version)
+        body.ungrouped_partition_states = [state for states in ungrouped.values() for state in states]
     return body
 
 
@@ -114,21 +117,15 @@ def leader_and_isr(
     broker: Broker,
     partitions: Mapping[str, Mapping[int, bool]],
     version: int,
-) -> Any | None:
+) -> LeaderAndIsrRequest | None:
     """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
 
     `partitions` says for each partition whether the replica is new.
     """
-    leaders: set[int] = set()
-    topics: dict[str, list[Any]] = {}
-    for topic, held in hosted_partitions(cluster, broker, partitions):
-        leaders.update([value.leader for _, value, _ in held])
-        topics[topic.name] = [
-            _leader_and_isr_state(topic.name, index, value, is_new, sender.epoch, version)
-            for index, value, is_new in held
-        ]
+    topics = [(topic.name, held) for topic, held in hosted_partitions(cluster, broker, partitions)]
     if not topics:
         return None
+    leaders = {value.leader for _, held in topics for _, value, _ in held}
     body = LeaderAndIsrRequest(
         version=version,
         controller_id=sender.id,
@@ -145,16 +142,27 @@ def leader_and_isr(
     if version >= 2:
         body.topic_states = [
             LeaderAndIsrRequest.LeaderAndIsrTopicState(
-                version=version, topic_name=name, topic_id=_topic_id(cluster, name), partition_states=states
+                version=version,
+                topic_name=name,
+                topic_id=_topic_id(cluster, name),
+                partition_states=[
+                    _leader_and_isr_state(_GroupedLeaderAndIsr, name, *one, sender.epoch, version) for one in held
+                ],
             )
-            for name, states in topics.items()
+            for name, held in topics
         ]
     else:
-        body.ungrouped_partition_states = [state for states in topics.values() for state in states]
+        body.ungrouped_partition_states = [
+            _leader_and_isr_state(_UngroupedLeaderAndIsr, name, *one, sender.epoch, version)
+            for name, held in topics
+            for one in held
+        ]
     return body
 
 
-def stop_replica(sender: Sender, broker: Broker, stops: Mapping[TopicPartition, ReplicaStop], version: int) -> Any:
+def stop_replica(
+    sender: Sender, broker: Broker, stops: Mapping[TopicPartition, ReplicaStop], version: int
+) -> StopReplicaRequest:
     """StopReplica. Below version 3 one request deletes all or none: there the caller gives one kind at a time."""
     body = StopReplicaRequest(
         version=version, controller_id=sender.id, controller_epoch=sender.epoch, broker_epoch=broker.epoch
@@ -203,7 +211,9 @@ def _topic_id(cluster: Cluster, name: str) -> UUID | None:
     return topic.id if topic is not None else None
 
 
-def _live_broker(broker_id: int, endpoints: tuple[Endpoint, ...], rack: str | None, version: int) -> Any:
+def _live_broker(
+    broker_id: int, endpoints: tuple[Endpoint, ...], rack: str | None, version: int
+) -> UpdateMetadataRequest.UpdateMetadataBroker:
     if version == 0:
         first = endpoints[0]
         return UpdateMetadataRequest.UpdateMetadataBroker(
@@ -226,23 +236,36 @@ def _live_broker(broker_id: int, endpoints: tuple[Endpoint, ...], rack: str | No
     )
 
 
-def _metadata_class(version: int) -> Any:
-    """Partition states stood at the top of the message before they were grouped by topic."""
-    if version < 5:
-        return UpdateMetadataRequest.UpdateMetadataPartitionState
-    return UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
-
-
-def _leader_and_isr_class(version: int) -> Any:
-    if version < 2:
-        return LeaderAndIsrRequest.LeaderAndIsrPartitionState
-    return LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
+def _metadata_states(
+    cls: type[_Metadata],
+    cluster: Cluster,
+    partitions: Mapping[str, Iterable[int]],
+    deleted: Mapping[str, Iterable[int]],
+    controller_epoch: int,
+    version: int,
+) -> dict[str, list[_Metadata]]:
+    """Partition states by topic, as objects of `cls`."""
+    live = cluster.brokers.keys()
+    topics: dict[str, list[_Metadata]] = {}
+    for topic, found in visible_partitions(cluster, partitions):
+        name = topic.name
+        topics[name] = [_metadata_state(cls, name, *one, live, controller_epoch, version) for one in found]
+    for name, indexes in deleted.items():
+        states = topics.setdefault(name, [])
+        states.extend(_forget_state(cls, name, index, controller_epoch, version) for index in indexes)
+    return topics
 
 
 def _metadata_state(
-    topic: str, index: int, value: Partition, live: Iterable[int], controller_epoch: int, version: int
-) -> Any:
-    return _metadata_class(version)(
+    cls: type[_Metadata],
+    topic: str,
+    index: int,
+    value: Partition,
+    live: Iterable[int],
+    controller_epoch: int,
+    version: int,
+) -> _Metadata:
+    return cls(
         version=version,
         topic_name=topic,
         partition_index=index,
@@ -256,8 +279,8 @@ def _metadata_state(
     )
 
 
-def _forget_state(topic: str, index: int, controller_epoch: int, version: int) -> Any:
-    return _metadata_class(version)(
+def _forget_state(cls: type[_Metadata], topic: str, index: int, controller_epoch: int, version: int) -> _Metadata:
+    return cls(
         version=version,
         topic_name=topic,
         partition_index=index,
@@ -272,9 +295,15 @@ def _forget_state(topic: str, index: int, controller_epoch: int, version: int) -
 
 
 def _leader_and_isr_state(
-    topic: str, index: int, value: Partition, is_new: bool, controller_epoch: int, version: int
-) -> Any:
-    return _leader_and_isr_class(version)(
+    cls: type[_LeaderAndIsr],
+    topic: str,
+    index: int,
+    value: Partition,
+    is_new: bool,
+    controller_epoch: int,
+    version: int,
+) -> _LeaderAndIsr:
+    return cls(
         version=version,
         topic_name=topic,
         partition_index=index,

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 from uuid import UUID
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -81,7 +80,7 @@ class IsrSender:
     async def _send(self, proposals: list[IsrProposal]) -> None:
         used_version = 0
 
-        def build(version: int) -> Any:
+        def build(version: int) -> AlterPartitionRequest:
             nonlocal used_version
             used_version = version
             return alter_partition(*self._epochs(), proposals, version)

@@ -4,13 +4,23 @@ LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6) and the private SimulatedF
 """
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handler, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    ErrorAnswer,
+    Handler,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import (
+    ApiMessage,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     SimulatedFetchRequest,
@@ -25,35 +35,37 @@ from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 if TYPE_CHECKING:
     from kafka_reassign_rpc.fleet.simulated_broker import SimulatedBroker
 
+_Response = LeaderAndIsrResponse | StopReplicaResponse | UpdateMetadataResponse | SimulatedFetchResponse
+
 
 def _broker(node: Node) -> "SimulatedBroker":
     return cast("SimulatedBroker", node)
 
 
-async def _leader_and_isr(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def _leader_and_isr(node: Node, request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderAndIsrResponse:
     return await _broker(node).leader_and_isr(request, ctx.api_version)
 
 
-async def _stop_replica(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def _stop_replica(node: Node, request: StopReplicaRequest, ctx: RequestContext) -> StopReplicaResponse:
     return await _broker(node).stop_replica(request, ctx.api_version)
 
 
-async def _update_metadata(node: Node, request: Any, ctx: RequestContext) -> Any:
+async def _update_metadata(node: Node, request: UpdateMetadataRequest, ctx: RequestContext) -> UpdateMetadataResponse:
     return await _broker(node).update_metadata(request, ctx.api_version)
 
 
-def _fetch(node: Node, request: Any, _ctx: RequestContext) -> Any:
+def _fetch(node: Node, request: SimulatedFetchRequest, _ctx: RequestContext) -> SimulatedFetchResponse:
     return _broker(node).fetch(request)
 
 
-def _fail(response_class: Any) -> Any:
-    def fail(_request: Any, version: int, error: KafkaError) -> Any:
+def _fail(response_class: type[_Response]) -> ErrorAnswer:
+    def fail(_request: ApiMessage, version: int, error: KafkaError) -> ApiMessage:
         return response_class(version=version, error_code=error.code)
 
     return fail
 
 
-def _api(request_class: Any, response_class: Any, handle: Handler) -> Api:
+def _api(request_class: type[ApiMessage], response_class: type[_Response], handle: Handler) -> Api:
     low, high = SUPPORTED[request_class.API_KEY]
     return Api(
         key=request_class.API_KEY,

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from typing import Any
 
 from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
@@ -21,7 +20,7 @@ TIMEOUT_S = 5.0
 async def controlled_shutdown(link: ControllerLink, epochs: Callable[[], tuple[int, int]]) -> bool:
     """Asks the controller until it has moved all leadership away. False: the broker goes without that."""
 
-    def build(version: int) -> Any:
+    def build(version: int) -> ControlledShutdownRequest:
         broker_id, broker_epoch = epochs()
         return ControlledShutdownRequest(version=version, broker_id=broker_id, broker_epoch=broker_epoch)
 

@@ -7,18 +7,21 @@ for the inter-broker listener. NOT_CONTROLLER and a lost connection make the bro
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import ApiMessage, RequestFor
 from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
 ANSWER_TIMEOUT_S = 30.0
 FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 0.5
+
+Response = TypeVar("Response", bound="ApiMessage")
 
 
 def _top_level(answer: Any) -> tuple[int]:
@@ -50,11 +53,11 @@ class ControllerLink:
 
     async def call(
         self,
-        request_class: Any,
-        build: Callable[[int], Any],
-        errors: Callable[[Any], Iterable[int]] = _top_level,
+        request_class: type[RequestFor[Response]],
+        build: Callable[[int], ApiMessage],
+        errors: Callable[[Response], Iterable[int]] = _top_level,
         tries: int | None = None,
-    ) -> Any:
+    ) -> Response:
         """Asks until a controller answers: `build` makes the request in the version that both sides know.
 
         The answer may carry any error but NOT_CONTROLLER among its `errors`. Without `tries` it never ends by itself

@@ -13,7 +13,7 @@ stopReplicas and maybeUpdateMetadataCache, as of 3.9.
 
 from collections.abc import Callable, Generator, Iterator
 from itertools import islice
-from typing import Any
+from typing import TypeVar
 from uuid import UUID
 
 import msgspec
@@ -28,8 +28,11 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache, shared, update_metadata_states
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
     LeaderAndIsrResponse,
+    StopReplicaRequest,
     StopReplicaResponse,
+    UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
 
@@ -38,6 +41,10 @@ NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
 INCONSISTENT_TOPIC_ID = 103
 
+_State = (
+    LeaderAndIsrRequest.LeaderAndIsrPartitionState
+    | LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPartitionState
+)
 
 SLICE = 250
 """Partitions that are applied before others have their turn: a stock controller tells of thousands in one request."""
@@ -53,7 +60,8 @@ class AppliedRequest(msgspec.Struct):
     deleted: list[TopicPartition] = []
 
 
-Steps = Generator[AppliedRequest, None, Any]
+Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse, UpdateMetadataResponse)
+Steps = Generator[AppliedRequest, None, Response]
 """A request being applied: yields what each slice has changed, returns the answer."""
 
 
@@ -73,7 +81,7 @@ class ControllerRequests:
         self._cache = cache
         self._first_bytes = first_bytes
 
-    def leader_and_isr(self, request: Any, version: int) -> Steps:
+    def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> Steps[LeaderAndIsrResponse]:
         """LeaderAndIsr 0-7."""
         refused = self._refusal(request)
         if refused:
@@ -81,7 +89,7 @@ class ControllerRequests:
         self.controller_epoch = request.controller_epoch
         named: list[tuple[str, int, int]] = []
         by_id: dict[UUID | None, list[tuple[int, int]]] = {}
-        states = _leader_and_isr_states(request, version)
+        states = leader_and_isr_states(request, version)
         while part := list(islice(states, SLICE)):
             applied = AppliedRequest()
             for topic, topic_id, state in part:
@@ -94,7 +102,7 @@ class ControllerRequests:
         # Tuples stand for the structures of the answer: they are several times cheaper to make.
         return LeaderAndIsrResponse(version=version, error_code=0, topics=list(by_id.items()), partition_errors=named)
 
-    def _become(self, name: TopicPartition, topic_id: UUID | None, state: Any, applied: AppliedRequest) -> int:
+    def _become(self, name: TopicPartition, topic_id: UUID | None, state: _State, applied: AppliedRequest) -> int:
         table = self._table
         replica = table.online.get(name)
         log = table.logs.get(name) if replica is None else replica.log
@@ -123,7 +131,7 @@ class ControllerRequests:
         (applied.leaders if state.leader == self.broker_id else applied.followers).append(replica)
         return 0
 
-    def stop_replica(self, request: Any, version: int) -> Steps:
+    def stop_replica(self, request: StopReplicaRequest, version: int) -> Steps[StopReplicaResponse]:
         """StopReplica 0-4."""
         refused = self._refusal(request)
         if refused:
@@ -151,7 +159,7 @@ class ControllerRequests:
                 applied.deleted.append(name)
         return 0
 
-    def update_metadata(self, request: Any, version: int) -> Steps:
+    def update_metadata(self, request: UpdateMetadataRequest, version: int) -> Steps[UpdateMetadataResponse]:
         """UpdateMetadata 0-8."""
         refused = self._refusal(request)
         if not refused:
@@ -163,7 +171,7 @@ class ControllerRequests:
                 yield AppliedRequest()
         return UpdateMetadataResponse(version=version, error_code=refused)
 
-    def _refusal(self, request: Any) -> int:
+    def _refusal(self, request: LeaderAndIsrRequest | StopReplicaRequest | UpdateMetadataRequest) -> int:
         # An epoch higher than ours is fine: the controller may have seen our new registration before we did.
         if request.broker_epoch not in (None, UNKNOWN_BROKER_EPOCH) and request.broker_epoch < self.broker_epoch:
             return StaleBrokerEpoch.code
@@ -172,7 +180,8 @@ class ControllerRequests:
         return 0
 
 
-def _leader_and_isr_states(request: Any, version: int) -> Iterator[tuple[str, UUID | None, Any]]:
+def leader_and_isr_states(request: LeaderAndIsrRequest, version: int) -> Iterator[tuple[str, UUID | None, _State]]:
+    state: _State
     if version >= 2:
         for topic in request.topic_states:
             topic_id = topic.topic_id if version >= 5 else None
@@ -183,7 +192,7 @@ def _leader_and_isr_states(request: Any, version: int) -> Iterator[tuple[str, UU
             yield state.topic_name, None, state
 
 
-def _stop_replica_states(request: Any, version: int) -> Iterator[tuple[TopicPartition, int, bool]]:
+def _stop_replica_states(request: StopReplicaRequest, version: int) -> Iterator[tuple[TopicPartition, int, bool]]:
     if version >= 3:
         for topic in request.topic_states:
             for state in topic.partition_states:
@@ -193,9 +202,9 @@ def _stop_replica_states(request: Any, version: int) -> Iterator[tuple[TopicPart
                     state.delete_partition,
                 )
     elif version >= 1:
-        for topic in request.topics:
-            for index in topic.partition_indexes:
-                yield TopicPartition(topic.name, index), NO_EPOCH, request.delete_partitions
+        for stopped in request.topics:
+            for index in stopped.partition_indexes:
+                yield TopicPartition(stopped.name, index), NO_EPOCH, request.delete_partitions
     else:
-        for state in request.ungrouped_partitions:
-            yield TopicPartition(state.topic_name, state.partition_index), NO_EPOCH, request.delete_partitions
+        for one in request.ungrouped_partitions:
+            yield TopicPartition(one.topic_name, one.partition_index), NO_EPOCH, request.delete_partitions

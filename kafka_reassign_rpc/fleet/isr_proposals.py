@@ -16,7 +16,7 @@ Sources: kafka.cluster.Partition, DefaultAlterPartitionManager.
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -144,11 +144,13 @@ def is_slow_retry(error: int) -> bool:
     return error == IneligibleReplica.code
 
 
-def alter_partition(broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int) -> Any:
+def alter_partition(
+    broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int
+) -> AlterPartitionRequest:
     """An AlterPartition (0-3) with all of the proposals."""
     # Tuples stand for the structures of the request, with all fields of the version in order: they are several times
     # cheaper to make.
-    topics: dict[str, tuple[UUID | None, list[tuple[Any, ...]]]] = {}
+    topics: dict[str, tuple[UUID | None, list[tuple[object, ...]]]] = {}
     for proposal in proposals:
         name, topic_id, leader_epoch, partition_epoch, isr = proposal
         members = [(member, UNKNOWN_BROKER_EPOCH) for member in isr] if version >= 3 else list(isr)

@@ -13,7 +13,6 @@ Pure but for the message classes: the time is passed in.
 
 from collections.abc import Callable
 from itertools import islice
-from typing import Any
 
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -21,7 +20,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
 from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, TokenBucket
-from kafka_reassign_rpc.protocol.messages import SimulatedFetchResponse
+from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 
 NOT_LEADER_OR_FOLLOWER = 6
 SESSION_ID_NOT_FOUND = 70
@@ -165,7 +164,7 @@ class Leading:
 
     # ------------------------------------------------------------------------------------------ the fetch
 
-    def fetch(self, request: Any, now: float) -> Any:
+    def fetch(self, request: SimulatedFetchRequest, now: float) -> SimulatedFetchResponse:
         """Answers a SimulatedFetch."""
         follower: int = request.replica_id
         if request.sequence == 0:
@@ -199,7 +198,7 @@ class Leading:
                 self._caught_up_now(name, following, follower)
         session.granted = []
 
-    def _remove(self, session: FollowerSession, follower: int, request: Any, now: float) -> None:
+    def _remove(self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, now: float) -> None:
         for topic in request.removed:
             for index in topic.partitions:
                 name = TopicPartition(topic.topic, index)
@@ -209,7 +208,7 @@ class Leading:
                 if following is not None:
                     self._fell_behind(name, following, follower, now)
 
-    def _add(self, session: FollowerSession, follower: int, request: Any, answers: Answers) -> None:
+    def _add(self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, answers: Answers) -> None:
         for topic in request.added:
             for added in topic.partitions:
                 name = TopicPartition(topic.topic, added.partition)
@@ -240,7 +239,9 @@ class Leading:
             return NOT_LEADER_OR_FOLLOWER
         return 0
 
-    def _grant(self, session: FollowerSession, follower: int, request: Any, answers: Answers, now: float) -> int:
+    def _grant(
+        self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, answers: Answers, now: float
+    ) -> int:
         """Gives bytes to lagging partitions in turn. Returns when the follower should ask again, in ms."""
         self._throttle.set_rate(self._throttles.rate(LEADER_RATE, self.broker_id), now)
         budget = min(request.max_bytes, self._out.available(now))
@@ -279,7 +280,7 @@ class Leading:
         return PACE_MS if limited else AT_ONCE
 
 
-def _response(wait_ms: int, answers: Answers) -> Any:
+def _response(wait_ms: int, answers: Answers) -> SimulatedFetchResponse:
     # Tuples stand for the structures of the answer: they are several times cheaper to make.
     topics: dict[str, list[tuple[int, int, int, int]]] = {}
     for name, news in answers.items():

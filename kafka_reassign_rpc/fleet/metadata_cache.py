@@ -1,18 +1,23 @@
 """What a broker knows of the cluster: exactly what UpdateMetadata told it (Kafka's ZkMetadataCache)."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 from uuid import UUID
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Partition, Topic
+from kafka_reassign_rpc.protocol.messages import UpdateMetadataRequest
 
 LEADER_DURING_DELETE = -2
 """A partition with this leader is being deleted: forget it."""
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MOST_SHARED = 100_000
+
+_State = (
+    UpdateMetadataRequest.UpdateMetadataPartitionState
+    | UpdateMetadataRequest.UpdateMetadataTopicState.UpdateMetadataPartitionState
+)
 
 _shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
@@ -51,13 +56,13 @@ class MetadataCache:
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._names.get(topic_id)
 
-    def update_brokers(self, request: Any, version: int) -> None:
+    def update_brokers(self, request: UpdateMetadataRequest, version: int) -> None:
         """The controller and the live brokers of an UpdateMetadata (0-8): they replace what stood."""
         self.controller_id = request.controller_id
         self.brokers = {broker.id: _alive(broker, version) for broker in request.live_brokers}
         self.received = True
 
-    def update_partitions(self, states: Iterable[tuple[str, UUID | None, Any]]) -> None:
+    def update_partitions(self, states: Iterable[tuple[str, UUID | None, _State]]) -> None:
         """Partitions of an UpdateMetadata (`update_metadata_states`): they add to what stood."""
         for name, topic_id, state in states:
             topic = self.topics.get(name)
@@ -88,8 +93,9 @@ class MetadataCache:
             self._names[topic_id] = topic.name
 
 
-def update_metadata_states(request: Any, version: int) -> Iterator[tuple[str, UUID | None, Any]]:
+def update_metadata_states(request: UpdateMetadataRequest, version: int) -> Iterator[tuple[str, UUID | None, _State]]:
     """(topic, its id where known, state) of each partition in an UpdateMetadata (0-8)."""
+    state: _State
     if version >= 5:
         for topic in request.topic_states:
             topic_id = topic.topic_id if version >= 7 else None
@@ -100,7 +106,7 @@ def update_metadata_states(request: Any, version: int) -> Iterator[tuple[str, UU
             yield state.topic_name, None, state
 
 
-def _alive(broker: Any, version: int) -> AliveBroker:
+def _alive(broker: UpdateMetadataRequest.UpdateMetadataBroker, version: int) -> AliveBroker:
     if version == 0:
         endpoints = {"PLAINTEXT": Endpoint("PLAINTEXT", "PLAINTEXT", broker.v0_host, broker.v0_port)}
     else:

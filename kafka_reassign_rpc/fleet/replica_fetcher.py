@@ -10,7 +10,6 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from itertools import islice
-from typing import Any
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
@@ -20,7 +19,7 @@ from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
 from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
 from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, UNLIMITED, TokenBucket
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest
+from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 from kafka_reassign_rpc.support.backoff import Backoff, next_wait_s
 from kafka_reassign_rpc.support.tasks import end
 
@@ -196,7 +195,7 @@ class Fetcher:
             sequence += 1
             await self._pause(answer.wait_ms, idle=reserved[0] > 0, now=loop.time())
 
-    def _request(self, session_id: int, sequence: int, now: float) -> Any:
+    def _request(self, session_id: int, sequence: int, now: float) -> SimulatedFetchRequest:
         for name, (due, _) in list(self._refused.items()):
             if due <= now and name in self._followed:
                 self._to_announce[name] = self._followed[name]
@@ -224,7 +223,7 @@ class Fetcher:
             removed=list(removed.items()),
         )
 
-    def _take_in(self, answer: Any, now: float) -> tuple[int, int]:
+    def _take_in(self, answer: SimulatedFetchResponse, now: float) -> tuple[int, int]:
         """Grows the logs. Returns (bytes, bytes of throttled partitions) that came in."""
         used = throttled_used = 0
         for topic in answer.topics:

@@ -9,7 +9,6 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, TopicAlreadyExists
 from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
@@ -94,7 +93,7 @@ class Seeder:
         return [topic for topic, read in zip(topics, found, strict=True) if read is None]
 
     async def _ask(self, topics: Sequence[SeedTopic]) -> None:
-        def build(version: int) -> Any:
+        def build(version: int) -> CreateTopicsRequest:
             return CreateTopicsRequest(
                 version=version,
                 timeout_ms=30_000,

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,7 +13,13 @@ from kafka_reassign_rpc.fleet.alter_partition_sender import IsrSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
 from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
-from kafka_reassign_rpc.fleet.controller_requests import AppliedRequest, ControllerRequests, Steps
+from kafka_reassign_rpc.fleet.controller_requests import (
+    AppliedRequest,
+    ControllerRequests,
+    Response,
+    Steps,
+    leader_and_isr_states,
+)
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.isr_proposals import IsrKeeper
 from kafka_reassign_rpc.fleet.leader_replication import Leading
@@ -24,6 +30,16 @@ from kafka_reassign_rpc.fleet.replica_fetcher import Fetcher, Inbound
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes
 from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.protocol.messages import (
+    LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
+    SimulatedFetchRequest,
+    SimulatedFetchResponse,
+    StopReplicaRequest,
+    StopReplicaResponse,
+    UpdateMetadataRequest,
+    UpdateMetadataResponse,
+)
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -156,23 +172,23 @@ class SimulatedBroker:
         endpoint = self._cache.endpoint(controller, LISTENER)
         return None if endpoint is None else (controller, endpoint)
 
-    def _in_background(self, work: Any) -> None:
+    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
     # ------------------------------------------------------------------------------------------ told by the controller
 
-    async def leader_and_isr(self, request: Any, version: int) -> Any:
+    async def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> LeaderAndIsrResponse:
         async with self._order:
             await self._sizes.look_up(self._brand_new(request, version))
             return await self._carry_out(self._requests.leader_and_isr(request, version))
 
-    async def stop_replica(self, request: Any, version: int) -> Any:
+    async def stop_replica(self, request: StopReplicaRequest, version: int) -> StopReplicaResponse:
         async with self._order:
             return await self._carry_out(self._requests.stop_replica(request, version))
 
-    async def update_metadata(self, request: Any, version: int) -> Any:
+    async def update_metadata(self, request: UpdateMetadataRequest, version: int) -> UpdateMetadataResponse:
         async with self._order:
             alive = self._cache.brokers.keys()
             answer = await self._carry_out(self._requests.update_metadata(request, version))
@@ -185,18 +201,16 @@ class SimulatedBroker:
         await self.look_again()
         return answer
 
-    def _brand_new(self, request: Any, version: int) -> set[str]:
+    def _brand_new(self, request: LeaderAndIsrRequest, version: int) -> set[str]:
         """Topics of which this broker gets a partition that has never had another leader."""
-        if version < 2:
-            states = ((state.topic_name, state) for state in request.ungrouped_partition_states)
-        else:
-            states = ((topic.topic_name, state) for topic in request.topic_states for state in topic.partition_states)
         logs = self._table.logs
         return {
-            topic for topic, state in states if state.leader_epoch == 0 and (topic, state.partition_index) not in logs
+            topic
+            for topic, _, state in leader_and_isr_states(request, version)
+            if state.leader_epoch == 0 and (topic, state.partition_index) not in logs
         }
 
-    async def _carry_out(self, steps: Steps) -> Any:
+    async def _carry_out(self, steps: Steps[Response]) -> Response:
         """Applies a request slice by slice; the answer."""
         while True:
             try:
@@ -204,7 +218,8 @@ class SimulatedBroker:
             except StopIteration as end:
                 self._store.flush()
                 self._isr_sender.wake()
-                return end.value
+                answer: Response = end.value
+                return answer
             self._start_and_stop(applied)
             await asyncio.sleep(0)
 
@@ -229,7 +244,7 @@ class SimulatedBroker:
 
     # ------------------------------------------------------------------------------------------ replication
 
-    def fetch(self, request: Any) -> Any:
+    def fetch(self, request: SimulatedFetchRequest) -> SimulatedFetchResponse:
         """Answers a follower."""
         return self._leading.fetch(request, asyncio.get_running_loop().time())
 

@@ -37,6 +37,7 @@ from kafka_reassign_rpc.protocol.frame_errors import (
     TooManyElements,
     Truncated,
 )
+from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 UNLIMITED = 1 << 62
 """`room` for messages of a peer that is trusted to be large, such as an answer that we asked for."""
@@ -51,7 +52,7 @@ class Decoder(Protocol):
     def __call__(self, data: bytes, pos: int, room: int, /) -> tuple[Any, int]: ...
 
 
-def decoder(message: Any, version: int) -> Decoder:
+def decoder(message: type[ApiMessage], version: int) -> Decoder:
     """The checked decoder of `message` (an ApiMessage class) in `version`; generated anew at each call.
 
     The function raises a RemoteProtocolError for whatever is wrong with the bytes.
@@ -75,7 +76,7 @@ class Parts(NamedTuple):
     element: Decoder
 
 
-def parts(message: Any, version: int, array: str) -> Parts:
+def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
     """The checked decoders of `message` in `version`, for one element of its field `array` after the other.
 
     For answers that are large: the elements can be looked at and forgotten. A null array has no elements.

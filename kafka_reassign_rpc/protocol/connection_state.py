@@ -64,7 +64,7 @@ from kafka_reassign_rpc.protocol.frame_errors import (
     RemoteProtocolError,
     UnexpectedAnswer,
 )
-from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiVersionsResponse
+from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
@@ -227,7 +227,7 @@ class Connection:
 
     # ------------------------------------------------------------------------------------------------ out
 
-    def answer(self, request: DecodedRequest, body: Any) -> bytes:
+    def answer(self, request: DecodedRequest, body: ApiMessage | bytes) -> bytes:
         """The bytes that answer the request in work: `body` is a message, or the bytes of one (see encode_body).
 
         Raises LocalProtocolError, and leaves the request in work, where the message does not fit its schema.
@@ -272,7 +272,7 @@ class ClientConnection:
     def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
         self._client_id = client_id
         self._frames = FrameBuffer(MIN_ANSWER_BYTES, max_frame_bytes)
-        self._open: deque[tuple[int, Any, int, bool]] = deque()
+        self._open: deque[tuple[int, type[ApiMessage], int, bool]] = deque()
         self._next = 0
         self._broken = False
 
@@ -281,7 +281,9 @@ class ClientConnection:
         """Requests that have no answer yet."""
         return len(self._open)
 
-    def send(self, request_class: Any, body: Any, version: int, *, raw: bool = False) -> bytes:
+    def send(
+        self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
+    ) -> bytes:
         """The bytes of a request: `body` is a message of that class, or the bytes of one (see encode_body).
 
         `raw`: its answer's body is wanted as bytes.
@@ -307,14 +309,14 @@ class ClientConnection:
         """
         if self._broken:
             raise LocalProtocolError("the connection is broken")
-        answers = []
+        answers: list[Any] = []
         try:
             frames, fault = self._frames.receive(data)
             for frame in frames:
                 if not self._open:
                     raise UnexpectedAnswer("an answer that nobody waits for")
                 number, cls, version, raw = self._open[0]
-                body: Any
+                body: ApiMessage | bytes
                 if raw:
                     correlation_id, start = answer_header(cls, frame, version=version)
                     body = frame[start:]

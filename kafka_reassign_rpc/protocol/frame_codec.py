@@ -15,10 +15,9 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
-from kafka.protocol.api_message import ApiMessage
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
@@ -33,7 +32,7 @@ from kafka_reassign_rpc.protocol.frame_errors import (
     UnsupportedApiVersions,
     UnsupportedVersion,
 )
-from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiVersionsResponse
+from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage, ApiVersionsResponse
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
 MAX_ELEMENTS = 1_000_000
@@ -50,6 +49,9 @@ _SIZED_REQUEST_HEAD = struct.Struct(">ihhih")
 _ANSWER_HEAD = struct.Struct(">ii")
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
+
+AnyMessage = TypeVar("AnyMessage", bound="ApiMessage")
+Encoder = Callable[[ApiMessage, EncodeBuffer], None]
 
 
 class RequestHeader(msgspec.Struct, frozen=True, gc=False):
@@ -137,9 +139,9 @@ def peek_request_header(frame: bytes) -> RequestHeader:
     return RequestHeader(key, version, correlation_id, None)
 
 
-def encode_request(body: Any, *, version: int, correlation_id: int, client_id: str | None) -> bytes:
+def encode_request(body: ApiMessage, *, version: int, correlation_id: int, client_id: str | None) -> bytes:
     """A request with its header, behind the four bytes of length."""
-    cls: Any = type(body)
+    cls = type(body)
     encode, flexible = _encoder(cls, version)
     key = body.API_KEY
     name = b"" if client_id is None else client_id.encode()
@@ -161,7 +163,9 @@ def encode_request(body: Any, *, version: int, correlation_id: int, client_id: s
         return _finish(body, version, encode, out)
 
 
-def request_prefix(cls: Any, *, version: int, correlation_id: int, client_id: str | None, body_size: int) -> bytes:
+def request_prefix(
+    cls: type[ApiMessage], *, version: int, correlation_id: int, client_id: str | None, body_size: int
+) -> bytes:
     """Length and header for a request of class `cls` whose body of `body_size` bytes is encoded already."""
     name = b"" if client_id is None else client_id.encode()
     tags = b"\0" if cls.flexible_version_q(version) else b""
@@ -170,9 +174,9 @@ def request_prefix(cls: Any, *, version: int, correlation_id: int, client_id: st
     return _SIZED_REQUEST_HEAD.pack(size, cls.API_KEY, version, correlation_id, named) + name + tags
 
 
-def encode_response(body: Any, *, version: int, correlation_id: int) -> bytes:
+def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> bytes:
     """An answer with its header, behind the four bytes of length."""
-    cls: Any = type(body)
+    cls = type(body)
     encode, flexible = _encoder(cls, version)
     with _Buffers.acquire() as out:
         _ANSWER_HEAD.pack_into(out.buf, 0, 0, correlation_id)
@@ -190,16 +194,18 @@ def response_prefix(key: int, version: int, correlation_id: int, body_size: int)
     return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
 
 
-def encode_body(body: Any, *, version: int) -> bytes:
+def encode_body(body: ApiMessage, *, version: int) -> bytes:
     """A body alone, for an answer that is kept and given many times (see response_prefix)."""
-    cls: Any = type(body)
+    cls = type(body)
     encode, _ = _encoder(cls, version)
     with _Buffers.acquire() as out:
         _run(body, version, encode, out)
         return bytes(memoryview(out.buf)[: out.pos])
 
 
-def decode_response(cls: Any, frame: bytes | bytearray | memoryview, *, version: int) -> tuple[int, Any]:
+def decode_response(
+    cls: type[AnyMessage], frame: bytes | bytearray | memoryview, *, version: int
+) -> tuple[int, AnyMessage]:
     """Read an answer (header and body, without the four bytes of length) to a request of `version`.
 
     Returns the correlation id and the body. ApiVersions that the server refused with error 35 comes in version 0.
@@ -212,7 +218,9 @@ def decode_response(cls: Any, frame: bytes | bytearray | memoryview, *, version:
     return correlation_id, body
 
 
-def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int) -> tuple[Any, Iterator[Any]]:
+def decode_response_in_parts(
+    cls: type[AnyMessage], frame: bytes, array: str, *, version: int
+) -> tuple[AnyMessage, Iterator[Any]]:
     """Read a large answer: the message up to its field `array`, and that array's elements, each when it is asked for.
 
     What comes behind the array is not read. Raises a RemoteProtocolError, the iterator too.
@@ -230,7 +238,7 @@ def decode_response_in_parts(cls: Any, frame: bytes, array: str, *, version: int
     return head, elements()
 
 
-def answer_header(cls: Any, data: bytes, *, version: int) -> tuple[int, int]:
+def answer_header(cls: type[ApiMessage], data: bytes, *, version: int) -> tuple[int, int]:
     """The correlation id of an answer, and where its body begins."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
@@ -259,19 +267,19 @@ def _reader(key: int, version: int) -> _Reader:
 
 
 @cache
-def _decoder(cls: Any, version: int) -> Decoder:
+def _decoder(cls: type[ApiMessage], version: int) -> Decoder:
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
     return decoder(cls, version)
 
 
 @cache
-def _parts(cls: Any, version: int, array: str) -> Parts:
+def _parts(cls: type[ApiMessage], version: int, array: str) -> Parts:
     return parts(cls, version, array)
 
 
 @cache
-def _encoder(cls: Any, version: int) -> tuple[Any, bool]:
+def _encoder(cls: type[ApiMessage], version: int) -> tuple[Encoder, bool]:
     """kafka-python's compiled encoder of a class and version, and whether the version is flexible."""
     if not 0 <= version <= cls.max_version:
         raise LocalProtocolError(f"{cls.name} has versions 0 to {cls.max_version}, not {version}")
@@ -281,10 +289,10 @@ def _encoder(cls: Any, version: int) -> tuple[Any, bool]:
     return cls._struct.compiled_encode_into(version, compact=flexible, tagged=flexible), flexible
 
 
-def _encode_by_its_own_method(version: int) -> Callable[[Any, EncodeBuffer], None]:
+def _encode_by_its_own_method(version: int) -> Encoder:
     """For the few classes of kafka-python that put fields right before they encode (MetadataRequest 0)."""
 
-    def encode(body: Any, out: EncodeBuffer) -> None:
+    def encode(body: ApiMessage, out: EncodeBuffer) -> None:
         data = body.encode(version=version)
         out.ensure(len(data))
         out.buf[out.pos : out.pos + len(data)] = data
@@ -293,13 +301,13 @@ def _encode_by_its_own_method(version: int) -> Callable[[Any, EncodeBuffer], Non
     return encode
 
 
-def _finish(body: Any, version: int, encode: Any, out: Any) -> bytes:
+def _finish(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) -> bytes:
     _run(body, version, encode, out)
     _INT32.pack_into(out.buf, 0, out.pos - 4)
     return bytes(memoryview(out.buf)[: out.pos])
 
 
-def _run(body: Any, version: int, encode: Any, out: Any) -> None:
+def _run(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) -> None:
     try:
         encode(body, out)
     except (struct.error, TypeError, ValueError, AttributeError) as error:

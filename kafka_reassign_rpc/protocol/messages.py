@@ -9,7 +9,7 @@ it, never append to it. And a list of structures may also be given as a list of 
 in order), which are several times cheaper to build.
 """
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka.protocol.admin import (
     AlterClientQuotasRequest,
@@ -101,7 +101,17 @@ from kafka.protocol.schemas import BaseField
 SCHEMAS = "kafka_reassign_rpc.schemas"
 
 
-class Message(ApiMessage, init=False):  # type: ignore[misc, call-arg]
+Response_co = TypeVar("Response_co", bound="ApiMessage", covariant=True)
+
+
+class RequestFor(Generic[Response_co]):
+    """For annotations alone: `type[RequestFor[MetadataResponse]]` is the class MetadataRequest.
+
+    Type checkers read in `messages.pyi` that request classes derive from it. At run time they do not.
+    """
+
+
+class Message(ApiMessage, init=False):
     """Base of our own message classes.
 
     They are set up as kafka-python sets up its own, but not entered in its registry of answers: that one is keyed by
@@ -238,6 +248,7 @@ __all__ = [
     "AlterReplicaLogDirsResponse",
     "AlterUserScramCredentialsRequest",
     "AlterUserScramCredentialsResponse",
+    "ApiMessage",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "CreateAclsRequest",
@@ -298,6 +309,7 @@ __all__ = [
     "OffsetDeleteResponse",
     "OffsetFetchRequest",
     "OffsetFetchResponse",
+    "RequestFor",
     "SaslAuthenticateRequest",
     "SaslAuthenticateResponse",
     "SaslHandshakeRequest",
@@ -308,18 +320,18 @@ __all__ = [
 """The message classes that are kafka-python's; those defined above need no entry."""
 
 
-def valid_versions(cls: Any) -> tuple[int, int]:
+def valid_versions(cls: type[ApiMessage]) -> tuple[int, int]:
     """The lowest and the highest version that the schema of a message class knows."""
     low, high = cls._valid_versions
     return low, high
 
 
-def _by_key(ending: str) -> dict[int, Any]:
+def _by_key(ending: str) -> dict[int, type[ApiMessage]]:
     found = {name: cls for name, cls in globals().items() if name.endswith(ending)}
     return {cls.API_KEY: cls for _, cls in sorted(found.items())}
 
 
-REQUESTS: dict[int, Any] = _by_key("Request")
+REQUESTS: dict[int, type[ApiMessage]] = _by_key("Request")
 """API key -> class of the request."""
-RESPONSES: dict[int, Any] = _by_key("Response")
+RESPONSES: dict[int, type[ApiMessage]] = _by_key("Response")
 """API key -> class of the answer."""

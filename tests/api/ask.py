@@ -1,9 +1,9 @@
 """Asks a node as a client would, without a socket: every request and answer goes through the codec."""
 
 from inspect import isawaitable
-from types import SimpleNamespace
 from typing import Any
 
+from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.protocol.frame_codec import (
     decode_request,
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.protocol.frame_codec import (
 )
 from kafka_reassign_rpc.protocol.messages import RESPONSES
 
-PEER = SimpleNamespace(host="127.0.0.1", listener="PLAINTEXT", principal="User:ANONYMOUS")
+PEER = Peer("127.0.0.1", "PLAINTEXT", "User:ANONYMOUS")
 
 
 async def ask(node: Any, body: Any, version: int) -> Any:

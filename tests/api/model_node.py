@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
 
+from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
     AlterReassignments,
-    Api,
     ConfigChange,
     CreatedTopic,
     ItemResult,
@@ -18,7 +18,6 @@ from kafka_reassign_rpc.api.ports import (
     NewTopic,
     NodeEndpoint,
     RecordedEvents,
-    RequestContext,
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
@@ -243,7 +242,8 @@ class ModelNode:
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
-        self.controller: ModelController | None = ModelController(self)
+        self.controller: Any = ModelController(self)
+        """None makes a node that is not the controller."""
         self.log_dirs: ModelLogDirs | None = None
         self.recorded: RecordedEvents | None = None
         self.asked_events: list[tuple[int, int]] = []

@@ -517,7 +517,7 @@ async def test_sv_2_a_resource_that_cannot_be_read_or_written_fails_alone(caplog
         await alter(entity_type, name, wanted)
 
     node.configs.get = failing_get  # type: ignore[method-assign]
-    node.configs.alter = failing_alter  # type: ignore[method-assign]
+    node.configs.alter = failing_alter  # type: ignore[method-assign, assignment]
     described = await ask(node, describe(4, (TOPIC, "bad", None), (TOPIC, "t", None)), 4)
     assert [r.error_code for r in described.results] == [-1, 0]
     ops = [AlterConfigOp("retention.ms", OpType.SET, "1")]

@@ -18,7 +18,7 @@ ZERO = UUID(int=0)
 NONE = (None, ZERO)
 
 
-def wanted(version: int, *names: str | None, ids: tuple[UUID, ...] = ()) -> MetadataRequest:
+def wanted(version: int, *names: str | None, ids: tuple[UUID | None, ...] = ()) -> MetadataRequest:
     one = MetadataRequest.MetadataRequestTopic
     topics = [one(version=version, name=n, topic_id=ZERO) for n in names]
     topics += [one(version=version, name=None, topic_id=i) for i in ids]
@@ -54,6 +54,14 @@ async def test_sv_2_metadata_shows_brokers_controller_and_partitions_in_every_ve
         assert answer.cluster_id == "model-cluster"
     if version >= 10:
         assert found.topic_id == node.known["t"].id
+
+
+@pytest.mark.parametrize("knows", [True, False], ids=["from memory", "asked for"])
+async def test_sv_2_a_topic_without_name_and_id_is_refused(*, knows: bool) -> None:
+    node = ModelNode(topic("t", 1), knows=knows)
+    answer = await ask(node, wanted(13, "t", None), 13)
+    assert answer.error_code == 42
+    assert [(one.name, one.error_code) for one in answer.topics] == [("t", 42), (None, 42)]
 
 
 @pytest.mark.parametrize(("version", "topics", "names"), [(0, [], ["t", "u"]), (1, None, ["t", "u"]), (1, [], [])])

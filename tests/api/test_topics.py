@@ -126,7 +126,7 @@ async def test_sv_2_what_the_controller_finds_is_passed_on() -> None:
     assert (result.error_code, result.error_message, list(result.configs)) == (38, "too large", [])
 
 
-def delete(version: int, *names: str, ids: tuple[UUID, ...] = ()) -> DeleteTopicsRequest:
+def delete(version: int, *names: str, ids: tuple[UUID | None, ...] = ()) -> DeleteTopicsRequest:
     if version < 6:
         return DeleteTopicsRequest(version=version, topic_names=list(names), timeout_ms=1)
     one = DeleteTopicsRequest.DeleteTopicState
@@ -328,13 +328,18 @@ async def test_sv_2_what_this_node_does_not_have_is_answered_item_by_item() -> N
     user = DescribeUserScramCredentialsRequest.UserName(version=0, name="alice")
     users = await ask(node, DescribeUserScramCredentialsRequest(version=0, users=[user]), 0)
     assert [(u.user, u.error_code) for u in users.results] == [("alice", 91)]
-    acl = {"resource_type": 2, "resource_name": "x", "principal": "User:a", "host": "*", "operation": 2}
+    acl: dict[str, Any] = {"resource_type": 2, "resource_name": "x", "principal": "User:a", "host": "*", "operation": 2}
     creation = CreateAclsRequest.AclCreation(version=3, permission_type=3, **acl)
     created = await ask(node, CreateAclsRequest(version=3, creations=[creation] * 2), 3)
     assert [r.error_code for r in created.results] == [54, 54]
-    fields = dict.fromkeys(("resource_name_filter", "principal_filter", "host_filter"))
     one = DeleteAclsRequest.DeleteAclsFilter(
-        version=3, resource_type_filter=1, operation=1, permission_type=1, **fields
+        version=3,
+        resource_type_filter=1,
+        resource_name_filter=None,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
     )
     deleted = await ask(node, DeleteAclsRequest(version=3, filters=[one]), 3)
     assert [r.error_code for r in deleted.filter_results] == [54]

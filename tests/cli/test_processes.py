@@ -13,7 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import address_of, alter, listed, metadata
-from tests.http import get
+from tests.http_client import get
 from tests.processes import Processes, children_of, exists
 from tests.waiting import eventually
 

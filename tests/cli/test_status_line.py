@@ -37,7 +37,8 @@ def test_sv_1_a_terminal_shows_one_status_line_in_one_row_below_the_lines_that_s
     [_, drawn] = terminal.screen()
     assert "a long status" in drawn
     assert len(drawn) <= 40
-    assert not terminal.cursor_is_visible
+    hidden = not terminal.cursor_is_visible
+    assert hidden
     status.clear()
     assert terminal.screen() == ["stays [y]"]
     assert terminal.cursor_is_visible

@@ -12,7 +12,11 @@ from kafka_reassign_rpc.client.config_calls import (
     describe_configs,
 )
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsResponse, IncrementalAlterConfigsResponse
+from kafka_reassign_rpc.protocol.messages import (
+    DescribeConfigsRequest,
+    DescribeConfigsResponse,
+    IncrementalAlterConfigsResponse,
+)
 
 COUNT = 2 * RESOURCES_PER_REQUEST + 201
 TOPICS: list[Resource] = [(TOPIC, f"t-{number}") for number in range(COUNT)]
@@ -35,21 +39,20 @@ class Nodes:
         self.asked.append((node, len(request.resources)))
         if len(self.asked) - 1 == self._lost:
             raise Unreachable
-        described = request.name.startswith("Describe")
-        response = DescribeConfigsResponse if described else IncrementalAlterConfigsResponse
-        kind = response.DescribeConfigsResult if described else response.AlterConfigsResourceResponse
-        more = {"configs": []} if described else {}
         results = [
-            kind(
-                error_code=0,
-                error_message=None,
-                resource_type=one.resource_type,
-                resource_name=one.resource_name,
-                **more,
-            )
+            {
+                "error_code": 0,
+                "error_message": None,
+                "resource_type": one.resource_type,
+                "resource_name": one.resource_name,
+            }
             for one in request.resources
         ]
-        return response(**{"results" if described else "responses": results})
+        if isinstance(request, DescribeConfigsRequest):
+            described = DescribeConfigsResponse.DescribeConfigsResult
+            return DescribeConfigsResponse(results=[described(configs=[], **one) for one in results])
+        altered = IncrementalAlterConfigsResponse.AlterConfigsResourceResponse
+        return IncrementalAlterConfigsResponse(responses=[altered(**one) for one in results])
 
 
 async def test_236_12_the_configs_of_thousands_of_topics_are_asked_for_by_the_hundred() -> None:

@@ -1,4 +1,4 @@
-"""Clients as they are installed, each by its own code, against us and against stock Kafka 3.9.1.
+"""Other Kafka clients, as they are published, against our server and against stock Kafka 3.9.1.
 
-A test drives the client through the same calls on both and compares what it printed or returned.
+A test makes the same calls with a client on both clusters and compares what the client printed or returned.
 """

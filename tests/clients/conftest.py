@@ -1,4 +1,4 @@
-"""One cluster of ours for all clients, and where stock Kafka runs live one of its own; what was made on them stays."""
+"""One cluster of ours, shared by the tests of all clients, and a stock one where stock Kafka runs live. Topics stay."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,24 +8,24 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from tests.interop.worlds import Ours, Stock, World
+from tests.interop.clusters import ComparedCluster, Ours, StockKafka
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.live import runs_live
 
-Worlds = list[World]
+Clusters = list[ComparedCluster]
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")
-async def worlds(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Worlds]:
-    """Ours, and stock after it where it runs live; both ready."""
+async def clusters(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Clusters]:
+    """Our cluster, and after it the stock one where stock Kafka runs live; all are ready."""
     directory = tmp_path_factory.mktemp("clients")
     async with AsyncExitStack() as stack:
         zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        worlds: Worlds = [Ours(f"{zookeeper.address}/ours", directory / "ours")]
+        clusters: Clusters = [Ours(f"{zookeeper.address}/ours", directory / "ours")]
         if runs_live():
             require(BROKER_VERSION)
-            worlds.append(Stock(f"{zookeeper.address}/stock", directory / "stock"))
-        for world in worlds:
-            stack.push_async_callback(world.end)
-        await asyncio.gather(*(world.start() for world in worlds))
-        yield worlds
+            clusters.append(StockKafka(f"{zookeeper.address}/stock", directory / "stock"))
+        for cluster in clusters:
+            stack.push_async_callback(cluster.end)
+        await asyncio.gather(*(cluster.start() for cluster in clusters))
+        yield clusters

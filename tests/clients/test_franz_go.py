@@ -14,26 +14,27 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.core.kafka_errors import UnknownTopicOrPartition
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.protocol.versions import FIRST_VENDOR_KEY
+from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import Difference
-from tests.interop.worlds import World
+from tests.stock.live import Transcript
 
-from .conftest import Worlds
-from .plays import Transcript, the_same_on_both
+from .comparison import the_same_on_both
+from .conftest import Clusters
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(900)]
 
 _HOME = Path(__file__).parent / "franz_go"
-_SOURCES = ("play.go", "go.mod", "go.sum")
+_SOURCES = ("main.go", "go.mod", "go.sum")
 _BUILD_S = 300
 _VENDOR_KEYS = sorted(key for key in {*SERVER_APIS, *BROKER_APIS} if key >= FIRST_VENDOR_KEY)
 
 
-async def test_sv_2_franz_go_takes_no_notice_of_vendor_keys_and_tags(worlds: Worlds) -> None:
+async def test_sv_2_franz_go_takes_no_notice_of_vendor_keys_and_tags(clusters: Clusters) -> None:
     await asyncio.to_thread(_build)
     node = "our server stands in Metadata as node 1000"
     await the_same_on_both(
-        _play,
-        worlds,
+        _drive,
+        clusters,
         "franz-go",
         Difference("", "brokers", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node),
         Difference("", "vendor keys", "", [], _VENDOR_KEYS, "what Kafka never allocated keys for"),
@@ -44,10 +45,10 @@ async def test_sv_2_franz_go_takes_no_notice_of_vendor_keys_and_tags(worlds: Wor
     )
 
 
-async def _play(bootstrap: str, topic: str, world: World) -> Transcript:
-    await world.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
+async def _drive(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transcript:
+    await cluster.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
     process = await asyncio.create_subprocess_exec(
-        _HOME / "build" / "play", bootstrap, topic, stdout=asyncio.subprocess.PIPE
+        _HOME / "build" / "driver", bootstrap, topic, stdout=asyncio.subprocess.PIPE
     )
     async with asyncio.timeout(90):
         out, _ = await process.communicate()
@@ -56,8 +57,8 @@ async def _play(bootstrap: str, topic: str, world: World) -> Transcript:
 
 
 def _build() -> None:
-    """go build, once for these sources; skipped loudly where that cannot be done, a failure with CI=true."""
-    program = _HOME / "build" / "play"
+    """Run `go build` once for these sources. Where it cannot run, skip the test; with CI=true, fail it."""
+    program = _HOME / "build" / "driver"
     program.parent.mkdir(exist_ok=True)
     with (program.parent / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -67,7 +68,7 @@ def _build() -> None:
         if shutil.which("go") is None:
             problem = "Go is not installed"
         else:
-            command = ["go", "build", "-mod=readonly", "-o", "build/play", "."]
+            command = ["go", "build", "-mod=readonly", "-o", "build/driver", "."]
             try:
                 result = subprocess.run(
                     command, cwd=_HOME, capture_output=True, text=True, check=False, timeout=_BUILD_S

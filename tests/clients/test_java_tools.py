@@ -1,4 +1,4 @@
-"""The stock Java tools of 3.9.1 and 4.1.0: every verb, and what they print on us as on stock Kafka."""
+"""The stock Java tools of 3.9.1 and 4.1.0: every action prints the same on our cluster as on stock Kafka."""
 
 import asyncio
 import json
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
+from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import ABSENT, Difference
-from tests.interop.worlds import World
 from tests.stock.jars import TOOL_VERSIONS, require
 from tests.stock.tools import Output, Tools
 
-from .conftest import Worlds
-from .plays import problems_with
+from .comparison import problems_with
+from .conftest import Clusters
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(300)]
 
@@ -41,11 +41,11 @@ _TRACE = re.compile(r"\s+(at |\.\.\. \d+ more)")
 _ERROR = re.compile(r"Error|Exception")
 
 
-class Player:
-    """Runs tools against one world and records what they print."""
+class ToolSession:
+    """Runs tools on one cluster and records what they print."""
 
-    def __init__(self, world: World, tools: Tools, bootstrap: str, topic: str, scratch: Path) -> None:
-        self.world = world
+    def __init__(self, cluster: ComparedCluster, tools: Tools, bootstrap: str, topic: str, scratch: Path) -> None:
+        self.cluster = cluster
         self.tools = tools
         self.topic = topic
         self.transcript: Transcript = []
@@ -56,9 +56,10 @@ class Player:
         return await self.tools.run(tool, "--bootstrap-server", self._bootstrap, *args)
 
     async def note(self, label: str, tool: str, *args: str, until: str = "", unlike: str = "\0") -> Output:
-        """Run it and record its exit code and its lines, in an order of their own.
+        """Run a tool and record its exit code and its lines, sorted.
 
-        Brokers learn some things a moment after they are stored: `until` and `unlike` say what is waited for.
+        Brokers learn some changes a moment after they are stored, so the tool runs again until its output contains
+        `until` and does not contain `unlike`.
         """
         output = await self.run(tool, *args)
         deadline = asyncio.get_running_loop().time() + 60
@@ -79,43 +80,43 @@ class Player:
 
     def file(self, content: object) -> str:
         text = json.dumps(content)
-        path = self._scratch / f"{self.world.name}-{abs(hash(text))}.json"
+        path = self._scratch / f"{self.cluster.name}-{abs(hash(text))}.json"
         path.write_text(text)
         return str(path)
 
     async def created(self, *replicas: list[int]) -> None:
-        """The topic, with these replicas of its partitions, known to all brokers."""
+        """Create the topic with these replicas, and wait until all brokers know it."""
         assignment = ",".join(":".join(map(str, found)) for found in replicas)
         await self.run("topics", "--create", "--topic", self.topic, "--replica-assignment", assignment)
         await self.shown(*enumerate(replicas))
 
     async def held(self, *replicas: list[int]) -> None:
-        """The topic, with data; throttled from the start: brokers would learn of the tool's throttle a moment late."""
-        await self.world.set_rates()
-        await self.world.create_topic(self.topic, dict(enumerate(replicas)), held=True)
+        """Create the topic with data, throttled from the start: brokers learn the tool's own throttle a moment late."""
+        await self.cluster.set_rates()
+        await self.cluster.create_topic(self.topic, dict(enumerate(replicas)), held=True)
         await self.shown(*enumerate(replicas))
 
     async def settled(self, *partitions: tuple[int, list[int]]) -> None:
-        """Until nothing moves, and every broker shows these replicas."""
-        while (await self.world.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0))["topics"]:
+        """Wait until nothing moves and every broker shows these replicas."""
+        while (await self.cluster.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0))["topics"]:
             await asyncio.sleep(0.05)
         await self.shown(*partitions)
 
     async def shown(self, *partitions: tuple[int, list[int]], in_sync: bool = True) -> None:
-        """Until every broker shows these replicas."""
-        await self.world.until_shown(self.topic, dict(partitions), in_sync=in_sync)
+        """Wait until every broker shows these replicas."""
+        await self.cluster.until_shown(self.topic, dict(partitions), in_sync=in_sync)
 
     def _plain(self, line: str) -> str:
         for pattern, plain in _NOISE:
             line = pattern.sub(plain, line)
-        if self.world.name == "ours":
+        if self.cluster.name == "ours":
             for pattern, plain in _OURS_TOO:
                 line = pattern.sub(plain, line)
         line = _ISR.sub(lambda isr: f"Isr: {','.join(sorted(isr[1].split(',')))}", line)
         return line.replace(self.topic, "TOPIC")
 
 
-async def topics_and_configs(p: Player) -> None:
+async def topics_and_configs(p: ToolSession) -> None:
     await p.note("create", "topics", "--create", "--topic", p.topic, "--replica-assignment", "1:2,2:3")
     await p.note("create again", "topics", "--create", "--topic", p.topic, "--partitions", "1")
     await p.note("create if not there", "topics", "--create", "--if-not-exists", "--topic", p.topic)
@@ -158,7 +159,7 @@ async def topics_and_configs(p: Player) -> None:
     await p.note("describe what is gone", "topics", "--describe", "--topic", p.topic, unlike="ReplicationFactor")
 
 
-async def elections_and_log_dirs(p: Player) -> None:
+async def elections_and_log_dirs(p: ToolSession) -> None:
     await p.created([1, 2], [2, 3])
     one = ("--topic", p.topic, "--partition", "0")
     await p.note("not needed", "leader-election", "--election-type", "preferred", *one)
@@ -181,7 +182,7 @@ async def elections_and_log_dirs(p: Player) -> None:
     p.transcript.append(("nodes that tell their versions", {"code": output.code, "nodes": sorted(nodes)}))
 
 
-async def a_move(p: Player) -> None:
+async def a_move(p: ToolSession) -> None:
     await p.held([1, 2], [2, 3])
     topics = p.file({"version": 1, "topics": [{"topic": p.topic}]})
     ask_for = ("--topics-to-move-json-file", topics, "--broker-list", "3,4,5")
@@ -215,7 +216,7 @@ async def a_move(p: Player) -> None:
     await p.reassign("verify what never was", "--verify", "--reassignment-json-file", p.plan((1, [1, 5])))
 
 
-async def a_cancel(p: Player) -> None:
+async def a_cancel(p: ToolSession) -> None:
     await p.held([1, 2])
     for label, target in (("replaced", [3, 4]), ("grown", [1, 2, 3])):
         moves = p.plan((0, target))
@@ -232,7 +233,7 @@ async def a_cancel(p: Player) -> None:
         await p.note(f"{label}: describe", "topics", "--describe", "--topic", p.topic)
 
 
-async def refusals(p: Player) -> None:
+async def refusals(p: ToolSession) -> None:
     await p.created([1, 2])
     for label, plan in {
         "unknown broker": p.plan((0, [1, 99])),
@@ -254,11 +255,15 @@ async def refusals(p: Player) -> None:
     )
     if p.tools.version.startswith("4"):
         guard = "--disallow-replication-factor-change"
-        await p.reassign("guarded", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard)
-        await p.note("guarded: describe", "topics", "--describe", "--topic", p.topic)
+        await p.reassign(
+            "replication factor guard", "--execute", "--reassignment-json-file", p.plan((0, [1, 2, 3])), guard
+        )
+        await p.note("replication factor guard: describe", "topics", "--describe", "--topic", p.topic)
 
 
-PLAYS = {play.__name__: play for play in (topics_and_configs, elections_and_log_dirs, a_move, a_cancel, refusals)}
+SEQUENCES = {
+    sequence.__name__: sequence for sequence in (topics_and_configs, elections_and_log_dirs, a_move, a_cancel, refusals)
+}
 
 _NODE = "our server stands in Metadata as node 1000 and answers for itself"
 
@@ -274,7 +279,7 @@ WANTED = (
     ),
     Difference(
         "refusals",
-        "guarded",
+        "replication factor guard",
         "lines[3]",
         "TOPIC-0: The broker does not support the AllowReplicationFactorChange option for the"
         " AlterPartitionReassignments API. Consider re-sending the request without the option or updating the server"
@@ -286,19 +291,19 @@ WANTED = (
 
 
 @pytest.mark.parametrize("version", TOOL_VERSIONS)
-@pytest.mark.parametrize("play", PLAYS)
+@pytest.mark.parametrize("sequence", SEQUENCES)
 async def test_sv_2_the_java_tools_print_what_they_print_on_stock_kafka(
-    play: str, version: str, worlds: Worlds, tmp_path: Path
+    sequence: str, version: str, clusters: Clusters, tmp_path: Path
 ) -> None:
     require(version)
-    topic = f"{play}-{version}".replace("_", "-").replace(".", "-")
+    topic = f"{sequence}-{version}".replace("_", "-").replace(".", "-")
     transcripts = {}
     with Tools(version) as tools:
-        for world in worlds:
-            host, port = await world.address(2)
-            player = Player(world, tools, f"{host}:{port}", topic, tmp_path)
-            await PLAYS[play](player)
-            transcripts[world.name] = player.transcript
+        for cluster in clusters:
+            host, port = await cluster.address(2)
+            session = ToolSession(cluster, tools, f"{host}:{port}", topic, tmp_path)
+            await SEQUENCES[sequence](session)
+            transcripts[cluster.name] = session.transcript
     labels = {label for label, _ in transcripts["ours"]}
-    expected = [d for d in WANTED if d.scenario == play and d.label in labels]
+    expected = [d for d in WANTED if d.scenario == sequence and d.label in labels]
     assert not (problems := problems_with(topic, transcripts, expected)), "\n".join(problems)

@@ -11,30 +11,31 @@ from kafka import TopicPartition
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
+from tests.interop.clusters import THROTTLED_REPLICAS, ComparedCluster
 from tests.interop.comparing import ABSENT, Difference
-from tests.interop.worlds import THROTTLED_REPLICAS, World
+from tests.stock.live import Transcript
 
-from .conftest import Worlds
-from .plays import Transcript, the_same_on_both
+from .comparison import the_same_on_both
+from .conftest import Clusters
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(120)]
 
 NODE = "our server stands in Metadata as node 1000"
 
 
-async def test_sv_2_kafka_pythons_admin_client(worlds: Worlds) -> None:
+async def test_sv_2_kafka_pythons_admin_client(clusters: Clusters) -> None:
     await the_same_on_both(
         _admin_client,
-        worlds,
+        clusters,
         "kafka-python",
         Difference("", "cluster", "brokers", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], NODE),
         Difference("", "cluster", "controller is a broker", True, False, NODE),
     )
 
 
-async def _admin_client(bootstrap: str, topic: str, world: World) -> Transcript:
+async def _admin_client(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transcript:
     notes: Transcript = []
-    await world.prepare_data(topic)
+    await cluster.prepare_data(topic)
     client = await asyncio.to_thread(KafkaAdminClient, bootstrap_servers=bootstrap, client_id="kafka-python-test")
 
     async def call(
@@ -63,8 +64,8 @@ async def _admin_client(bootstrap: str, topic: str, world: World) -> Transcript:
         spec = {topic: {"assignments": {0: [1, 2], 1: [2, 3]}, "configs": {"retention.ms": "86400000"}}}
         await call("create", "create_topics", spec, show=no_error, wait_for_metadata=True)
         await call("create again", "create_topics", spec, show=no_error)
-        await world.configure(2, topic, {THROTTLED_REPLICAS: "0:3,0:4,0:5"})
-        await world.write_data(topic, [0, 1])
+        await cluster.configure(2, topic, {THROTTLED_REPLICAS: "0:3,0:4,0:5"})
+        await cluster.write_data(topic, [0, 1])
         await call("topics", "list_topics", show=lambda found: topic in found)
         await call("describe", "describe_topics", [topic], show=described)
         await call("cluster", "describe_cluster", show=_cluster)
@@ -100,21 +101,21 @@ def _values(found: Any, topic: str) -> dict[str, Any]:
     return {key: config["value"] for key, config in by_name[topic].items()}
 
 
-async def test_sv_2_kafka_pythons_command_line(worlds: Worlds) -> None:
-    await the_same_on_both(_command_line, worlds, "kafka-python-cli")
+async def test_sv_2_kafka_pythons_command_line(clusters: Clusters) -> None:
+    await the_same_on_both(_command_line, clusters, "kafka-python-cli")
 
 
-async def _command_line(bootstrap: str, topic: str, world: World) -> Transcript:
+async def _command_line(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transcript:
     notes: Transcript = []
 
     async def run(label: str, *args: str, show: Callable[[Any], Any] = lambda found: found) -> None:
         command = [sys.executable, "-m", "kafka.admin", "-b", bootstrap, "--format", "json", *args]
-        pipes = {"stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE}
-        process = await asyncio.create_subprocess_exec(*command, **pipes)
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(*command, stdout=pipe, stderr=pipe)
         out, _ = await process.communicate()
         notes.append((label, [process.returncode, show(json.loads(out)) if out and not process.returncode else ABSENT]))
 
-    await world.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
+    await cluster.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
     await run("topics", "topics", "list", show=lambda found: topic in found)
     await run("nothing moves", "partitions", "list-reassignments")
     await run("start", "partitions", "alter-reassignments", "-r", f"{topic}:0=3,4", "-r", f"{topic}:1=2")

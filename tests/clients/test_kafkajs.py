@@ -10,28 +10,29 @@ from pathlib import Path
 
 import pytest
 
+from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import Difference
-from tests.interop.worlds import World
+from tests.stock.live import Transcript
 
-from .conftest import Worlds
-from .plays import Transcript, the_same_on_both
+from .comparison import the_same_on_both
+from .conftest import Clusters
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
 
 _HOME = Path(__file__).parent / "kafkajs"
 
 
-async def test_sv_2_kafkajs(worlds: Worlds) -> None:
+async def test_sv_2_kafkajs(clusters: Clusters) -> None:
     _install()
     node = "our server stands in Metadata as node 1000"
     await the_same_on_both(
-        _play, worlds, "kafkajs", Difference("", "cluster", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node)
+        _drive, clusters, "kafkajs", Difference("", "cluster", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node)
     )
 
 
-async def _play(bootstrap: str, topic: str, world: World) -> Transcript:
-    await world.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
-    command = ["node", "play.mjs", bootstrap, topic]
+async def _drive(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transcript:
+    await cluster.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
+    command = ["node", "driver.mjs", bootstrap, topic]
     process = await asyncio.create_subprocess_exec(*command, cwd=_HOME, stdout=asyncio.subprocess.PIPE)
     async with asyncio.timeout(90):
         out, _ = await process.communicate()
@@ -40,7 +41,7 @@ async def _play(bootstrap: str, topic: str, world: World) -> Transcript:
 
 
 def _install() -> None:
-    """npm ci, once; skipped loudly where there is no npm or it cannot fetch, a failure with CI=true."""
+    """Run `npm ci` once. Where npm is missing or cannot fetch, skip the test; with CI=true, fail it."""
     lock = _HOME / "package-lock.json"
     done = _HOME / "node_modules" / ".package-lock.json"
     with lock.open() as held:

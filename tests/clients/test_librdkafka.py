@@ -17,31 +17,32 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
+from tests.interop.clusters import ComparedCluster
 from tests.interop.comparing import Difference
-from tests.interop.worlds import World
+from tests.stock.live import Transcript
 
-from .conftest import Worlds
-from .plays import Transcript, the_same_on_both
+from .comparison import the_same_on_both
+from .conftest import Clusters
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(120)]
 
 
-async def test_sv_2_librdkafka(worlds: Worlds) -> None:
+async def test_sv_2_librdkafka(clusters: Clusters) -> None:
     node = "our server stands in Metadata as node 1000"
     await the_same_on_both(
         _in_a_thread,
-        worlds,
+        clusters,
         "librdkafka",
         Difference("", "brokers", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node),
         Difference("", "cluster", "", [1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 1000], node),
     )
 
 
-async def _in_a_thread(bootstrap: str, topic: str, _: World) -> Transcript:
-    return await asyncio.to_thread(_play, bootstrap, topic)
+async def _in_a_thread(bootstrap: str, topic: str, _: ComparedCluster) -> Transcript:
+    return await asyncio.to_thread(_drive, bootstrap, topic)
 
 
-def _play(bootstrap: str, topic: str) -> Transcript:
+def _drive(bootstrap: str, topic: str) -> Transcript:
     notes: Transcript = []
     client = AdminClient({"bootstrap.servers": bootstrap})
 
@@ -78,7 +79,7 @@ def _play(bootstrap: str, topic: str) -> Transcript:
 
 
 def _until(look: Callable[[], Any], partitions: int) -> Any:
-    """What is seen once that many partitions have their leaders; librdkafka's own metadata comes a moment late."""
+    """Wait until that many partitions have leaders: librdkafka's metadata cache lags a moment."""
     deadline = time.monotonic() + 20
     while len(found := look()) < partitions or any(leader < 0 for leader, *_ in found.values()):
         if time.monotonic() > deadline:
@@ -88,5 +89,5 @@ def _until(look: Callable[[], Any], partitions: int) -> Any:
 
 
 def _own(configs: Any) -> Any:
-    """What is set on the topic itself."""
+    """The configs that are set on the topic itself."""
     return sorted([name, entry.value] for name, entry in configs.items() if not entry.is_default)

@@ -236,7 +236,7 @@ class Cluster:
     async def moves_to(self, name: Name, target: Sequence[int]) -> bool:
         """Whether it is in flight, to there."""
         one = (await self._listed())[name]
-        return one.state == "moving" and one.replicas[: len(target)] == list(target)
+        return bool(one.state == "moving" and one.replicas[: len(target)] == list(target))
 
     async def waits(self, *names: Name) -> bool:
         """Whether these moves wait, and no others."""

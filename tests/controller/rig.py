@@ -256,8 +256,9 @@ def batch(targets: Mapping[Name, Replicas]) -> bytes:
 async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, legacy: bool = False) -> str:
     """As KIP-236 says; the name of the znode that was made."""
     await zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
-    content = data if isinstance(data, bytes) else encode_request(data, legacy=legacy)
-    path, _ = await zk.create(znode_paths.REASSIGNMENT_REQUEST_PREFIX, content, sequence=True)
+    if not isinstance(data, bytes):
+        data = encode_request({TopicPartition(*name): to for name, to in data.items()}, legacy=legacy)
+    path, _ = await zk.create(znode_paths.REASSIGNMENT_REQUEST_PREFIX, data, sequence=True)
     return path.rpartition("/")[2]
 
 

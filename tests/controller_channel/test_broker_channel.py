@@ -19,6 +19,7 @@ from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     ApiVersionsResponse,
     LeaderAndIsrRequest,
+    LeaderAndIsrResponse,
     StopReplicaRequest,
     StopReplicaResponse,
     UpdateMetadataRequest,
@@ -192,7 +193,7 @@ async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None
 
 async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this_one() -> None:
     async with connected() as (broker, channel, reports, _):
-        broker.answer = lambda body: RESPONSES[body.API_KEY](version=7, error_code=STALE_CONTROLLER_EPOCH)
+        broker.answer = lambda _: LeaderAndIsrResponse(version=7, error_code=STALE_CONTROLLER_EPOCH)
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
 

@@ -1,5 +1,7 @@
 """Which requests a broker gets, and in which order."""
 
+from typing import Any
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,8 +16,8 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
 
-def drain(pending: PendingRequests, limit: int = 1000) -> list[object]:
-    taken_requests = []
+def drain(pending: PendingRequests, limit: int = 1000) -> list[Any]:
+    taken_requests: list[Any] = []
     while (request := pending.take(limit)) is not None:
         taken_requests.append(request)
     return taken_requests

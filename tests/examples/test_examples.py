@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,10 @@ def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, EXAMPLES / program, *arguments], capture_output=True, text=True, timeout=100, check=False
     )
+
+
+def has_replicas(client: ReassignmentClient, partition: TopicPartition, expected: tuple[int, ...]) -> bool:
+    return replicas(client, partition) == expected
 
 
 def replicas(client: ReassignmentClient, partition: TopicPartition) -> tuple[int, ...]:
@@ -71,7 +76,7 @@ async def test_cancel_all_moves_gives_each_partition_its_original_replicas_back(
     assert sorted(ended.stdout.splitlines()) == ["2 moves", *(f"{partition}: cancelled" for partition in before)]
     assert client.list_partition_reassignments() == {}
     for partition, original in before.items():
-        await eventually(lambda partition=partition, original=original: replicas(client, partition) == original)
+        await eventually(partial(has_replicas, client, partition, original))
 
 
 async def test_follow_events_prints_what_happens_to_a_move(

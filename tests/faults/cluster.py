@@ -112,8 +112,9 @@ class Cluster:
     ) -> Process:
         arguments = ["--zookeeper-connect", self.connect, "--broker-ids", brokers, "--bandwidth", str(bandwidth)]
         arguments += ["--data-dir", str(self._data / "fleet"), "--session-timeout-ms", str(session_ms)]
-        for broker in brokers.split(",") if racks else ():
-            arguments += ["--rack", f"{broker}:{racks[int(broker)]}"]
+        for broker in brokers.split(","):
+            if racks is not None:
+                arguments += ["--rack", f"{broker}:{racks[int(broker)]}"]
         for topic in topics:
             arguments += ["--topic", topic]
         process = await self._group.start(f"fleet-{brokers}", "fleet", *arguments, *options)
@@ -223,7 +224,7 @@ class Cluster:
 
     async def held(self) -> dict[tuple[int, Name], int]:
         """Bytes of each replica on each live broker, as the brokers say."""
-        found = {}
+        found: dict[tuple[int, Name], int] = {}
         for broker in await self.live():
             data, _ = await self.zk.get(znode_paths.broker(broker))
             address = address_of(json.loads(data)["endpoints"][0].partition("//")[2])

@@ -2,6 +2,7 @@
 
 import asyncio
 import re
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -253,7 +254,9 @@ async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and
     async def held_back() -> bool:
         answer = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
         assert {one.broker_id for one in answer.failed_brokers} == {3, 6}
-        return answer.held_back == ("2 of 6 brokers are gone, more than self.healing.max.failed.percentage=20: 3, 6")
+        return bool(
+            answer.held_back == ("2 of 6 brokers are gone, more than self.healing.max.failed.percentage=20: 3, 6")
+        )
 
     await eventually(held_back)
     assert await cluster.replicas() == before
@@ -292,5 +295,5 @@ async def _knows(cluster: Cluster, broker: int) -> bool:
     return broker in {one.node_id for one in (await metadata(cluster.address("a"))).brokers}
 
 
-async def _is(found: object, wanted: object) -> bool:
-    return (await found) == wanted  # type: ignore[misc]
+async def _is(found: Awaitable[object], wanted: object) -> bool:
+    return bool(await found == wanted)

@@ -26,7 +26,7 @@ def leader_and_isr(
 ) -> Any:
     """Each partition: index, leader, epoch, isr, replicas and, if wanted, version (the partition epoch)."""
     of_topic = LeaderAndIsrRequest.LeaderAndIsrTopicState
-    state = (of_topic if version >= 2 else LeaderAndIsrRequest).LeaderAndIsrPartitionState
+    state: Any = (of_topic if version >= 2 else LeaderAndIsrRequest).LeaderAndIsrPartitionState
     states = [
         state(
             version=version,
@@ -111,7 +111,7 @@ def update_metadata(
 ) -> Any:
     """Each partition: index, leader, epoch, isr, replicas; brokers: (host, port) by id."""
     of_topic = UpdateMetadataRequest.UpdateMetadataTopicState
-    state = (of_topic if version >= 5 else UpdateMetadataRequest).UpdateMetadataPartitionState
+    state: Any = (of_topic if version >= 5 else UpdateMetadataRequest).UpdateMetadataPartitionState
     states = [
         state(
             version=version,

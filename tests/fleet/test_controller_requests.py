@@ -43,7 +43,7 @@ class Broker:
 class Done:
     """A request that was applied to its end: all that it changed, and the answer as the controller reads it."""
 
-    def __init__(self, steps: Steps, version: int) -> None:
+    def __init__(self, steps: Steps[Any], version: int) -> None:
         self.leaders: list[SimulatedReplica] = []
         self.followers: list[SimulatedReplica] = []
         self.stopped: list[TopicPartition] = []

@@ -329,6 +329,6 @@ async def test_a_large_request_is_applied_without_holding_up_the_loop(
     while not applied.done():
         await asyncio.sleep(0)
         turns += 1
-    answer = await applied
+    answer: Any = await applied
     assert len(answer.topics[0][1]) == 10_000
     assert turns >= 10_000 / SLICE, "others have their turn after each slice"

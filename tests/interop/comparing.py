@@ -1,4 +1,4 @@
-"""What differs between two transcripts, and whether all of it is wanted."""
+"""Finds the differences between two transcripts, and those that nobody has declared."""
 
 import json
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ ABSENT = "(absent)"
 
 
 class Difference(NamedTuple):
-    """In this scenario, at this label, at this place of what was recorded: what stock says, what we say, and why."""
+    """A difference that we intend: where it is in a transcript, stock's value, ours, and the reason."""
 
     scenario: str
     label: str
@@ -19,7 +19,7 @@ class Difference(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A difference as it was found."""
+    """A difference that was found."""
 
     label: str
     place: str
@@ -31,7 +31,7 @@ class Found(NamedTuple):
 
 
 def compare(stock: list[tuple[str, Any]], ours: list[tuple[str, Any]]) -> list[Found]:
-    """What differs between two transcripts, by label and place."""
+    """The differences between two transcripts, by label and place."""
     found = []
     for (label, left), (other, right) in zip(_padded(stock, len(ours)), _padded(ours, len(stock)), strict=True):
         name = label if label == other else f"{label} / {other}"
@@ -40,7 +40,7 @@ def compare(stock: list[tuple[str, Any]], ours: list[tuple[str, Any]]) -> list[F
 
 
 def unexpected(found: list[Found], expected: list[Difference]) -> list[str]:
-    """Differences that nobody wants, and wanted ones that are not there."""
+    """Differences that are not declared, and declared differences that were not found."""
     told = [Found(d.label, d.place, _plain(d.stock), _plain(d.ours)) for d in expected]
     return [f"not wanted: {f}" for f in found if f not in told] + [
         f"wanted, but not there: {t}" for t in told if t not in found

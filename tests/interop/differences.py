@@ -1,9 +1,8 @@
-"""Where we mean to differ from stock Kafka 3.9.1, one by one. Whatever else differs is a defect.
+"""The intended differences from stock Kafka 3.9.1, one by one. Any other difference is a defect.
 
-What never shows as a difference, because it is no promise of the protocol and is taken out before anything is
-recorded (session.py): the order of topics and partitions in an answer (stock: hash order; ours: as asked), the
-order and kind of a collection printed in a message, topic ids, and how far a leader epoch rises at each step
-(stock writes some states twice); that it never falls is checked.
+The session (session.py) does not record what the protocol does not promise: the order of topics and partitions in an
+answer (stock: hash order; ours: as asked), the order and type of a collection printed in a message, topic ids, and how
+far a leader epoch rises at each step (stock writes some states twice). It checks that a leader epoch never falls.
 """
 
 from .comparing import ABSENT, Difference

@@ -1,13 +1,13 @@
-"""Runs scenarios: those that may run beside others all at once, then those that want the cluster to themselves."""
+"""Runs scenarios: first, at the same time, those that may run beside others; then the others one by one."""
 
 import asyncio
 import traceback
 from collections.abc import Iterable
 from typing import Any
 
+from .clusters import ComparedCluster
 from .scenarios import SCENARIOS, Scenario
 from .session import Session
-from .worlds import World
 
 AT_ONCE = 12
 FAILED = "failed"
@@ -15,14 +15,14 @@ FAILED = "failed"
 Transcript = list[tuple[str, Any]]
 
 
-async def run(world: World, names: Iterable[str]) -> dict[str, Transcript]:
-    """The transcript of each scenario on this world. One that fails ends with its traceback."""
+async def run(cluster: ComparedCluster, names: Iterable[str]) -> dict[str, Transcript]:
+    """The transcript of each scenario on this cluster. The transcript of a failed scenario ends with its traceback."""
     chosen = [SCENARIOS[name] for name in names]
     places = asyncio.Semaphore(AT_ONCE)
 
     async def placed(scenario: Scenario) -> Transcript:
         async with places:
-            return await _play(world, scenario)
+            return await _run_one(cluster, scenario)
 
     beside = [scenario for scenario in chosen if not scenario.alone]
     transcripts = dict(
@@ -34,15 +34,15 @@ async def run(world: World, names: Iterable[str]) -> dict[str, Transcript]:
     )
     for scenario in chosen:
         if scenario.alone:
-            transcripts[scenario.name] = await _play(world, scenario)
+            transcripts[scenario.name] = await _run_one(cluster, scenario)
     return transcripts
 
 
-async def _play(world: World, scenario: Scenario) -> Transcript:
-    session = Session(world, scenario.name)
+async def _run_one(cluster: ComparedCluster, scenario: Scenario) -> Transcript:
+    session = Session(cluster, scenario.name)
     try:
         async with asyncio.timeout(90):
-            await scenario.play(session)
+            await scenario.steps(session)
     except Exception:
         session.note(FAILED, traceback.format_exc(limit=-3))
     return session.transcript

@@ -1,8 +1,8 @@
-"""What a scenario does to a world, and what it records.
+"""What a scenario can do to a cluster, and what it records.
 
-Everything that may differ between two runs is taken out before it is recorded: topics have the scenario's own
-names for them, sets are sorted, ids of topics and epochs only have to keep their promises (an id stays, an epoch
-never goes down). Answers are recorded as they came, states once the cluster has come to rest.
+The session replaces everything that may differ between two runs before it records: topics get the scenario's own
+names, sets are sorted, and of topic ids and epochs it only checks the promises (an id stays, an epoch never goes
+down). It records answers as they came, and states once the cluster has come to rest.
 """
 
 import asyncio
@@ -23,10 +23,10 @@ from kafka.protocol.admin import (
 
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
-from .worlds import THROTTLED_REPLICAS, TOPIC, World
+from .clusters import THROTTLED_REPLICAS, TOPIC, ComparedCluster
 
 REST_SECONDS = 12
-"""How long a cluster has to come to rest; what does not agree by then is recorded as it stands."""
+"""How long a cluster may take to come to rest; after that the session records the state as it is."""
 
 Target = Sequence[int] | None
 Key = tuple[str, int]
@@ -35,10 +35,10 @@ _COLLECTION = re.compile(r"(?:\w+)\(((?:-?\d+(?:, )?)*)\)")
 
 
 class Session:
-    """One run of one scenario on one world."""
+    """One run of one scenario on one cluster."""
 
-    def __init__(self, world: World, scenario: str) -> None:
-        self.world = world
+    def __init__(self, cluster: ComparedCluster, scenario: str) -> None:
+        self.cluster = cluster
         self.transcript: list[tuple[str, Any]] = []
         self.name = scenario.replace("_", "-").lower()
         self._topics: dict[str, str] = {}
@@ -49,7 +49,7 @@ class Session:
         self.transcript.append((label, value))
 
     def real(self, alias: str) -> str:
-        """The topic's name in the cluster: what the scenario calls it, made unique."""
+        """The topic's name in the cluster: the scenario's own name for it, made unique."""
         return self._topics.get(alias, alias)
 
     def alias(self, text: str) -> str:
@@ -57,25 +57,25 @@ class Session:
             text = text.replace(real, alias)
         return text
 
-    # ------------------------------------------------------------------------------------------------ what it does
+    # ------------------------------------------------------------------------------------------------ actions
 
     async def create(
         self, alias: str, assignment: Mapping[int, Sequence[int]], *, held: bool = False, name: str | None = None
     ) -> None:
-        """A topic with these replicas; with `held`, what moves in it stays in flight until `release`."""
+        """Create a topic with these replicas; with `held`, its moves stay in flight until `release`."""
         self._topics[alias] = name or f"{alias}-{self.name}"
         self._ids.pop(alias, None)
         self._epochs = {key: epoch for key, epoch in self._epochs.items() if key[0] != alias}
-        await self.world.create_topic(self.real(alias), assignment, held=held)
+        await self.cluster.create_topic(self.real(alias), assignment, held=held)
 
     async def release(self, *aliases: str) -> None:
         for alias in aliases:
-            await self.world.release(self.real(alias))
+            await self.cluster.release(self.real(alias))
 
     async def let_only_wait(self, alias: str, *replicas: int) -> None:
-        """Of a held topic's partition 0, hold only these replicas; the others copy without a throttle."""
+        """Of a held topic's partition 0, throttle only these replicas; the others copy at full speed."""
         held = ",".join(f"0:{replica}" for replica in replicas)
-        await self.world.configure(TOPIC, self.real(alias), {THROTTLED_REPLICAS: held})
+        await self.cluster.configure(TOPIC, self.real(alias), {THROTTLED_REPLICAS: held})
 
     async def alter(
         self,
@@ -97,7 +97,7 @@ class Session:
         request = AlterPartitionReassignmentsRequest(
             timeout_ms=30_000, allow_replication_factor_change=allow, topics=topics
         )
-        answer = await self.world.ask(request, version, node)
+        answer = await self.cluster.ask(request, version, node)
         results = [
             (self.alias(topic["name"]), p["partition_index"], p["error_code"], self.text(p["error_message"]))
             for topic in answer["responses"]
@@ -125,7 +125,7 @@ class Session:
         request = ElectLeadersRequest(
             election_type=int(unclean), topic_partitions=list(topics.items()), timeout_ms=15_000
         )
-        answer = await self.world.ask(request, 2)
+        answer = await self.cluster.ask(request, 2)
         results = [
             (self.alias(topic["topic"]), p["partition_id"], p["error_code"], self.text(p["error_message"]))
             for topic in answer["replica_election_results"]
@@ -136,7 +136,7 @@ class Session:
     async def grow(self, label: str, alias: str, count: int, assignments: Sequence[Sequence[int]]) -> None:
         """CreatePartitions; records the answer."""
         topic = (self.real(alias), count, [(list(replicas),) for replicas in assignments])
-        answer = await self.world.ask(CreatePartitionsRequest(topics=[topic], timeout_ms=15_000), 3)
+        answer = await self.cluster.ask(CreatePartitionsRequest(topics=[topic], timeout_ms=15_000), 3)
         results = [(self.alias(r["name"]), r["error_code"], self.text(r["error_message"])) for r in answer["results"]]
         self.note(label, results)
 
@@ -144,7 +144,9 @@ class Session:
         self, label: str, kind: int, name: str, changes: Sequence[tuple[str, int, str | None]], *, node: int = 2
     ) -> None:
         """IncrementalAlterConfigs of one resource; records the answer, and for a topic what is stored then."""
-        answer = await self.world.ask(IncrementalAlterConfigsRequest(resources=[(kind, name, list(changes))]), 1, node)
+        answer = await self.cluster.ask(
+            IncrementalAlterConfigsRequest(resources=[(kind, name, list(changes))]), 1, node
+        )
         told = [[r["error_code"], self.text(r["error_message"])] for r in answer["responses"]]
         alias = self.alias(name)
         self.note(label, [*told, await self.stored_configs(alias)] if alias in self._topics else told)
@@ -152,10 +154,10 @@ class Session:
     async def delete(self, label: str, alias: str) -> None:
         """DeleteTopics; records the answer. It waits for at most a second."""
         request = DeleteTopicsRequest(topics=[(self.real(alias), None)], timeout_ms=1_000)
-        answer = await self.world.ask(request, 6)
+        answer = await self.cluster.ask(request, 6)
         self.note(label, [(self.alias(r["name"]), r["error_code"]) for r in answer["responses"]])
 
-    # ------------------------------------------------------------------------------------------------ what it sees
+    # ------------------------------------------------------------------------------------------------ observations
 
     async def settled(self, *aliases: str, timeout: float = 30) -> None:
         """Wait until nothing moves in these topics (all of the scenario's if none is named)."""
@@ -197,17 +199,18 @@ class Session:
             while True:
                 znode = await self._znode(f"/brokers/topics/{self.real(alias)}")
                 if not znode.get("adding_replicas") and not znode.get("removing_replicas"):
-                    return znode.get("partitions", {})
+                    partitions: dict[str, Any] = znode.get("partitions", {})
+                    return partitions
                 await asyncio.sleep(0.05)
 
     async def _listed(self, wanted: Mapping[str, Sequence[int]] | None, node: int | None) -> dict[str, Any]:
         topics = None if wanted is None else [(self.real(topic), list(indexes)) for topic, indexes in wanted.items()]
-        return await self.world.ask(ListPartitionReassignmentsRequest(timeout_ms=30_000, topics=topics), 0, node)
+        return await self.cluster.ask(ListPartitionReassignmentsRequest(timeout_ms=30_000, topics=topics), 0, node)
 
     async def _topic_state(self, alias: str) -> dict[int, dict[str, Any]]:
         real = self.real(alias)
         znode = await self._znode(f"/brokers/topics/{real}")
-        (shown,) = (await self.world.metadata([real]))["topics"]
+        (shown,) = (await self.cluster.metadata([real]))["topics"]
         moving = _by_partition(self, await self._listed({alias: [int(i) for i in znode.get("partitions", {})]}, None))
         dirs = await self._log_dirs(real)
         self._keep_id(alias, znode.get("topic_id"))
@@ -233,13 +236,13 @@ class Session:
                 "isr": sorted(p["isr_nodes"]),
                 "offline": sorted(p["offline_replicas"]),
             }
-        return {index: _plain(state, self.world.live) for index, state in states.items()}
+        return {index: _plain(state, self.cluster.live) for index, state in states.items()}
 
     async def _log_dirs(self, real: str) -> dict[int, list[int]]:
         """For each partition of the topic, the live brokers that have a log of it."""
         found: dict[int, list[int]] = {}
-        for broker in sorted(self.world.live):
-            answer = await self.world.ask(DescribeLogDirsRequest(topics=None), 4, broker)
+        for broker in sorted(self.cluster.live):
+            answer = await self.cluster.ask(DescribeLogDirsRequest(topics=None), 4, broker)
             for log_dir in answer["results"]:
                 for topic in log_dir["topics"]:
                     if topic["name"] == real:
@@ -249,7 +252,7 @@ class Session:
 
     async def _znode(self, path: str) -> dict[str, Any]:
         try:
-            data, _ = await self.world.znodes.get(path)
+            data, _ = await self.cluster.znodes.get(path)
         except NoNode:
             return {}
         loaded: dict[str, Any] = json.loads(data)
@@ -259,23 +262,23 @@ class Session:
         return await self._znode(f"/brokers/topics/{self.real(alias)}/partitions/{index}/state")
 
     def text(self, message: str | None) -> str | None:
-        """A message without what varies: real topic names, and the order and kind of a printed collection."""
+        """A message without its varying parts: real topic names, and the order and type of a printed collection."""
         if message is None:
             return None
         return _COLLECTION.sub(lambda found: f"({', '.join(sorted(found[1].split(', ')))})", self.alias(message))
 
     def _keep_id(self, alias: str, topic_id: str | None) -> None:
         if topic_id is not None and self._ids.setdefault(alias, topic_id) != topic_id:
-            raise AssertionError(f"{self.world.name}: the id of {alias} changed")
+            raise AssertionError(f"{self.cluster.name}: the id of {alias} changed")
 
     def _keep_epoch(self, key: Key, epoch: int) -> None:
         if epoch < self._epochs.get(key, -1):
-            raise AssertionError(f"{self.world.name}: the leader epoch of {key} fell to {epoch}")
+            raise AssertionError(f"{self.cluster.name}: the leader epoch of {key} fell to {epoch}")
         self._epochs[key] = epoch
 
 
 def _by_partition(session: Session, listed: dict[str, Any]) -> dict[str, list[list[int]]]:
-    """List's entries of the session's own topics: replicas, adding, removing by partition."""
+    """List's entries for the session's own topics: by partition its replicas, adding and removing replicas."""
     own = set(session._topics.values())
     return {
         f"{session.alias(topic['name'])}-{p['partition_index']}": [
@@ -290,7 +293,7 @@ def _by_partition(session: Session, listed: dict[str, Any]) -> dict[str, list[li
 
 
 def _at_rest(topic: dict[int, dict[str, Any]]) -> bool:
-    """Whether every view of the topic says the same."""
+    """Whether ZooKeeper, Metadata, List and the log dirs agree about the topic."""
     return all(state.keys() <= _SHOWN for state in topic.values())
 
 
@@ -298,7 +301,7 @@ _SHOWN = {"replicas", "adding", "removing", "leader", "isr"}
 
 
 def _plain(state: dict[str, Any], live: set[int]) -> dict[str, Any]:
-    """A partition as clients see it by Metadata and List, with what other views say where they do not agree."""
+    """A partition as Metadata and List show it; and what ZooKeeper and the log dirs say where they disagree."""
     if "znode" not in state or "metadata" not in state:
         return state
     metadata = state["metadata"]

@@ -1,6 +1,6 @@
-"""The same scenarios on stock Kafka 3.9.1 and on us: the transcripts must say the same (differences.py).
+"""The same scenarios on stock Kafka 3.9.1 and on our cluster: the transcripts differ only as intended.
 
-Ours runs live. Stock Kafka runs live beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it;
+Ours runs live. Stock Kafka runs beside it in CI (and with STOCK_LIVE=1), and must do what is recorded of it;
 elsewhere the recording speaks for it.
 """
 
@@ -16,11 +16,11 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.live import Recordings, runs_live
 
+from .clusters import ComparedCluster, Ours, StockKafka
 from .comparing import compare, unexpected
 from .differences import WANTED, wanted
 from .runner import FAILED, Transcript, run
 from .scenarios import SCENARIOS
-from .worlds import Ours, Stock, World
 
 Transcripts = dict[str, dict[str, Transcript]]
 
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(900)
 async def transcripts(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Transcripts]:
-    """The transcripts of every scenario that this run of pytest has chosen, by world and scenario."""
+    """The transcripts of the scenarios that this run of pytest has selected, by cluster and scenario."""
     if runs_live():
         require(BROKER_VERSION)
     directory = tmp_path_factory.mktemp("conformance")
@@ -41,14 +41,14 @@ async def transcripts(
     names = [name for name in SCENARIOS if name in chosen]
     async with AsyncExitStack() as stack:
         zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
-        worlds: list[World] = [Ours(f"{zookeeper.address}/ours", directory / "ours")]
+        clusters: list[ComparedCluster] = [Ours(f"{zookeeper.address}/ours", directory / "ours")]
         if runs_live():
-            worlds.append(Stock(f"{zookeeper.address}/stock", directory / "stock"))
-        for world in worlds:
-            stack.push_async_callback(world.end)
-        await asyncio.gather(*(world.start() for world in worlds))
-        results = await asyncio.gather(*(run(world, names) for world in worlds))
-        yield {world.name: result for world, result in zip(worlds, results, strict=True)}
+            clusters.append(StockKafka(f"{zookeeper.address}/stock", directory / "stock"))
+        for cluster in clusters:
+            stack.push_async_callback(cluster.end)
+        await asyncio.gather(*(cluster.start() for cluster in clusters))
+        results = await asyncio.gather(*(run(cluster, names) for cluster in clusters))
+        yield {cluster.name: result for cluster, result in zip(clusters, results, strict=True)}
 
 
 @pytest.mark.asyncio(loop_scope="module")

@@ -1,4 +1,4 @@
-"""A bare Kafka client: it sends what it is told and shows what came back, with no retries and no opinions.
+"""A bare Kafka client: it sends a request and returns the response as it came. It never retries.
 
 Messages are kafka-python's classes, so this side shares no code with the server under test.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 from kafka.protocol import admin, metadata, producer
 
-RESPONSES: dict[type, type] = {
+RESPONSES: dict[type, Any] = {
     request: getattr(module, name.removesuffix("Request") + "Response")
     for module in (admin, metadata, producer)
     for name, request in vars(module).items()
@@ -22,7 +22,7 @@ class Closed(Exception):
 
 
 class Wire:
-    """One connection to one node. Requests on it are sent one after the other."""
+    """One connection to one node. It has one request in flight at a time."""
 
     def __init__(self, host: str, port: int) -> None:
         self._address = (host, port)
@@ -44,7 +44,7 @@ class Wire:
         return body
 
     async def raw(self, frame: bytes, timeout: float = 40) -> bytes:
-        """Send a frame (with its length) as it stands; the response without its length. Raises as `ask`."""
+        """Send a frame (with its length) unchanged; returns the response without its length. Raises as `ask`."""
         async with self._lock:
             return await asyncio.wait_for(self._exchange(frame), timeout)
 

@@ -55,7 +55,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
             shutil.copytree(source, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(source, copy / name)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
+    pip: list[str | Path] = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
     succeed([*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--wheel-dir", out, copy])
     (built,) = out.glob("*.whl")
     return built
@@ -69,6 +69,13 @@ def bare(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Environment:
     constraints = directory / "constraints.txt"
     constraints.write_text("\n".join(locked) + "\n")
     succeed([sys.executable, "-m", "venv", "--without-pip", environment])
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", environment / "bin" / "python"]
+    pip: list[str | Path] = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--python",
+        environment / "bin" / "python",
+    ]
     succeed([*pip, "install", "--quiet", "--only-binary", ":all:", "--constraint", constraints, wheel])
     return Environment(environment)

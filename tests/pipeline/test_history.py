@@ -29,7 +29,7 @@ def move(seq: int, name: str, at: int, partition: int, topic: str = "t", **more:
     return event(seq, f"move.{name}", at, topic=topic, partition=partition, **more)
 
 
-PLAN = {"original": [1, 3], "target": [1, 2]}
+PLAN: dict[str, Any] = {"original": [1, 3], "target": [1, 2]}
 EVENTS = [
     move(0, "waiting", 1_000, 0, route="queue", who="User:a"),
     event(1, "throttle.set", 3_000, broker=2, bytes=10),

@@ -36,7 +36,7 @@ def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, s
             for held in one.partitions:
                 size = None if held.bytes < 0 else held.bytes
                 moving = [held.replicas[0]] if held.moving else []
-                row = (one.name, held.index, held.replicas, held.leader, held.isr, [], moving, size)
+                row: tuple[object, ...] = (one.name, held.index, held.replicas, held.leader, held.isr, [], moving, size)
                 writer.partitions.add((*row, float(held.produce), float(held.fetch)))
         writer.configs.extend(configs or [])
         writer.finish(Meta(cluster_id="c", at=5))

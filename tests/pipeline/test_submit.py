@@ -35,7 +35,7 @@ pytestmark = pytest.mark.timeout(300)
 
 QUICK = PollInterval(poll=0.1, health=0.3, settle=1.5, patience=20.0)
 
-Assignment = dict[tuple[str, int], tuple[int, ...]]
+Assignment = dict[TopicPartition, tuple[int, ...]]
 
 
 def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
@@ -43,7 +43,7 @@ def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
     found: Assignment = {}
     for name, partitions in client.describe_topics(topics).items():
         assert not isinstance(partitions, KafkaError)
-        found |= {(name, index): partition.replicas for index, partition in partitions.items()}
+        found |= {TopicPartition(name, index): partition.replicas for index, partition in partitions.items()}
     return found
 
 
@@ -62,11 +62,11 @@ def turned(client: ReassignmentClient, topic: str, count: int, size: int) -> lis
 
 
 def targets(batches: Sequence[Moves]) -> Assignment:
-    return {name: tuple(target) for batch in batches for name, (target, _) in batch.items()}
+    return {TopicPartition(*name): tuple(target) for batch in batches for name, (target, _) in batch.items()}
 
 
 def before(batches: Sequence[Moves]) -> Assignment:
-    return {name: tuple(expected) for batch in batches for name, (_, expected) in batch.items()}
+    return {TopicPartition(*name): tuple(expected) for batch in batches for name, (_, expected) in batch.items()}
 
 
 def submission(
@@ -232,7 +232,8 @@ async def test_860_5_what_somebody_changes_in_the_last_moment_is_refused_and_the
     assert "batch-0001: 1 moves were refused; what else had begun of it was cancelled:" in text
     assert f"{TopicPartition(*victim)}: " in text
     assert str(list(batch[victim][1][::-1])) in text
-    await settled(client, {victim: tuple(batch[victim][1][::-1])} | {name: tuple(batch[name][1]) for name in others})
+    left = {victim: batch[victim][1][::-1]} | {name: batch[name][1] for name in others}
+    await settled(client, {TopicPartition(*name): tuple(replicas) for name, replicas in left.items()})
 
 
 async def test_dp_4_a_lost_answer_is_no_lost_batch(client: ReassignmentClient, bootstrap: str, tmp_path: Path) -> None:
@@ -264,12 +265,12 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
                 topics = {topic.name: topic.partitions for topic in everything.topics}
                 led = [p.leader > 0 for found in topics.values() for p in found.values()]
                 if len(led) == 3 and all(led) and {4} <= {node.id for node in everything.nodes}:
-                    return {("slow", index): p.replicas for index, p in topics["slow"].items()}
+                    return {TopicPartition("slow", index): p.replicas for index, p in topics["slow"].items()}
                 return None
 
             standing = await eventually(lambda: asyncio.to_thread(ready), within=60)
             # What the fleets do not hold goes to broker 4 too, so that its loss is noticed.
-            follows = {("other", 0): (1, 4)}
+            follows: Assignment = {TopicPartition("other", 0): (1, 4)}
             await eventually(lambda: not any(client.alter_partition_reassignments(follows).values()))
             await settled(client, follows)
             moves = {name: ([replicas[0] % 3 + 1], replicas) for name, replicas in standing.items()}

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -22,7 +23,7 @@ def brokers(racks: Sequence[str | None], *, dead: Iterable[int] = (), capacity: 
 
 
 def partition(
-    index: int, *replicas: int, live: Iterable[int] | None = None, size: int = MIB, **more: int
+    index: int, *replicas: int, live: Iterable[int] | None = None, size: int = MIB, **more: Any
 ) -> PlannerPartition:
     alive = set(replicas if live is None else live)
     isr = tuple(broker for broker in replicas if broker in alive)
@@ -38,7 +39,8 @@ def random_cluster(
 ) -> PlannerCluster:
     """Brokers 0 … count - 1, racks in rotation, topics of Zipf sizes, replicas spread over racks."""
     chance, gone = random.Random(seed), set(dead)
-    made, left = [], partitions
+    made: list[PlannerTopic] = []
+    left = partitions
     while left > 0:
         size = min(left, max(1, partitions // (4 * (len(made) + 1))))
         made.append(

@@ -53,6 +53,11 @@ class BatchImage(Image):
     def read(self) -> BatchZnode | None:
         return None if self.batch is None else BatchZnode(self.batch, self.version, self.changed)
 
+    def put_cancel(self) -> None:
+        """By hand: the znode that cancels everything."""
+        self.zxid += 1
+        self.cancel = self.zxid
+
     def put(self, entries: dict[TopicPartition, BatchEntry] | None) -> None:
         """By hand, or by the controller."""
         self.zxid += 1
@@ -120,8 +125,7 @@ class BatchController(Controller):
 
     @rule(crash=crashes)
     def all_is_cancelled(self, crash: int | None) -> None:
-        self.image.zxid += 1
-        self.image.cancel = self.image.zxid
+        self.image.put_cancel()
         before = {name: self.partition(name) for name in NAMES}
         pending = dict(self.image.batch or {})
         self.look(crash)

@@ -5,7 +5,6 @@ a crash and a takeover possible between any two writes.
 """
 
 from collections.abc import Iterable
-from typing import NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -17,7 +16,7 @@ from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes as brokers_
 from kafka_reassign_rpc.core.leadership.elections import Election, elect
-from kafka_reassign_rpc.core.leadership.isr_changes import alter_partition
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
@@ -38,17 +37,6 @@ masks = st.integers(0, 7)
 broker_ids = st.sampled_from(BROKERS)
 replica_lists = st.lists(broker_ids, min_size=1, max_size=3, unique=True).map(tuple)
 crashes = st.one_of(st.none(), st.none(), st.integers(0, 4))
-
-
-class IsrRequest(NamedTuple):
-    topic: str | None
-    topic_id: None
-    partition: int
-    leader_epoch: int
-    partition_epoch: int
-    isr: tuple[int, ...]
-    isr_broker_epochs: tuple[int, ...] | None = None
-    leader_recovery_state: int = 0
 
 
 def chosen(replicas: Iterable[int], mask: int) -> list[int]:
@@ -282,7 +270,7 @@ class Controller(RuleBasedStateMachine):
     def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
         standing = self.partition(name)
         view = RoundView(self.cluster)
-        request = IsrRequest(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
+        request = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
         answer, changes = alter_partition(view, standing.leader, request, 3)
         self.add(view, changes)
         if self.commit(view, crash) and standing.is_moving and not self.partition(name).is_moving:

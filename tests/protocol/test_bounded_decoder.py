@@ -60,8 +60,8 @@ ABSURD = (
 def frame_of(body: kafka_bodies.Body) -> bytes:
     return (
         struct.pack(">hhih", body.key, body.version, 1, -1)
-        + b"\0" * body.cls.flexible_version_q(body.version)
-        + body.data
+        + (b"\0" if body.cls.flexible_version_q(body.version) else b"")
+        + bytes(body.data)
     )
 
 
@@ -208,8 +208,7 @@ def test_sv_6_an_absurd_count_allocates_nothing() -> None:
 
 
 def test_sv_6_a_request_may_not_have_more_elements_than_a_server_will_build() -> None:
-    body = ListPartitionReassignmentsRequest(version=0)
-    body.topics = [("t", list(range(50))), ("u", list(range(48)))]
+    body = ListPartitionReassignmentsRequest(version=0, topics=[("t", list(range(50))), ("u", list(range(48)))])
     frame = encode_request(body, version=0, correlation_id=1, client_id=None)[4:]
     assert decode_request(frame, max_elements=100).body.topics[1].partition_indexes == list(range(48))
     with pytest.raises(TooManyElements):
@@ -299,7 +298,6 @@ def test_sv_6_every_api_that_is_served_has_a_least_message() -> None:
 
 def test_sv_2_create_topics_is_read_in_the_versions_that_kafka_4_dropped() -> None:
     for version in (0, 1):
-        body = CreateTopicsRequest(version=version, timeout_ms=5)
-        body.topics = [("t", 3, 2, [], [])]
+        body = CreateTopicsRequest(version=version, timeout_ms=5, topics=[("t", 3, 2, [], [])])
         found = decode_request(encode_request(body, version=version, correlation_id=1, client_id=None)[4:]).body
         assert (found.topics[0].name, found.topics[0].num_partitions, found.validate_only) == ("t", 3, False)

@@ -268,9 +268,9 @@ def test_sv_6_an_ended_connection_answers_what_has_come_and_takes_nothing_more()
     assert connection.partial_bytes == 0
     assert connection.receive(list_request(2)[-1:] + list_request(3)) == 0
     request = take_request(connection)
-    assert not connection.over
+    over_before = connection.over
     assert connection.answer(request, answer()) == reply(1)
-    assert connection.over
+    assert (over_before, connection.over) == (False, True)
     assert connection.fault is None
 
 

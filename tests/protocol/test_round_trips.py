@@ -138,8 +138,9 @@ def renamed(fields: Any) -> Any:
     if isinstance(fields, list):
         return [renamed(element) for element in fields]
     if isinstance(fields, dict):
-        other = {"isKRaftController": "isKraftController", "type": "requestType"}
+        other: dict[str, str] = {"isKRaftController": "isKraftController", "type": "requestType"}
         return {
-            re.sub("(?=[A-Z])", "_", other.get(name, name)).lower(): renamed(value) for name, value in fields.items()
+            re.sub("(?=[A-Z])", "_", other.get(str(name), str(name))).lower(): renamed(value)
+            for name, value in fields.items()
         }
     return fields

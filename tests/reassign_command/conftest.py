@@ -7,7 +7,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from tests.interop.worlds import Ours
+from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Files
 
 

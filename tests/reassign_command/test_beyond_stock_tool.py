@@ -6,8 +6,8 @@ import json
 import pytest
 import pytest_asyncio
 
-from tests.interop.worlds import TOPIC as TOPIC_CONFIGS
-from tests.interop.worlds import Ours
+from tests.interop.clusters import TOPIC as TOPIC_CONFIGS
+from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files, kafka_reassign
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]

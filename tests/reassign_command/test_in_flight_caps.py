@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.interop.worlds import BROKER, Ours
+from tests.interop.clusters import BROKER, Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output, Tools

@@ -179,8 +179,8 @@ async def test_236_12_queue_and_switch_need_our_server_and_nothing_is_half_done(
     for action in ("--disable", "--enable"):
         output = await stock.run(action)
         assert (output.code, output.out) == (1, f"{NO_SWITCH}\n")
-    for arguments in ((), ("--pause",)):
-        healing = await kafka_reassign("heal", "--bootstrap-server", stock.bootstrap, *arguments)
+    for more in ((), ("--pause",)):
+        healing = await kafka_reassign("heal", "--bootstrap-server", stock.bootstrap, *more)
         assert (healing.code, healing.out) == (1, f"{NO_HEALING}\n")
     output = await stock.run("--events")
     assert (output.code, output.out) == (1, f"{NO_EVENTS}\n")

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.reassign_command import action_list, action_watch
 from kafka_reassign_rpc.reassign_command.action_queue import under_way
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.rig import put_request
-from tests.interop.worlds import Ours
+from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.stock.tools import Output
 from tests.waiting import eventually

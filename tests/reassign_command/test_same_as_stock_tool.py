@@ -14,7 +14,7 @@ from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from tests.interop.worlds import OUR_BYTES, Ours
+from tests.interop.clusters import OUR_BYTES, Ours
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.jars import TOOL_VERSIONS, require
 from tests.stock.tools import Output, Tools

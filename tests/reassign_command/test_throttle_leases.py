@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 )
 from kafka_reassign_rpc.reassign_command.set_and_clear_throttles import LEASE_NEEDS_THROTTLE, VERIFY_LATER
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
-from tests.interop.worlds import BROKERS, Ours
+from tests.interop.clusters import BROKERS, Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.waiting import eventually
 

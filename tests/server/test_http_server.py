@@ -9,7 +9,7 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.server import http_server
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
-from tests.http import get, sent
+from tests.http_client import get, sent
 from tests.waiting import eventually
 
 

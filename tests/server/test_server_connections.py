@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api import a03_metadata, a32_describe_configs
+from kafka_reassign_rpc.api import a03_metadata, a32_describe_configs, config_entries, partition_metadata
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import (
@@ -378,8 +378,8 @@ async def test_sv_6_large_answers_are_made_in_a_thread(
 
         return call
 
-    monkeypatch.setattr(a03_metadata, "partition_metadata", recorded("metadata", a03_metadata.partition_metadata))
-    monkeypatch.setattr(a32_describe_configs, "topic_entries", recorded("configs", a32_describe_configs.topic_entries))
+    monkeypatch.setattr(a03_metadata, "partition_metadata", recorded("metadata", partition_metadata.partition_metadata))
+    monkeypatch.setattr(a32_describe_configs, "topic_entries", recorded("configs", config_entries.topic_entries))
     server = await start_server(ModelNode(*(topic(f"t{i}", 400) for i in range(10))))
     one = DescribeConfigsRequest.DescribeConfigsResource
     resources = [one(version=1, resource_type=2, resource_name=f"t{i}", configuration_keys=None) for i in range(10)]

@@ -4,5 +4,5 @@ jars       Kafka's jars, resolved once into `.jars/`
 cluster    brokers 3.9.1 in ZooKeeper mode, each of which can be killed, frozen, restarted
 kraft      one combined KRaft node of 4.1.0
 tools      the stock tools, run inside one long-lived JVM (ToolDriver.java) per version
-capture    a proxy that records the frames that pass; `python -m tests.stock.golden` writes the golden frames
+capture    a proxy that records frames; `python -m tests.stock.golden` writes the golden frames
 """

@@ -1,7 +1,7 @@
-"""A TCP proxy that understands where a Kafka frame ends and records the frames that pass.
+"""A TCP proxy that cuts the stream into Kafka frames and records them.
 
-Put it between a client and a broker by naming `Capture.port` as the broker's advertised port; brokers reach
-each other through it too. It alters nothing.
+To put it between clients and a broker, make `Capture.port` the broker's advertised port. Brokers then reach each
+other through it too. It changes no byte.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from kafka_reassign_rpc.server.listener import stop_listening
 class Frame:
     """One request or response: `data` is header and body, without the four bytes of length before them.
 
-    `peer` is the client id of the request, by which its sender is known (a broker's is its id).
+    `peer` is the client id of the request and names its sender (a broker's client id is its broker id).
     """
 
     key: int
@@ -32,7 +32,7 @@ class Frame:
 
     @property
     def api(self) -> str:
-        return ApiKey(self.key).name
+        return str(ApiKey(self.key).name)
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Capture:
 
 
 def take(captures: Iterable[Capture]) -> list[Frame]:
-    """What was recorded since the last call."""
+    """The frames that were recorded since the last call."""
     frames = []
     for capture in captures:
         frames += capture.frames

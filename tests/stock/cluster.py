@@ -1,7 +1,7 @@
 """Stock Kafka 3.9.1 brokers in ZooKeeper mode, as processes.
 
-Brokers choose a port at their first start and keep it over restarts. All waiting is for a line in the broker's
-log or for the end of its process, never for time to pass. Nothing here is bound to an event loop, so one
+Brokers choose a port at their first start and keep it over restarts. Every wait is for a line in the broker's
+log or for the end of its process. Nothing here is bound to an event loop, so one
 cluster may serve tests that each have a loop of their own.
 """
 
@@ -67,7 +67,7 @@ class StockBroker(LoggedProcess):
         return f"127.0.0.1:{self.port}"
 
     async def start(self, timeout: float = 90) -> None:
-        """Start (again), with the port it had, until it says that it has started."""
+        """Start the broker, after a stop with the same port; returns once its log says that it has started."""
         properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self._properties}
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -83,7 +83,7 @@ class StockBroker(LoggedProcess):
             await self.ended()
 
     def erase(self) -> None:
-        """Remove what it has on disk (it must not run)."""
+        """Remove its files. The broker must not run."""
         shutil.rmtree(self._directory / "data", ignore_errors=True)
 
 
@@ -106,11 +106,11 @@ class StockCluster:
 
     @property
     def bootstrap(self) -> str:
-        """Addresses of the brokers that run."""
+        """The addresses of the running brokers."""
         return ",".join(broker.address for broker in self.brokers.values() if broker.is_running)
 
     def broker(self, node_id: int, overrides: Mapping[str, str]) -> StockBroker:
-        """One of this cluster; whoever starts it adds it to `brokers`, and it ends with them."""
+        """A new broker of this cluster. The caller starts it and adds it to `brokers`; it then ends with them."""
         return StockBroker(node_id, self.zookeeper, self._directory / str(node_id), {**self._overrides, **overrides})
 
     async def start(self) -> None:

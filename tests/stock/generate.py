@@ -1,4 +1,4 @@
-"""What the stock tool's --generate proposes, beside a plan of ours: bytes copied, and how even brokers are then."""
+"""Compares the stock tool's --generate with our plan: the bytes to copy, and how even the brokers are afterwards."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ Placement = Mapping[tuple[str, int], Sequence[int]]
 
 
 class Figures(NamedTuple):
-    """Moves, bytes copied, and by measure how far the worst live broker is from the mean, as a share of that."""
+    """Moves, bytes copied, and per measure the worst live broker's distance from the mean, as a share of the mean."""
 
     moves: int
     copied: int
@@ -45,7 +45,7 @@ def planned(plan: Path) -> Placement:
 
 
 def figures(path: Path, placed: Placement, brokers: Sequence[int] | None = None) -> Figures:
-    """What comes of it where partitions of a snapshot are placed so, and all others stay.
+    """The figures of a snapshot whose named partitions are placed like this, while all others stay.
 
     brokers     those that may hold replicas; None: all live ones
     """

@@ -3,11 +3,11 @@
 Starts stock clusters whose brokers advertise a recording proxy (capture.py), runs the stock tools against them
 and keeps a few frames of every API, version and direction:
 
-    3.9.1 brokers in ZooKeeper mode   driven by the tools of 3.9.1 and 4.1.0; also what broker and controller say
+    3.9.1 brokers in ZooKeeper mode   driven by the tools of 3.9.1 and 4.1.0; also broker to controller and back
     4.1.0 brokers in KRaft mode       driven by the tools of 4.1.0, for version 1 of AlterPartitionReassignments
 
 Each file is a JSON list of {"api", "key", "version", "direction", "from", "hex"}; `hex` is the frame without the
-four bytes of length. Log directories are the default of Kafka's own configuration, so no path of a machine gets in.
+four bytes of length. Log directories are Kafka's defaults, so no frame has a path of this machine.
 """
 
 import asyncio
@@ -93,7 +93,7 @@ def _sender(frame: Frame, tools: str, brokers: str) -> str:
 
 
 async def _drive(tools: Tools, port: int, scratch: Path) -> None:
-    """Every tool once; a move to broker 3 that a throttle holds in flight is cancelled, then done."""
+    """Run every tool once. A throttle holds a move to broker 3 in flight; it is cancelled, then made again."""
     topic = f"golden-{tools.version[0]}"
     server = ("--bootstrap-server", f"127.0.0.1:{port}")
 
@@ -146,7 +146,7 @@ async def _drive(tools: Tools, port: int, scratch: Path) -> None:
 
 
 def _produce(port: int, topic: str) -> None:
-    """More than a throttled follower gets at its first fetches; idempotent, so that the broker asks for ids."""
+    """Produce more than a throttled follower fetches at first; idempotent, so that the broker allocates ids."""
     producer = Producer({"bootstrap.servers": f"127.0.0.1:{port}", "enable.idempotence": True})
     for _ in range(30):
         producer.produce(topic, bytes(20_000), partition=0)
@@ -155,7 +155,7 @@ def _produce(port: int, topic: str) -> None:
 
 
 def choose(frames: Iterable[tuple[Frame, str]]) -> dict[str, list[dict[str, object]]]:
-    """By file name: for each API, version, direction and sender up to MAX_KEPT frames of different lengths."""
+    """Up to MAX_KEPT frames of different lengths for each API, version, direction and sender, by file name."""
     groups: defaultdict[tuple[int, int, str, str], dict[int, Frame]] = defaultdict(dict)
     for frame, sender in frames:
         if frame.key in APIS and len(frame.data) <= MAX_BYTES:

@@ -1,8 +1,8 @@
 """Kafka's own jars, by Maven, kept in `.jars/` at the root of the repository.
 
 One directory for each version, filled from `poms/kafka-VERSION.xml`. Several test runs may start at once: the
-first one resolves under a lock, the others wait for it. A directory counts only when its pom's digest stands
-in it, so a half-finished copy or a changed pom is resolved anew.
+first one resolves under a lock, the others wait for it. A directory is valid only with its pom's digest
+in it, so a half-finished copy or a changed pom is resolved again.
 """
 
 import fcntl
@@ -49,7 +49,7 @@ def classpath(version: str) -> str:
 
 
 def require(version: str) -> None:
-    """Skip the calling test, loudly, where the jars cannot be had; with CI=true fail it instead."""
+    """Skip the calling test where the jars are not available; with CI=true, fail it."""
     try:
         jars(version)
     except JarsUnavailable as error:

@@ -1,4 +1,4 @@
-"""Kafka 4.1.0 in KRaft mode, for what ZooKeeper mode lacks: node 1 is the only controller and a broker too."""
+"""Kafka 4.1.0 in KRaft mode, for features that ZooKeeper mode lacks. Node 1 is the only controller and a broker."""
 
 import asyncio
 import subprocess
@@ -17,7 +17,7 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 
 
 class KRaftNode(LoggedProcess):
-    """One node; `properties` are its server.properties but for its directories. `controller`: where that listens."""
+    """One node. `properties`: server.properties without directories. `controller`: the controller's address."""
 
     def __init__(self, node_id: int, port: int, directory: Path, properties: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -31,9 +31,18 @@ class KRaftNode(LoggedProcess):
         self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
 
     async def start(self) -> None:
-        """Format its directory and start it, until it says that it has started."""
-        format_it = ["java", *self._java, "kafka.tools.StorageTool", "format", "-t", _CLUSTER_ID, "-c", self._config]
-        await asyncio.to_thread(subprocess.run, format_it, check=True, stdout=subprocess.DEVNULL)
+        """Format the node's directory and start it; returns once its log says that it has started."""
+        format_it = [
+            "java",
+            *self._java,
+            "kafka.tools.StorageTool",
+            "format",
+            "-t",
+            _CLUSTER_ID,
+            "-c",
+            str(self._config),
+        ]
+        await asyncio.to_thread(lambda: subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL))
         self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
         await self.wait_for_line(STARTED, 90)
 

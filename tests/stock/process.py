@@ -25,7 +25,7 @@ class LoggedProcess:
 
     @property
     def pid(self) -> int:
-        """Of the process that was started last (its launcher turns into it)."""
+        """The id of the process that was started last (its launcher becomes that process by exec)."""
         assert self._process is not None
         return self._process.pid
 
@@ -43,13 +43,13 @@ class LoggedProcess:
             )
 
     def printed(self) -> bytes:
-        """What it has printed since its last start."""
+        """The output since the last start."""
         with self.log.open("rb") as log:
             log.seek(self._from)
             return log.read()
 
     async def wait_for_line(self, pattern: re.Pattern[bytes], timeout: float = 60) -> re.Match[bytes]:
-        """The first match in what it printed since its start. Raises RuntimeError when it ends first."""
+        """The first match in the output since the last start. Raises RuntimeError when the process ends first."""
         async with asyncio.timeout(timeout):
             while True:
                 running = self.is_running
@@ -76,7 +76,7 @@ class LoggedProcess:
             await self.ended()
 
     def freeze(self) -> None:
-        """SIGSTOP: it keeps its connections and answers nothing."""
+        """SIGSTOP: the process keeps its connections and answers nothing."""
         self.send(signal.SIGSTOP)
 
     def thaw(self) -> None:

@@ -1,4 +1,4 @@
-"""The stock command-line tools, all of one version inside one JVM that stays (a JVM of its own costs 1.5 s a call)."""
+"""The stock command-line tools. One JVM per version runs them all, since a JVM for each call would cost 1.5 s."""
 
 import asyncio
 import base64
@@ -32,7 +32,7 @@ _OLD_MAIN_CLASSES = {"broker-api-versions": "kafka.admin.BrokerApiVersionsComman
 
 @dataclass(frozen=True)
 class Output:
-    """What a tool left behind: exit code, standard output, standard error."""
+    """The result of a tool: exit code, standard output, standard error."""
 
     code: int
     out: str

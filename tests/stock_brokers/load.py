@@ -1,4 +1,4 @@
-"""Records that are written while things happen, and the proof that none is lost."""
+"""Writes records during a scenario, and checks afterwards that none is lost."""
 
 import asyncio
 import threading
@@ -16,7 +16,7 @@ PATIENCE_S = 90
 class Load:
     """An idempotent producer with acks=all that writes numbered records, in turn to each partition of a topic.
 
-    As a context: it writes all the while; after it, every record it was told to be there must be there.
+    As a context manager it writes until the end of the block. Then every acknowledged record must be readable.
     """
 
     def __init__(self, bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
@@ -72,7 +72,7 @@ class Load:
             self._acked.add(_named(record))
 
     def _read(self) -> set[tuple[int, int]]:
-        """Every record from the first to the high watermark."""
+        """Read every record up to the high watermark."""
         consumer = Consumer(
             {"bootstrap.servers": self._bootstrap, "group.id": "none", "enable.auto.commit": False, "log_level": 0}
         )

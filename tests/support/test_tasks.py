@@ -1,4 +1,4 @@
-"""The end of background tasks."""
+"""How background tasks are ended."""
 
 import asyncio
 
@@ -25,7 +25,7 @@ async def test_tasks_are_over_when_end_returns() -> None:
     await end()
 
 
-async def test_whoever_is_cancelled_while_it_ends_a_task_is_cancelled() -> None:
+async def test_a_task_that_is_cancelled_while_it_ends_another_is_cancelled() -> None:
     begun, may_end = asyncio.Event(), asyncio.Event()
     task = asyncio.create_task(slow_to_end(begun, may_end))
     await begun.wait()

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import pytest
 
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
-def put(**wanted: str) -> object:
+def put(**wanted: str) -> Callable[[Mapping[str, str]], Mapping[str, str]]:
     def change(standing: Mapping[str, str]) -> Mapping[str, str]:
         return {**standing, **wanted}
 

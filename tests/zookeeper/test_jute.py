@@ -64,7 +64,8 @@ def test_236_14_a_transaction_has_the_bytes_that_aiozk_makes(batch: list[Op], xi
 
 @given(st.lists(st.tuples(ops, stats), max_size=8), chroots)
 def test_236_14_the_answer_to_a_transaction_reads_as_aiozk_reads_it(batch: list[tuple[Op, Stat]], chroot: str) -> None:
-    body, expected = b"", []
+    body = b""
+    expected: list[object] = []
     for op, stat in batch:
         match op:
             case SetData():

@@ -7,15 +7,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
-from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_reassignments, encode_reassignments
+from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import (
+    Reassignments,
+    decode_reassignments,
+    encode_reassignments,
+)
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 
 PATH = "/admin/reassign_partitions"
 GOOD = {"topic": "t", "partition": 0, "replicas": [1, 2]}
 
 
-def decoded(*entries: object, **fields: object) -> tuple[dict[tuple[str, int], BatchEntry], list[str]]:
+def decoded(*entries: object, **fields: object) -> Reassignments:
     return decode_reassignments(json.dumps({"version": 1, "partitions": entries, **fields}).encode(), PATH)
 
 
@@ -30,7 +35,7 @@ def test_i08_what_kafkas_tool_writes_is_read_in_its_order() -> None:
 
 
 def test_236_1_the_original_replicas_stand_beside_the_replicas_as_the_proposal_spells_them() -> None:
-    data = encode_reassignments({("foo1", 0): BatchEntry((1, 2, 4), (1, 2, 3))})
+    data = encode_reassignments({TopicPartition("foo1", 0): BatchEntry((1, 2, 4), (1, 2, 3))})
     assert json.loads(data) == {
         "version": 1,
         "partitions": [{"topic": "foo1", "partition": 0, "replicas": [1, 2, 4], "original_replicas": [1, 2, 3]}],
@@ -119,14 +124,14 @@ def test_236_5_of_two_entries_for_a_partition_the_later_one_counts_as_in_kafka()
 
 brokers = st.lists(st.integers(0, 2**31 - 1), max_size=5).map(tuple)
 batches = st.dictionaries(
-    st.tuples(st.text('abc.-_é/"', max_size=8), st.integers(0, 2**31 - 1)),
+    st.builds(TopicPartition, st.text('abc.-_é/"', max_size=8), st.integers(0, 2**31 - 1)),
     st.builds(BatchEntry, brokers, st.none() | brokers, st.none() | st.text('ab "\\é', max_size=8)),
     max_size=6,
 )
 
 
 @given(batches)
-def test_236_1_what_is_written_is_read_back(entries: dict[tuple[str, int], BatchEntry]) -> None:
+def test_236_1_what_is_written_is_read_back(entries: dict[TopicPartition, BatchEntry]) -> None:
     found = decode_reassignments(encode_reassignments(entries), PATH)
     assert list(found.entries.items()) == list(entries.items())
     assert found.problems == []

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request, encode_request
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
@@ -18,10 +19,12 @@ PATH = "/admin/reassignment_requests/request_0000000007"
 def test_236_8_the_proposals_example_is_read() -> None:
     data = b'{"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}'
     assert decode_request(data, PATH) == (
-        ReassignmentRequest({("my-topic", 0): (1, 2, 3), ("your-topic", 3): (4, 5, 6)}),
+        ReassignmentRequest({TopicPartition("my-topic", 0): (1, 2, 3), TopicPartition("your-topic", 3): (4, 5, 6)}),
         [],
     )
-    assert encode_request({("my-topic", 0): (1, 2, 3), ("your-topic", 3): (4, 5, 6)}) == data
+    assert (
+        encode_request({TopicPartition("my-topic", 0): (1, 2, 3), TopicPartition("your-topic", 3): (4, 5, 6)}) == data
+    )
     assert decode_request(data.replace(b"false", b"true"), PATH).request.legacy
 
 
@@ -40,22 +43,22 @@ def test_236_8_a_request_reads_back_as_it_was_written(targets: dict[Any, Any], l
 @pytest.mark.parametrize(
     ("assignments", "targets", "problem"),
     [
-        ('{"t":{"0":[1],"1":"x"}}', {("t", 0): (1,)}, "'t'-1: Expected `array`"),
-        ('{"t":{"0":[1],"1":null}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[1,"2"]}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[true]}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[1.5]}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[2147483648]}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[1' + "0" * 300 + "]}}", {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":{"a":[]}}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"1":[NaN]}}', {("t", 0): (1,)}, "'t'-1"),
-        ('{"t":{"0":[1],"01":[1]}}', {("t", 0): (1,)}, "'01' is no partition's number"),
-        ('{"t":{"0":[1],"-1":[1]}}', {("t", 0): (1,)}, "'-1' is no partition's number"),
-        ('{"t":{"0":[1],"x":[1]}}', {("t", 0): (1,)}, "'x' is no partition's number"),
-        ('{"t":{"0":[1],"2147483648":[1]}}', {("t", 0): (1,)}, "is no partition's number"),
-        ('{"t":{"0":[1]},"u":[1]}', {("t", 0): (1,)}, "'u': no object of partitions: [1]"),
-        ('{"t":{"0":[1]},"u":null}', {("t", 0): (1,)}, "'u': no object of partitions"),
-        ('{"t":{"0":[1],"0":[2]}}', {("t", 0): (2,)}, "t-0 stands there twice: the later target counts"),
+        ('{"t":{"0":[1],"1":"x"}}', {TopicPartition("t", 0): (1,)}, "'t'-1: Expected `array`"),
+        ('{"t":{"0":[1],"1":null}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[1,"2"]}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[true]}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[1.5]}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[2147483648]}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[1' + "0" * 300 + "]}}", {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":{"a":[]}}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"1":[NaN]}}', {TopicPartition("t", 0): (1,)}, "'t'-1"),
+        ('{"t":{"0":[1],"01":[1]}}', {TopicPartition("t", 0): (1,)}, "'01' is no partition's number"),
+        ('{"t":{"0":[1],"-1":[1]}}', {TopicPartition("t", 0): (1,)}, "'-1' is no partition's number"),
+        ('{"t":{"0":[1],"x":[1]}}', {TopicPartition("t", 0): (1,)}, "'x' is no partition's number"),
+        ('{"t":{"0":[1],"2147483648":[1]}}', {TopicPartition("t", 0): (1,)}, "is no partition's number"),
+        ('{"t":{"0":[1]},"u":[1]}', {TopicPartition("t", 0): (1,)}, "'u': no object of partitions: [1]"),
+        ('{"t":{"0":[1]},"u":null}', {TopicPartition("t", 0): (1,)}, "'u': no object of partitions"),
+        ('{"t":{"0":[1],"0":[2]}}', {TopicPartition("t", 0): (2,)}, "t-0 stands there twice: the later target counts"),
     ],
 )
 def test_236_8_what_is_wrong_with_one_target_is_said_of_that_one(
@@ -71,13 +74,15 @@ def test_236_8_what_is_wrong_with_one_target_is_said_of_that_one(
 def test_236_8_nothing_is_lost_of_a_topic_that_stands_there_twice() -> None:
     data = b'{"version":1,"assignments":{"t":{"0":[1],"1":[5]},"t":{"1":[2]}},"legacy":true}'
     read = decode_request(data, PATH)
-    assert read.request == ReassignmentRequest({("t", 0): (1,), ("t", 1): (2,)}, legacy=True)
+    assert read.request == ReassignmentRequest(
+        {TopicPartition("t", 0): (1,), TopicPartition("t", 1): (2,)}, legacy=True
+    )
     assert read.problems == ["t-1 stands there twice: the later target counts"]
 
 
 def test_236_8_what_we_do_not_know_is_no_problem() -> None:
     data = b'{"assignments":{"[t]":{"0":[1]}},"comment":[[1]],"version":1}'
-    assert decode_request(data, PATH) == (ReassignmentRequest({("[t]", 0): (1,)}), [])
+    assert decode_request(data, PATH) == (ReassignmentRequest({TopicPartition("[t]", 0): (1,)}), [])
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from kafka_reassign_rpc.zookeeper.operations import Op
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import Check, Create, Delete, SetData, Stat, ZooKeeper
@@ -114,7 +115,7 @@ def test_236_14_operations_are_split_in_order_below_the_limit() -> None:
 
 
 def test_236_14_an_operation_above_the_limit_is_alone_in_its_batch() -> None:
-    ops = [Create("/a"), SetData("/b", b"x" * MAX_MULTI_BYTES), Delete("/c")]
+    ops: list[Op] = [Create("/a"), SetData("/b", b"x" * MAX_MULTI_BYTES), Delete("/c")]
     assert list(split_ops(ops)) == [[ops[0]], [ops[1]], [ops[2]]]
 
 

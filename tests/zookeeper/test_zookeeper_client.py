@@ -2,6 +2,8 @@
 
 import asyncio
 import time
+from collections.abc import Coroutine
+from typing import Any
 
 import pytest
 
@@ -229,7 +231,7 @@ async def test_sv_3_a_client_closed_without_a_connection_is_closed_at_once(proxy
 @pytest.mark.both_loops
 async def test_sv_3_calls_are_carried_out_in_the_order_in_which_they_are_made(zk: ZooKeeper) -> None:
     await zk.create("/last", b"")
-    calls = [zk.set("/last", b"%d" % n) for n in range(200)]
+    calls: list[Coroutine[Any, Any, Any]] = [zk.set("/last", b"%d" % n) for n in range(200)]
     calls.insert(100, zk.multi([Create("/half-way"), SetData("/last", b"multi")]))
     results = await asyncio.gather(*calls)
     versions = [result.version for result in results if not isinstance(result, list)]
@@ -246,7 +248,7 @@ async def test_sv_6_what_is_in_flight_is_bounded_and_order_is_kept(zk: ZooKeeper
     assert connection.bytes_in_flight <= 4 << 20
     assert connection._queued
     calls[29].cancel()
-    results = await asyncio.gather(*calls, return_exceptions=True)
+    results: list[Any] = await asyncio.gather(*calls, return_exceptions=True)
     assert [result.version for result in results[:29]] == list(range(1, 30))
     assert isinstance(results[29], asyncio.CancelledError)
     assert (await zk.get("/big"))[0][:2] == b"28"

@@ -11,6 +11,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands import leadership_commands
 from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.crash_points import (
@@ -54,7 +55,7 @@ async def original_is_sick(controller: Rig) -> object:
 async def newcomer_leads(controller: Rig) -> object:
     """Preferred elections go by the target, also while it is not reached."""
     await half_way(controller)
-    await controller.loop.submit(leadership_commands.ElectLeadersCommand([("a", 0)], unclean=False))
+    await controller.loop.submit(leadership_commands.ElectLeadersCommand([TopicPartition("a", 0)], unclean=False))
     assert controller.partition("a", 0).leader == 3
     return None
 

@@ -75,7 +75,7 @@ async def test_240_6_a_move_to_a_broker_that_has_died_is_stalled_and_gets_on_whe
         return (await described(here))["t", 0].stall_reason
 
     async def is_dead() -> bool:
-        return await reason() == "broker 4 is dead"
+        return bool(await reason() == "broker 4 is dead")
 
     await eventually(is_dead)
     await eventually(lambda: "move.stalled t-0: broker 4 is dead" in caplog.text)
@@ -90,7 +90,7 @@ async def test_240_6_a_move_without_a_leader_is_stalled_and_a_new_controller_fin
     await here.kill_broker(1)
 
     async def leaderless() -> bool:
-        return (await described(here))["t", 0].stall_reason == "there is no leader to copy from"
+        return bool((await described(here))["t", 0].stall_reason == "there is no leader to copy from")
 
     await eventually(leaderless)
     await here.stop_server()

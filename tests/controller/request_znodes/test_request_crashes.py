@@ -52,13 +52,13 @@ async def start_first(controller: Rig) -> object:
     return await controller.alter(FIRST)
 
 
-async def take_requests(controller: Rig) -> object:
-    return await controller.take_requests()
+async def take_requests(controller: Rig) -> None:
+    await controller.take_requests()
 
 
-async def batch_first(controller: Rig) -> object:
+async def batch_first(controller: Rig) -> None:
     await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(FIRST))
-    return await controller.look()
+    await controller.look()
 
 
 async def half_way(controller: Rig) -> object:

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import pytest
 
 from kafka_reassign_rpc.controller.watches import request_znodes
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
@@ -14,7 +15,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth
 from tests.controller.crash_points import put_cluster
 from tests.controller.rig import Rig, office, put_request, records
 
-A0, A1, B0 = ("a", 0), ("a", 1), ("b", 0)
+A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 def once_after_reading(

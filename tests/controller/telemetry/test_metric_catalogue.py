@@ -1,12 +1,12 @@
 """The catalogue of metrics is exactly what a server shows."""
 
-from kafka_reassign_rpc.server.server_counters import ServerStats
 from prometheus_client.parser import text_string_to_metric_families
 
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import COUNTER, HISTOGRAM, METRICS, SERVER_COUNTERS
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.server.server_stats import ServerStats
 
 STATUS = ServerStatus("controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4)
 

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import BROKERS, LISTENERS, RATE, SIZE, Cluster, cluster
-from tests.http import get
+from tests.http_client import get
 from tests.waiting import eventually
 from tests.zookeeper.proxy import Proxy
 

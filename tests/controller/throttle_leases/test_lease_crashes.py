@@ -6,6 +6,7 @@ nowhere else, and what stood before stands after all of them.
 
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -194,7 +195,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_th
                     world, topic, {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}, topic_id=None
                 )
             for entity, configs in BEFORE.items():
-                await ConfigStore(world).alter(*entity, lambda _, configs=configs: configs)
+                await ConfigStore(world).alter(*entity, partial(_replaced_by, configs))
             if await live_through(world, connect, story, lives):
                 break
         lives += 1
@@ -221,3 +222,7 @@ async def test_236_11_lists_that_zookeeper_would_not_take_are_refused_and_nothin
 
 async def forgotten(zk: ZooKeeper) -> bool:
     return await remembered(zk) == set()
+
+
+def _replaced_by(configs: Mapping[str, str], _current: Mapping[str, str]) -> Mapping[str, str]:
+    return configs

@@ -5,7 +5,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, StaleBrokerEpoch
 from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, may_shut_down, settle
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, made, moving, standing, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
@@ -57,8 +57,11 @@ def test_sv_4_a_bounced_broker_leaves_and_may_come_back() -> None:
     for index in (0, 1):
         for change in settle(here, TOPIC, index, down=(1,)):
             here.add(change)
-    assert (here.partitions[TOPIC, 0].value.leader, here.partitions[TOPIC, 0].value.isr) == (2, (2,))
-    assert here.partitions[TOPIC, 1].value.leader == NO_LEADER
+    assert (
+        here.partitions[TopicPartition(TOPIC, 0)].value.leader,
+        here.partitions[TopicPartition(TOPIC, 0)].value.isr,
+    ) == (2, (2,))
+    assert here.partitions[TopicPartition(TOPIC, 1)].value.leader == NO_LEADER
     assert settle(here, TOPIC, 0) == []
     assert made(settle(here, TOPIC, 1)).leader == 1
 

@@ -1,6 +1,5 @@
 """AlterPartition: a leader asks for another ISR (KafkaController.tryProcessAlterPartition)."""
 
-from typing import NamedTuple
 from uuid import UUID
 
 import pytest
@@ -18,90 +17,95 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.leadership.isr_changes import alter_partition, check_sender
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.cluster import Partition
 from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, standing, view
 
 
-class Asked(NamedTuple):
-    isr: tuple[int, ...]
-    leader_epoch: int = 5
-    partition_epoch: int = 11
-    topic: str | None = None
-    topic_id: UUID | None = TOPIC_ID
-    partition: int = 0
-    isr_broker_epochs: tuple[int, ...] | None = None
-    leader_recovery_state: int = 0
+def asked(
+    isr: tuple[int, ...],
+    leader_epoch: int = 5,
+    partition_epoch: int = 11,
+    topic: str | None = None,
+    topic_id: UUID | None = TOPIC_ID,
+    partition: int = 0,
+    isr_broker_epochs: tuple[int, ...] | None = None,
+    leader_recovery_state: int = 0,
+) -> IsrChange:
+    """What the leader asks for."""
+    return IsrChange(
+        topic, topic_id, partition, leader_epoch, partition_epoch, isr, isr_broker_epochs, leader_recovery_state
+    )
 
 
 LATE = standing(1, 2, 3, isr=(1, 2))
 
 
-def error(asked: Asked, *, sender: int = 1, before: Partition = LATE, version: int = 3) -> type[KafkaError]:
-    answer, changes = alter_partition(view(before, live=(1, 2, 3)), sender, asked, version)
+def error(change: IsrChange, *, sender: int = 1, before: Partition = LATE, version: int = 3) -> type[KafkaError]:
+    answer, changes = alter_partition(view(before, live=(1, 2, 3)), sender, change, version)
     assert isinstance(answer, KafkaError)
     assert changes == []
     return type(answer)
 
 
 def test_sv_4_an_isr_change_keeps_the_leader_epoch_and_names_the_next_partition_epoch() -> None:
-    answer, changes = alter_partition(view(LATE), 1, Asked((1, 2, 3)), 3)
+    answer, changes = alter_partition(view(LATE), 1, asked((1, 2, 3)), 3)
     assert made(changes) == replace(LATE, isr=(1, 2, 3))
     assert answer == replace(LATE, isr=(1, 2, 3), partition_epoch=12)
 
 
 def test_sv_4_what_stands_already_is_answered_as_it_stands_also_under_an_old_partition_epoch() -> None:
     for epoch in (11, 9):
-        assert alter_partition(view(LATE), 1, Asked((1, 2), partition_epoch=epoch), 3) == (LATE, [])
+        assert alter_partition(view(LATE), 1, asked((1, 2), partition_epoch=epoch), 3) == (LATE, [])
 
 
 @pytest.mark.parametrize(
-    ("asked", "kind"),
+    ("change", "kind"),
     [
-        (Asked((1, 2, 3), topic_id=UUID(int=99)), UnknownTopicId),
-        (Asked((1, 2, 3), topic="nope", topic_id=None), UnknownTopicOrPartition),
-        (Asked((1, 2, 3), partition=4), UnknownTopicOrPartition),
-        (Asked((1, 2, 3), leader_epoch=6), NotController),
-        (Asked((1, 2, 3), partition_epoch=12), NotController),
-        (Asked((1, 2, 3), leader_epoch=4), FencedLeaderEpoch),
-        (Asked((1, 2, 3), partition_epoch=10), InvalidUpdateVersion),
-        (Asked(()), InvalidRequest),
-        (Asked((2, 3)), InvalidRequest),
-        (Asked((1, 1)), InvalidRequest),
-        (Asked((1, 2, 6)), InvalidRequest),
-        (Asked((1,), leader_recovery_state=1), InvalidRequest),
-        (Asked((1, 2, 3), isr_broker_epochs=(101, 102, 99)), IneligibleReplica),
+        (asked((1, 2, 3), topic_id=UUID(int=99)), UnknownTopicId),
+        (asked((1, 2, 3), topic="nope", topic_id=None), UnknownTopicOrPartition),
+        (asked((1, 2, 3), partition=4), UnknownTopicOrPartition),
+        (asked((1, 2, 3), leader_epoch=6), NotController),
+        (asked((1, 2, 3), partition_epoch=12), NotController),
+        (asked((1, 2, 3), leader_epoch=4), FencedLeaderEpoch),
+        (asked((1, 2, 3), partition_epoch=10), InvalidUpdateVersion),
+        (asked(()), InvalidRequest),
+        (asked((2, 3)), InvalidRequest),
+        (asked((1, 1)), InvalidRequest),
+        (asked((1, 2, 6)), InvalidRequest),
+        (asked((1,), leader_recovery_state=1), InvalidRequest),
+        (asked((1, 2, 3), isr_broker_epochs=(101, 102, 99)), IneligibleReplica),
     ],
 )
-def test_sv_4_a_change_that_may_not_be_is_refused(asked: Asked, kind: type[KafkaError]) -> None:
-    assert error(asked) is kind
+def test_sv_4_a_change_that_may_not_be_is_refused(change: IsrChange, kind: type[KafkaError]) -> None:
+    assert error(change) is kind
 
 
 def test_sv_4_only_the_leader_may_ask() -> None:
-    assert error(Asked((1, 2)), sender=2) is InvalidRequest
+    assert error(asked((1, 2)), sender=2) is InvalidRequest
 
 
 def test_sv_4_a_dead_replica_is_not_eligible() -> None:
     before = standing(1, 2, 3, 4, isr=(1, 2))
-    assert error(Asked((1, 2, 4)), before=before) is IneligibleReplica
-    assert error(Asked((1, 2, 4), topic=TOPIC, topic_id=None), before=before, version=1) is OperationNotAttempted
+    assert error(asked((1, 2, 4)), before=before) is IneligibleReplica
+    assert error(asked((1, 2, 4), topic=TOPIC, topic_id=None), before=before, version=1) is OperationNotAttempted
 
 
 def test_sv_4_broker_epochs_that_are_not_known_are_not_checked() -> None:
-    answer, _ = alter_partition(view(LATE), 1, Asked((1, 2, 3), isr_broker_epochs=(-1, 102, -1)), 3)
+    answer, _ = alter_partition(view(LATE), 1, asked((1, 2, 3), isr_broker_epochs=(-1, 102, -1)), 3)
     assert isinstance(answer, Partition)
 
 
 def test_sv_4_a_recovering_leader_stays_alone_until_it_has_recovered() -> None:
     before = replace(standing(1, 2, isr=(1,)), leader_recovery_state=1)
-    assert error(Asked((1, 2), leader_recovery_state=1), before=before) is InvalidRequest
-    assert made(alter_partition(view(before), 1, Asked((1,)), 3).changes).leader_recovery_state == 0
+    assert error(asked((1, 2), leader_recovery_state=1), before=before) is InvalidRequest
+    assert made(alter_partition(view(before), 1, asked((1,)), 3).changes).leader_recovery_state == 0
 
 
 def test_455_4_the_change_that_a_move_waited_for_ends_it_in_the_same_write() -> None:
     before = moving((1, 2), (2, 3))
-    answer, changes = alter_partition(view(before), 1, Asked((1, 2, 3), 6, 12), 3)
+    answer, changes = alter_partition(view(before), 1, asked((1, 2, 3), 6, 12), 3)
     value = made(changes)
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((2, 3), (2, 3), 2, 7)
     assert changes[0].assignment is AssignmentWrite.LATER  # type: ignore[union-attr]

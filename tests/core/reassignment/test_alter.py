@@ -276,8 +276,8 @@ def test_455_1_e11_one_round_sees_what_it_has_decided_before() -> None:
         assert error is None
         for change in changes:
             here.add(change)
-    assert here.partitions[TOPIC, 0].value.origin == (1, 2)
-    assert sets(here.partitions[TOPIC, 1].value)[1] == (3, 4)
+    assert here.partitions[TopicPartition(TOPIC, 0)].value.origin == (1, 2)
+    assert sets(here.partitions[TopicPartition(TOPIC, 1)].value)[1] == (3, 4)
 
 
 # ------------------------------------------------------------------------------------------------ K: KIP-860

@@ -152,7 +152,16 @@ def test_236_9_a_target_that_could_cut_producers_off_is_refused(origin: Replicas
     assert answer(origin) is answer(None) is type(None), "going back is always possible"
     here.cluster.topic_configs[TOPIC] = {"min.insync.replicas": str(len(origin))}
     assert answer((4, 3)) is type(None)
-    assert alter(view(standing(1), configs={"min.insync.replicas": "3"}), TOPIC, 0, (2,), **ALLOWED)[0] is None
+    assert (
+        alter(
+            view(standing(1), configs={"min.insync.replicas": "3"}),
+            TOPIC,
+            0,
+            (2,),
+            allow_replication_factor_change=True,
+        )[0]
+        is None
+    )
 
 
 ALLOWED = {"allow_replication_factor_change": True}

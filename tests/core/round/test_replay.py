@@ -71,7 +71,7 @@ def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = RoundView(here)
     view.add(TopicCreated("new", UUID(int=2), {0: standing(1)}, {"a": "b"}))
-    applied = replayed(here, view, Durable({"new": 0}, {("new", 0): 0}, {}))
+    applied = replayed(here, view, Durable({"new": 0}, {TopicPartition("new", 0): 0}, {}))
     assert applied.created == ["new"]
     assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
     assert here.topics["new"].partitions[0].partition_epoch == 0

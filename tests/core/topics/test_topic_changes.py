@@ -1,7 +1,7 @@
 """Topics: creation, growth, deletion, and what appears in ZooKeeper by itself."""
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 import pytest
@@ -48,7 +48,7 @@ def create(here: RoundView, name: str = "new", /, **how: object) -> TopicCreated
     return done(topic_changes.create_topic(here, name, topic_id=UUID(int=1), start=0, shift=0, **how))  # type: ignore[arg-type]
 
 
-def grow(here: RoundView, name: str, count: int, *more: Sequence[Sequence[int]] | None, **how: int) -> PartitionsAdded:
+def grow(here: RoundView, name: str, count: int, *more: Sequence[Sequence[int]] | None, **how: Any) -> PartitionsAdded:
     return done(topic_changes.create_partitions(here, name, count, *more, **how))
 
 

@@ -3,6 +3,7 @@
 import gc
 from collections.abc import Iterable, Mapping
 from itertools import count
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -94,10 +95,13 @@ def test_236_7_what_is_done_or_in_flight_leaves(partition: Partition) -> None:
 def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_record() -> None:
     standing_move = moving((2, 1), (3, 4), isr=(2, 1, 3))
     found = outcome(standing_move, Waiting((3, 5), QUEUE))
-    value = found.changes[-1].value  # type: ignore[union-attr]
+    change = found.changes[-1]
+    assert isinstance(change, PartitionChange)
+    value = change.value
     assert sets(value) == ((3, 5, 2, 1), (3, 5), (2, 1))
     assert value.isr == (2, 1), "the replicas of the former move were given up"
     assert value.pending_deletion == (4,)
+    assert value.move is not None
     assert (value.move.id, value.move.original, value.move.target) == (-1, (2, 1), (3, 5))
 
 
@@ -264,7 +268,12 @@ def test_236_13_a_look_sees_none_of_those_whose_broker_is_full(monkeypatch: pyte
     durable(in_cluster, looked(in_cluster, rules))
     seen = []
     take_up = queue_admission.take_up
-    monkeypatch.setattr(queue_admission, "take_up", lambda *given: seen.append(given[1]) or take_up(*given))
+
+    def recorded(*given: Any) -> Any:
+        seen.append(given[1])
+        return take_up(*given)
+
+    monkeypatch.setattr(queue_admission, "take_up", recorded)
     looked(in_cluster, rules)
     assert seen == []
     complete(in_cluster, TopicPartition(TOPIC, 0))
@@ -445,7 +454,7 @@ def nothing_could_start(in_cluster: Cluster, rules: Rules) -> None:
     view = RoundView(in_cluster)
     schedule = scheduled(view, rules)
     for serial in sorted(in_cluster.queue.names):
-        name = in_cluster.queue.names[serial]
+        name = TopicPartition(*in_cluster.queue.names[serial])
         place = in_cluster.queue.place(*name)
         assert place is not None
         found = queue_admission.take_up(view, name, place.move, rules, schedule)

@@ -224,7 +224,7 @@ def test_236_3_original_replicas_that_were_tampered_with_are_not_what_is_restore
 
 
 def with_batch(in_view: RoundView, **entries: BatchEntry) -> RoundView:
-    named = {(TOPIC, int(name.removeprefix("p"))): entry for name, entry in entries.items()}
+    named = {TopicPartition(TOPIC, int(name.removeprefix("p"))): entry for name, entry in entries.items()}
     in_view.cluster.batch = BatchZnode(named, version=4, changed=900)
     return in_view
 
@@ -288,7 +288,8 @@ def test_236_2_a_committed_round_leaves_the_batch_as_it_was_written() -> None:
     after.batch.ended = {NAME: None}
     reassign_partitions.put_durable(after.cluster, after, -1, -1)
     assert after.cluster.batch is None
-    assert (after.cluster.cancel_all, after.cluster.cancelled) == (None, 77)
+    ended = after.cluster
+    assert (ended.cancel_all, ended.cancelled) == (None, 77)
 
 
 def test_236_5_an_older_reading_than_the_last_write_changes_nothing() -> None:

@@ -2,8 +2,8 @@
 
 from kafka.protocol.admin import AlterConfigsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest
 
+from ..clusters import BROKER, DELETE, SET, TOPIC
 from ..session import Session
-from ..worlds import BROKER, DELETE, SET, TOPIC
 from .registry import scenario
 
 APPEND, SUBTRACT = 2, 3
@@ -13,7 +13,7 @@ APPEND, SUBTRACT = 2, 3
 async def o01_throttled_replicas_of_a_topic(s: Session) -> None:
     await s.create("t", {0: [1]})
     leader = "leader.replication.throttled.replicas"
-    for label, changes in {
+    steps: dict[str, list[tuple[str, int, str | None]]] = {
         "set": [(leader, SET, "0:1,0:2")],
         "append": [(leader, APPEND, "1:1")],
         "append what is there": [(leader, APPEND, "0:1")],
@@ -26,7 +26,8 @@ async def o01_throttled_replicas_of_a_topic(s: Session) -> None:
         "twice in one request": [(leader, SET, "0:1"), (leader, SET, "0:2")],
         "a null value": [(leader, SET, None)],
         "an unknown operation": [(leader, 7, "0:1")],
-    }.items():
+    }
+    for label, changes in steps.items():
         await s.configure(label, TOPIC, s.real("t"), changes)
 
 
@@ -64,13 +65,13 @@ async def o03_what_describe_shows(s: Session) -> None:
     await s.configure("set", TOPIC, s.real("t"), [("retention.ms", SET, "1234567"), ("max.message.bytes", SET, "9999")])
     names = ["retention.ms", "max.message.bytes", "cleanup.policy", "no.such.config"]
     request = DescribeConfigsRequest(resources=[(TOPIC, s.real("t"), names)], include_synonyms=False)
-    (shown,) = (await s.world.ask(request, 4, 2))["results"]
+    (shown,) = (await s.cluster.ask(request, 4, 2))["results"]
     own = sorted(
         [c["name"], c["value"], c["config_source"], c["config_type"], c["read_only"]] for c in shown["configs"]
     )
     s.note("described", [shown["error_code"], own])
     request = DescribeConfigsRequest(resources=[(TOPIC, "nope", None), (BROKER, "3", None)], include_synonyms=False)
-    results = (await s.world.ask(request, 4, 2))["results"]
+    results = (await s.cluster.ask(request, 4, 2))["results"]
     s.note("refused", sorted([r["error_code"], r["error_message"], len(r["configs"])] for r in results))
 
 
@@ -84,7 +85,7 @@ async def o04_the_old_way_to_alter(s: Session) -> None:
         "an unknown name": [("no.such.config", "1")],
         "nothing": [],
     }.items():
-        answer = await s.world.ask(AlterConfigsRequest(resources=[(TOPIC, s.real("t"), configs)]), 2, 2)
+        answer = await s.cluster.ask(AlterConfigsRequest(resources=[(TOPIC, s.real("t"), configs)]), 2, 2)
         s.note(label, [[r["error_code"], s.text(r["error_message"])] for r in answer["responses"]])
         s.note(f"{label}: stored", await s.stored_configs("t"))
 
@@ -94,6 +95,6 @@ async def o05_a_dry_run_stores_nothing(s: Session) -> None:
     await s.create("t", {0: [1]})
     for value in ("1000", "soon"):
         resource = (TOPIC, s.real("t"), [("retention.ms", SET, value)])
-        answer = await s.world.ask(IncrementalAlterConfigsRequest(resources=[resource], validate_only=True), 1, 2)
+        answer = await s.cluster.ask(IncrementalAlterConfigsRequest(resources=[resource], validate_only=True), 1, 2)
         s.note(value, [[r["error_code"], s.text(r["error_message"])] for r in answer["responses"]])
     s.note("stored", await s.stored_configs("t"))

@@ -8,7 +8,7 @@ from .registry import scenario
 
 async def _create(s: Session, label: str, *topics: tuple[object, ...], dry: bool = False) -> None:
     request = CreateTopicsRequest(topics=list(topics), timeout_ms=2_000, validate_only=dry)
-    answer = await s.world.ask(request, 6)
+    answer = await s.cluster.ask(request, 6)
     results = [
         [s.text(t["name"]), t["error_code"], s.text(t["error_message"]), t["num_partitions"], t["replication_factor"]]
         for t in answer["topics"]
@@ -56,5 +56,5 @@ async def p02_several_topics_in_one_request(s: Session) -> None:
 async def p03_a_dry_run_creates_nothing(s: Session) -> None:
     await _create(s, "good", ("x-dry", 3, 2, [], []), dry=True)
     await _create(s, "bad", ("x-dry", 3, 9, [], []), dry=True)
-    shown = (await s.world.metadata(["x-dry"]))["topics"]
+    shown = (await s.cluster.metadata(["x-dry"]))["topics"]
     s.note("unknown", [t["error_code"] for t in shown])

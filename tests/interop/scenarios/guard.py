@@ -10,7 +10,7 @@ from .registry import scenario
 @scenario
 async def k01_to_k09_version_1(s: Session) -> None:
     await s.create("t", {0: [1, 2, 3], 1: [1, 2, 3], 2: [1, 2, 3]})
-    wire = await s.world.connect(s.world.controller_id)
+    wire = await s.cluster.connect(s.cluster.controller_id)
     for allow in (False, True):
         topics = [(s.real("t"), [(0, [1, 2, 3, 4]), (1, [1, 2, 4]), (2, []), (9, [1])])]
         request = AlterPartitionReassignmentsRequest(

@@ -1,29 +1,29 @@
-"""The list of scenarios. Each is an async function of a `Session`, named for the case it shows."""
+"""The list of scenarios. A scenario is an async function of a `Session`; its name says which case it shows."""
 
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
 from ..session import Session
 
-Play = Callable[[Session], Awaitable[None]]
+Steps = Callable[[Session], Awaitable[None]]
 
 
 class Scenario(NamedTuple):
-    """`alone`: it takes brokers down, or changes what others see, so nothing else may run beside it."""
+    """`alone`: the scenario stops brokers or changes what other scenarios see, so none may run beside it."""
 
     name: str
-    play: Play
+    steps: Steps
     alone: bool
 
 
 SCENARIOS: dict[str, Scenario] = {}
 
 
-def scenario(play: Play) -> Play:
-    SCENARIOS[play.__name__] = Scenario(play.__name__, play, alone=False)
-    return play
+def scenario(steps: Steps) -> Steps:
+    SCENARIOS[steps.__name__] = Scenario(steps.__name__, steps, alone=False)
+    return steps
 
 
-def alone(play: Play) -> Play:
-    SCENARIOS[play.__name__] = Scenario(play.__name__, play, alone=True)
-    return play
+def alone(steps: Steps) -> Steps:
+    SCENARIOS[steps.__name__] = Scenario(steps.__name__, steps, alone=True)
+    return steps

@@ -26,7 +26,7 @@ async def a02_list_at_a_broker_that_is_not_the_controller(s: Session) -> None:
 @scenario
 async def a05_alter_of_nothing(s: Session) -> None:
     await s.alter("no topics", {})
-    answer = await s.world.ask(
+    answer = await s.cluster.ask(
         AlterPartitionReassignmentsRequest(timeout_ms=1, topics=[("nope", []), ("also-not", [])]), 0
     )
     s.note("topics without partitions", answer["responses"])
@@ -54,12 +54,12 @@ async def a10_good_and_bad_partitions_in_one_alter(s: Session) -> None:
 @scenario
 async def a12_timeouts_of_a_request(s: Session) -> None:
     for timeout_ms in (0, -1, 2**31 - 1):
-        answer = await s.world.ask(ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=[]), 0)
+        answer = await s.cluster.ask(ListPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=[]), 0)
         s.note(f"list within {timeout_ms}", answer)
     await s.create("t", {0: [1]})
     for timeout_ms in (0, -1):
         topics = [(s.real("t"), [(0, [1 - timeout_ms, 4])])]
-        answer = await s.world.ask(AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics), 0)
+        answer = await s.cluster.ask(AlterPartitionReassignmentsRequest(timeout_ms=timeout_ms, topics=topics), 0)
         s.note(f"alter within {timeout_ms}", [p["error_code"] for t in answer["responses"] for p in t["partitions"]])
         await s.settled()
     await s.state("moved")
@@ -118,7 +118,7 @@ async def a18_a_target_and_a_cancel_of_the_same_partition(s: Session) -> None:
 @scenario
 async def a19_versions_that_are_not_served(s: Session) -> None:
     for key, version in ((45, 2), (46, 1), (45, -1), (46, 99)):
-        wire = await s.world.connect(s.world.controller_id)
+        wire = await s.cluster.connect(s.cluster.controller_id)
         header = struct.pack(">hhih", key, version, 1, 1) + b"x\x00"
         frame = header + b"\x00\x00\x00\x00" + b"\x01\x00\x00"
         try:
@@ -141,7 +141,7 @@ async def a20_malformed_requests_close_the_connection(s: Session) -> None:
     }
     for label, body in bodies.items():
         frame = header[:7] if body is None else header + body
-        wire = await s.world.connect(s.world.controller_id)
+        wire = await s.cluster.connect(s.cluster.controller_id)
         try:
             s.note(label, (await wire.raw(struct.pack(">i", len(frame)) + frame)).hex())
         except Closed:
@@ -159,7 +159,7 @@ async def a21_unknown_tags_and_bytes_after_the_body(s: Session) -> None:
     }
     for label, rest in bodies.items():
         frame = header + rest
-        wire = await s.world.connect(s.world.controller_id)
+        wire = await s.cluster.connect(s.cluster.controller_id)
         try:
             s.note(label, (await wire.raw(struct.pack(">i", len(frame)) + frame)).hex())
         except Closed:

@@ -48,7 +48,7 @@ async def b07_bad_targets_while_in_flight_change_nothing(s: Session) -> None:
 @scenario
 async def b14_an_internal_topic_is_like_any_other(s: Session) -> None:
     await s.create("t", {0: [1, 2]}, name="__transaction_state")
-    (shown,) = (await s.world.metadata([s.real("t")]))["topics"]
+    (shown,) = (await s.cluster.metadata([s.real("t")]))["topics"]
     s.note("internal", shown["is_internal"])
     await s.alter("target", {("t", 0): [2, 3]})
     await s.settled()

@@ -1,4 +1,4 @@
-"""A request over HTTP as anybody could make it, with nothing between the test and the socket."""
+"""A plain HTTP client for tests: it writes the request's bytes to a socket and reads the answer's."""
 
 import asyncio
 from typing import NamedTuple
@@ -11,7 +11,7 @@ class Answer(NamedTuple):
 
 
 async def sent(address: str, data: bytes) -> bytes:
-    """All that comes back for these bytes, until the server closes."""
+    """Send these bytes; return everything that the server sends until it closes the connection."""
     host, _, port = address.rpartition(":")
     reader, writer = await asyncio.open_connection(host, int(port))
     try:

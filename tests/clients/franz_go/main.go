@@ -1,4 +1,4 @@
-// play HOST:PORT TOPIC: drives franz-go's kgo and kadm; prints [[label, result], …] as JSON.
+// driver HOST:PORT TOPIC: drives franz-go's kgo and kadm; prints [[label, result], …] as JSON.
 //
 // TOPIC exists with partitions 0: [1, 2] and 1: [2, 3], and what moves in it is held by a throttle.
 package main
@@ -61,13 +61,13 @@ func main() {
 		panic(err)
 	}
 	defer client.Close()
-	play(ctx, client, kadm.NewClient(client), topic)
+	drive(ctx, client, kadm.NewClient(client), topic)
 	if err := json.NewEncoder(os.Stdout).Encode(notes); err != nil {
 		panic(err)
 	}
 }
 
-func play(ctx context.Context, client *kgo.Client, admin *kadm.Client, topic string) {
+func drive(ctx context.Context, client *kgo.Client, admin *kadm.Client, topic string) {
 	cluster, err := admin.BrokerMetadata(ctx)
 	note("brokers", cluster.Brokers.NodeIDs(), err)
 	vendors, err := vendorKeys(ctx, admin)

@@ -1,4 +1,4 @@
-// node play.mjs HOST:PORT TOPIC: drives kafkajs' admin client; prints [[label, result], …] as JSON.
+// node driver.mjs HOST:PORT TOPIC: drives kafkajs' admin client; prints [[label, result], …] as JSON.
 import { Kafka, logLevel } from 'kafkajs'
 
 const [bootstrap, topic] = process.argv.slice(2)

@@ -4,7 +4,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, conf
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.cluster import batch, batch_json
+from tests.controller.rig import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import eventually
@@ -28,16 +28,16 @@ PARTITION_BYTES = 500_000
 STALLS_SOON = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "1000")
 
 Name = tuple[str, int]
-Replicas = Sequence[int]
+Replicas = tuple[int, ...]
 
 
 async def controller(zk: ZooKeeper) -> int:
-    """Its id. Raises NoNode where there is none."""
+    """The controller's broker id. Raises NoNode where there is no controller."""
     return int(json.loads((await zk.get(znode_paths.CONTROLLER))[0])["brokerid"])
 
 
-class World:
-    """What is done to the cluster, and what is seen of it. `server` is the one of ours that is the controller."""
+class MixedCluster:
+    """Stock brokers with our servers as controllers. `server` names our server that is the controller."""
 
     def __init__(self, stock: StockCluster, cluster: Cluster) -> None:
         self.stock = stock
@@ -46,7 +46,7 @@ class World:
         self.server = "a"
 
     async def serve(self, name: str) -> None:
-        """Our server of that name is the controller from then on, and all brokers know of it."""
+        """Start our server of that name; returns once it is the controller and all brokers know it."""
         await self.cluster.server(name, *STALLS_SOON)
         await self.cluster.controlled_by(name, within=60)
         self.server = name
@@ -57,25 +57,25 @@ class World:
         return {answer.controller_id for answer in shown} == {1000}
 
     async def join(self, broker: int) -> StockBroker:
-        """One more broker, which scenarios before this know nothing of."""
+        """Add one more broker, for this scenario alone."""
         joining = self.stock.brokers[broker] = self.stock.broker(broker, {"broker.rack": RACKS[broker]})
         await joining.start()
         await eventually(self._is_known, within=60)
         return joining
 
     async def hold(self) -> None:
-        """A rate of next to nothing on every broker, for what topics name as throttled."""
+        """Set a throttle rate of almost zero on every broker, for the replicas that topics name as throttled."""
         for broker in BROKERS:
             await self._configure((BROKER, str(broker)), {FOLLOWER_RATE: "1"}, broker)
             await self._learned(f"brokers/{broker}", FOLLOWER_RATE, broker)
 
     async def let_go(self) -> None:
-        """No such rate from then on: nothing is held any more."""
+        """Remove that rate again."""
         for broker in BROKERS:
             await self._configure((BROKER, str(broker)), {FOLLOWER_RATE: None}, broker)
 
     async def create(self, topic: str, assignment: Mapping[int, Replicas], *, held: bool = False) -> None:
-        """A topic with data; `held`: new replicas get no further than their first fetches until it is released."""
+        """Create a topic with data. With `held`, new replicas stop after their first fetches until `release`."""
         await asyncio.to_thread(self._create, topic, list(assignment.values()))
         if held:
             newcomers = [f"{i}:{b}" for i, replicas in assignment.items() for b in BROKERS if b not in replicas]
@@ -105,7 +105,7 @@ class World:
         assert not result.error_code, result.error_message
 
     async def _learned(self, entity: str, config: str, broker: int) -> None:
-        """Until a broker says that it has taken over a config: it does so a moment after the answer."""
+        """Wait until a broker has applied a config, which it does a moment after the answer."""
         pattern = re.compile(rb"entityPath: %s with config: .*%s" % (entity.encode(), config.encode()))
         await self.stock.brokers[broker].wait_for_line(pattern)
 
@@ -113,24 +113,24 @@ class World:
         return Load(self.stock.bootstrap, topic, range(partitions))
 
     async def alter(self, targets: Mapping[Name, Replicas | None]) -> dict[Name, int]:
-        """Error codes."""
+        """AlterPartitionReassignments; the error code of each partition."""
         return await self.cluster.alter(self.server, targets)
 
     async def start(self, targets: Mapping[Name, Replicas]) -> None:
-        """Moves that all are accepted."""
+        """Start moves; all must be accepted."""
         assert await self.alter(targets) == dict.fromkeys(targets, 0)
 
     async def moving(self) -> set[Name]:
         return await self.cluster.moving(self.server)
 
     async def shows_progress(self, name: Name, adding: int) -> bool:
-        """Whether DescribeReassignments says how far a throttled move is: more than nothing, less than all."""
+        """Whether DescribeReassignments shows a throttled move as partly done: more than 0 bytes, less than all."""
         found = (await self.cluster.described(self.server))[name]
         copied = {one.broker_id: one.copied_bytes for one in found.new_assigned}
         return bool(0 < copied[adding] < found.total_bytes)
 
     async def is_throttled_too_far(self, name: Name, adding: int) -> bool:
-        """Whether it says that more is written than the throttle lets through."""
+        """Whether the stall reason says that producers write more than the throttle allows."""
         reason = (await self.cluster.stalled(self.server))[name] or ""
         return re.fullmatch(rf"throttled to 1 B/s \(follower {adding}\) while \d+ B/s are produced", reason) is not None
 
@@ -166,7 +166,7 @@ class World:
     # A lost broker
 
     async def lives(self, broker: int) -> bool:
-        """Whether our server knows that it does."""
+        """Whether our server shows the broker as alive."""
         shown = await metadata(self.cluster.address(self.server))
         return broker in {one.node_id for one in shown.brokers}
 
@@ -179,7 +179,7 @@ class World:
         return set(names) <= await self.moving()
 
     async def has_begun(self, *names: Name) -> bool:
-        """Whether these entries of the batch have their original replicas, and move."""
+        """Whether these entries of the batch have their original replicas recorded and move."""
         found = await batch_json(self.zk) or {}
         assert all("original_replicas" in found[name] for name in names), found
         return await self.moves(*names)

@@ -3,7 +3,7 @@
     stock   five brokers 3.9.1; broker 1 starts first and so is the controller
     ours    five simulated brokers, each a process, and our server (id 1000) as the controller
 
-The brokers' follower throttle is one byte a second: it holds what moves in topics that name their replicas as
+The brokers' follower throttle is one byte a second: it holds the moves of topics that name their replicas as
 throttled, until the topic is released.
 """
 
@@ -38,8 +38,8 @@ TOPIC, BROKER = 2, 4
 SET, DELETE = 0, 1
 
 
-class World(ABC):
-    """A cluster under test: its ZooKeeper, its nodes, and what can happen to its brokers."""
+class ComparedCluster(ABC):
+    """A cluster that scenarios run on: its ZooKeeper, its nodes, and what can happen to its brokers."""
 
     name: str
     controller_id: int
@@ -73,7 +73,7 @@ class World(ABC):
         await self._end()
 
     async def wire(self, node_id: int) -> Wire:
-        """A connection to one node, kept until the broker goes."""
+        """A connection to one node. It is kept until the broker stops."""
         if node_id not in self._wires:
             self._wires[node_id] = await self.connect(node_id)
         return self._wires[node_id]
@@ -85,12 +85,12 @@ class World(ABC):
         return wire
 
     async def address(self, node_id: int) -> tuple[str, int]:
-        """Where a broker listens, as it has registered."""
+        """The address that a broker has registered."""
         broker = json.loads((await self.znodes.get(f"/brokers/ids/{node_id}"))[0])
         return broker["host"], broker["port"]
 
     async def ask(self, request: Any, version: int, node: int | None = None) -> dict[str, Any]:
-        """Ask a node, the controller if none is named."""
+        """Ask a node; without `node`, the controller."""
         wire = await self.wire(self.controller_id if node is None else node)
         return await wire.ask(request, version)
 
@@ -99,14 +99,20 @@ class World(ABC):
         return await self.ask(MetadataRequest(topics=named, allow_auto_topic_creation=False), 12, node)
 
     async def create_topic(self, name: str, assignment: Mapping[int, Sequence[int]], *, held: bool) -> None:
-        """A topic with exactly these replicas, led by the first of each; with data and a throttle if `held`.
+        """Create a topic with exactly these replicas, led by the first of each; with data and a throttle if `held`.
 
         The throttle names every broker that is *not* a replica yet. A replica that is must stay out of it: stock
         brokers throttle it too for a moment after each new leader epoch, and then it leaves the ISR.
         """
         if held:
             await self.prepare_data(name)
-        topic = (name, -1, -1, [(index, list(replicas)) for index, replicas in assignment.items()], [])
+        topic: tuple[object, ...] = (
+            name,
+            -1,
+            -1,
+            [(index, list(replicas)) for index, replicas in assignment.items()],
+            [],
+        )
         answer = await self.ask(CreateTopicsRequest(topics=[topic], timeout_ms=30_000), 5)
         if any(result["error_code"] for result in answer["topics"]):
             raise RuntimeError(f"{self.name}: {answer}")
@@ -128,17 +134,17 @@ class World(ABC):
             raise RuntimeError(f"{self.name}: {answer}")
 
     async def kill(self, node_id: int) -> None:
-        """kill -9, and the end of its session."""
+        """kill -9, and end the ZooKeeper session."""
         await self.kill_unnoticed(node_id)
         await self.forget(node_id)
 
     async def kill_unnoticed(self, node_id: int) -> None:
-        """kill -9, with the session still standing."""
+        """kill -9; the ZooKeeper session stays until it times out."""
         await self._process(node_id).kill()
         self._gone(node_id)
 
     async def forget(self, node_id: int) -> None:
-        """What ZooKeeper does when the session of a killed broker has run out."""
+        """Do what ZooKeeper does when the session of a killed broker has timed out."""
         await self.znodes.delete(f"/brokers/ids/{node_id}")
 
     async def stop(self, node_id: int) -> None:
@@ -147,20 +153,20 @@ class World(ABC):
         self._gone(node_id)
 
     async def freeze_until_forgotten(self, node_id: int) -> None:
-        """SIGSTOP, until ZooKeeper has ended its session."""
+        """SIGSTOP; returns once ZooKeeper has ended the session."""
         self._process(node_id).freeze()
         self._gone(node_id)
         while await self.znodes.exists(f"/brokers/ids/{node_id}"):
             await asyncio.sleep(0.1)
 
     async def thaw(self, node_id: int) -> None:
-        """SIGCONT, until it has registered again and the controller knows it."""
+        """SIGCONT; returns once the broker has registered again and the controller knows it."""
         self._process(node_id).thaw()
         await self._until_known(node_id)
         self.live.add(node_id)
 
     async def start_everything_again(self) -> None:
-        """kill -9 of all there is but ZooKeeper, the end of all sessions, and a new start."""
+        """kill -9 everything but ZooKeeper, end all sessions, and start everything again."""
         await asyncio.gather(*(self._process(node_id).kill() for node_id in {*BROKERS, self.controller_id}))
         for node_id in {*BROKERS, self.controller_id}:
             self._gone(node_id)
@@ -180,12 +186,12 @@ class World(ABC):
             wire.drop()
 
     async def _until_known(self, node_id: int) -> None:
-        """Until the controller shows this broker."""
+        """Wait until the controller shows this broker."""
         while node_id not in {broker["node_id"] for broker in (await self.metadata([]))["brokers"]}:
             await asyncio.sleep(0.05)
 
     async def _until_led(self, topic: str, partitions: int) -> None:
-        """Until every broker shows a leader for each partition."""
+        """Wait until every broker shows a leader for each partition."""
         for node_id in sorted(self.live):
             while True:
                 (shown,) = (await self.metadata([topic], node_id))["topics"]
@@ -195,9 +201,9 @@ class World(ABC):
                 await asyncio.sleep(0.02)
 
     async def until_shown(self, topic: str, replicas: Mapping[int, Sequence[int]], *, in_sync: bool = True) -> None:
-        """Until every broker shows these partitions with these replicas; `in_sync`: and all of them in the ISR.
+        """Wait until every broker shows these replicas; with `in_sync`, until all of them are in the ISR.
 
-        A tool asks whichever broker it likes, and each learns of what has changed in its own time.
+        A tool may ask any broker, and each broker learns of a change at its own time.
         """
         wanted = {index: (list(found), sorted(found)) for index, found in replicas.items()}
 
@@ -220,11 +226,11 @@ class World(ABC):
 
     @abstractmethod
     async def prepare_data(self, topic: str) -> None:
-        """What has to be done before a topic with data is created."""
+        """Prepare what a topic with data needs before its creation."""
 
     @abstractmethod
     async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
-        """Data for each partition of a topic that exists."""
+        """Write data to each partition of an existing topic."""
 
     @abstractmethod
     def _process(self, node_id: int) -> LoggedProcess: ...
@@ -236,7 +242,7 @@ class World(ABC):
     async def _restart(self, node_id: int) -> None: ...
 
 
-class Stock(World):
+class StockKafka(ComparedCluster):
     """Five brokers of Kafka 3.9.1."""
 
     name = "stock"
@@ -245,30 +251,30 @@ class Stock(World):
     def __init__(self, zookeeper: str, directory: Path) -> None:
         super().__init__(zookeeper)
         overrides = {"zookeeper.session.timeout.ms": str(SESSION_MS)}
-        self.cluster = StockCluster(zookeeper, directory, BROKERS, overrides=overrides)
+        self.stock = StockCluster(zookeeper, directory, BROKERS, overrides=overrides)
 
     async def _start(self) -> None:
-        brokers = self.cluster.brokers
+        brokers = self.stock.brokers
         await brokers[1].start()
         await asyncio.gather(*(brokers[i].start() for i in BROKERS[1:]))
 
     async def _end(self) -> None:
-        await self.cluster.kill()
+        await self.stock.kill()
 
     async def prepare_data(self, topic: str) -> None:
-        """Nothing: records are produced afterwards."""
+        """Nothing to do: `write_data` produces records."""
 
     async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
-        await asyncio.to_thread(_produce, self.cluster.bootstrap, topic, partitions)
+        await asyncio.to_thread(_produce, self.stock.bootstrap, topic, partitions)
 
     def _process(self, node_id: int) -> LoggedProcess:
-        return self.cluster.brokers[node_id]
+        return self.stock.brokers[node_id]
 
     async def _stop(self, node_id: int) -> None:
-        await self.cluster.brokers[node_id].stop()
+        await self.stock.brokers[node_id].stop()
 
     async def _restart(self, node_id: int) -> None:
-        await self.cluster.brokers[node_id].start()
+        await self.stock.brokers[node_id].start()
 
 
 STOCK_BYTES = 300_000
@@ -286,7 +292,7 @@ def _produce(bootstrap: str, topic: str, partitions: Sequence[int]) -> None:
         raise TimeoutError(f"stock brokers did not take the records of {topic}")
 
 
-class Ours(World):
+class Ours(ComparedCluster):
     """Our server and five simulated brokers, each in a process of its own, as their commands start them."""
 
     name = "ours"
@@ -306,7 +312,7 @@ class Ours(World):
 
     @asynccontextmanager
     async def standby(self) -> AsyncIterator[None]:
-        """With a second server, for `fail_over`; at the end the first is the controller again."""
+        """Run a second server, for `fail_over`. At the end of the block the first server is the controller again."""
         await self._serve(self.standby_id)
         try:
             yield
@@ -316,7 +322,7 @@ class Ours(World):
             await self._processes[self.standby_id].kill()
 
     async def fail_over(self) -> None:
-        """kill -9 of the controller, and the end of its session; it comes back as the one that stands by."""
+        """kill -9 the controller and end its session. It starts again as the standby."""
         fallen = self.controller_id
         await self._processes[fallen].kill()
         self._gone(fallen)
@@ -349,12 +355,12 @@ class Ours(World):
         self._servers[node_id] = (ready[1].decode(), int(ready[2]))
 
     async def prepare_data(self, topic: str) -> None:
-        """Simulated brokers find the size of a new topic's replicas in a znode."""
+        """Write the znode in which simulated brokers find the size of a new topic's replicas."""
         await self.znodes.ensure_path("/simulated_fleet")
         await self.znodes.create(f"/simulated_fleet/{topic}", str(self.replica_bytes).encode())
 
     async def write_data(self, topic: str, partitions: Sequence[int]) -> None:
-        """Nothing: new replicas had their size from the start."""
+        """Nothing to do: new replicas have their size from their creation."""
 
     def _process(self, node_id: int) -> LoggedProcess:
         return self._processes[node_id]
@@ -377,4 +383,4 @@ class Ours(World):
 
 OUR_BYTES = 2_000_000
 OUR_BYTES_PER_SECOND = 4_000_000
-"""Half a second for a copy without a throttle, so that a throttle that brokers learn a moment late still holds."""
+"""An unthrottled copy takes half a second, so a throttle that brokers learn a moment late still holds it."""

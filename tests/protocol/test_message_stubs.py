@@ -1,0 +1,42 @@
+"""The types that are written down for the message classes, against the classes themselves."""
+
+import ast
+from typing import Any, get_type_hints
+
+import pytest
+
+from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.fleet.broker_apis import CONTROLLED_APIS
+from kafka_reassign_rpc.protocol import generate_stubs, messages
+
+
+def test_the_committed_stub_is_what_the_generator_writes() -> None:
+    assert generate_stubs.STUB.read_text(encoding="utf-8") == generate_stubs.stub(), (
+        "run python -m kafka_reassign_rpc.protocol.generate_stubs"
+    )
+
+
+def test_the_stub_declares_every_public_name_of_the_module() -> None:
+    declared: set[str] = set()
+    for node in ast.parse(generate_stubs.stub()).body:
+        if isinstance(node, ast.ClassDef):
+            declared.add(node.name)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
+            declared.add(node.target.id)
+    assert generate_stubs.message_classes().keys() <= declared
+    assert {"REQUESTS", "RESPONSES", "SCHEMAS"} <= declared
+
+
+@pytest.mark.parametrize("api", [*SERVER_APIS.values(), *CONTROLLED_APIS.values()], ids=lambda api: api.name)
+def test_a_handler_is_annotated_with_the_request_class_of_its_api(api: Api) -> None:
+    """`Api` takes handlers of any request, so mypy cannot see a handler under the wrong key."""
+    assert _second_parameter(api.handle) is messages.REQUESTS[api.key]
+    if api.key not in CONTROLLED_APIS:
+        fail = get_type_hints(api.fail)
+        assert next(iter(fail.values())) is messages.REQUESTS[api.key]
+        assert fail["return"] is messages.RESPONSES[api.key]
+
+
+def _second_parameter(function: Any) -> Any:
+    return list(get_type_hints(function).values())[1]
