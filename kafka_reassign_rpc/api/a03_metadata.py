@@ -46,7 +46,7 @@ def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled
         if ids:
             raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
     if ids:
-        # ids win over names, as in Kafka; they can only be resolved once the topics are known
+        # ids count before names, as in Kafka; resolving them needs the topics
         return with_topics(node, None, lambda known: _answer_ids(node, known, dict.fromkeys(ids), request, ctx))
     names = list(dict.fromkeys(t.name for t in wanted if t.name is not None))
     if any(t.name is None for t in wanted):

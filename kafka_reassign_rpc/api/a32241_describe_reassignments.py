@@ -8,8 +8,8 @@ Tags        Tagged fields name topic and partition (the proposal leaves both to 
             progress as of the last sample of the brokers' log dirs (see core.reassignment.progress), the route and
             the reason. The answer to an empty list says why reassignments are disabled (KIP-236), if they are.
 Speed       A topic's descriptions are cached until one of its partitions, a throttle or the sample changes; a
-            single description as long as the values stand that it was made from. So clients can watch ten thousand
-            moves once a second.
+            single description until one of its own values changes. So clients can watch ten thousand moves once a
+            second.
 """
 
 import struct
@@ -81,14 +81,14 @@ async def handle(
 
 
 async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassignmentsResponse:
-    closed = await controller.closed()
+    disabled = await controller.reassignments_disabled()
     return DescribeReassignmentsResponse(
         version=0,
         throttle_time_ms=0,
         error_code=0,
         error_message=None,
         descriptions=[],
-        closed=None if closed is None else closed.message,
+        closed=None if disabled is None else disabled.message,
     )
 
 
@@ -121,8 +121,8 @@ NOTHING = Described(0, b"")
 
 
 class DescriptionFragments:
-    """A cache of encoded descriptions, of moves and of whole topics. An entry counts as long as the values stand that
-    it was made from."""
+    """A cache of encoded descriptions, of moves and of whole topics. An entry is valid while the values that it was
+    made from are unchanged."""
 
     def __init__(self) -> None:
         self._moves: dict[str, tuple[TopicThrottles, dict[int, tuple[Partition, MoveProgress, bytes]]]] = {}

@@ -88,7 +88,8 @@ def handle(
 
 
 class ListFragments:
-    """A cache of encoded partitions and topics. An entry counts as long as the values stand that it was made from."""
+    """A cache of encoded partitions and topics. An entry is valid while the values that it was made from are
+    unchanged."""
 
     def __init__(self) -> None:
         self._partitions: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}

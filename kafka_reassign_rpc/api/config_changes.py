@@ -203,7 +203,7 @@ def as_kafka_error(error: Exception, resource: ConfigResource) -> KafkaError:
     the other resources go on."""
     if isinstance(error, KafkaError):
         return error
-    log.error("configs of %s", resource, exc_info=error)
+    log.error("the configs of %s cannot be read or changed", resource, exc_info=error)
     return UnknownServerError()
 
 

@@ -1,8 +1,8 @@
-"""Names, types, defaults and valid values of Kafka 3.9's topic and broker configs, and how values are judged.
+"""Names, types, defaults and valid values of Kafka 3.9's topic and broker configs, and the checks of values.
 
-The table is `config_definitions.json`, taken from LogConfig and KafkaConfig of 3.9.1. Texts are those of
-ConfigDef, LogConfig and DynamicBrokerConfig: tools print them. What Kafka checks by loading a class or by asking
-the running broker (principal builders, key stores) is not checked here.
+The table is `config_definitions.json`, taken from LogConfig and KafkaConfig of 3.9.1. Error messages are those of
+ConfigDef, LogConfig and DynamicBrokerConfig: tools print them. Kafka checks some configs by loading a class or by
+asking the running broker (principal builders, key stores); these checks are missing here.
 """
 
 import re
@@ -42,7 +42,7 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     min: int | float | None = None
     max: int | float | None = None
     besides: int | None = None
-    """A value outside of the bounds that is allowed too."""
+    """A value outside of the bounds that is also allowed."""
     one_of: tuple[str, ...] | None = None
     ignore_case: bool = False
     versions: tuple[str, ...] | None = None
@@ -51,17 +51,17 @@ class ConfigDefinition(msgspec.Struct, frozen=True, kw_only=True):
     throttled_replicas: bool = False
     rate_or_share: bool = False
     synonym: str | None = None
-    """The broker config that a topic falls back to."""
+    """The broker config whose value is the topic's default."""
     synonyms: tuple[str, ...] = ()
-    """Broker configs that mean the same in other units, the strongest first; empty where there are no others."""
+    """Broker configs with the same meaning in other units, the strongest first; empty where there are none."""
     dynamic: bool = False
-    """Whether a running broker takes a new value (otherwise it is read-only)."""
+    """Whether a running broker accepts a new value (otherwise it is read-only)."""
     per_broker: bool = False
     """May not be set for the whole cluster."""
     listener_only: bool = False
     """May only be set with a listener's prefix."""
     listed: bool = True
-    """Whether it is described without being set."""
+    """Whether DescribeConfigs shows it while it is not set."""
 
     @property
     def sensitive(self) -> bool:
@@ -86,7 +86,7 @@ _MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_00
 
 
 def broker_definition(name: str) -> ConfigDefinition | None:
-    """The definition of a broker config, also when it is written for one listener."""
+    """The definition of a broker config, also of one with a listener's prefix."""
     found = BROKER_CONFIGS.get(name)
     if found is None and (match := _LISTENER.fullmatch(name)):
         found = BROKER_CONFIGS.get(match[1])
@@ -103,7 +103,8 @@ def broker_synonyms(name: str) -> tuple[str, ...]:
 
 
 def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> str | None:
-    """What a topic without an own value has, given the broker configs set (KafkaConfig.extractLogConfigMap)."""
+    """The value of a topic that does not set the config itself, from the broker configs
+    (KafkaConfig.extractLogConfigMap)."""
     if definition.synonym is None:
         return definition.default
     for name in broker_synonyms(definition.synonym):
@@ -130,7 +131,7 @@ def parse(definition: ConfigDefinition, text: str) -> Value:
 
 
 def show(definition: ConfigDefinition | None, text: str) -> str:
-    """The value as Kafka shows it back: parsed and printed. Text that does not parse is shown as it stands."""
+    """The value as Kafka shows it: parsed and printed. Text that does not parse is shown unchanged."""
     if definition is None:
         return text
     try:

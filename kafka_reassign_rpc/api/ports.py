@@ -123,7 +123,7 @@ class ControllerPort(Protocol):
         Read the result at once: the next commit changes it.
         """
 
-    async def closed(self) -> KafkaError | None:
+    async def reassignments_disabled(self) -> KafkaError | None:
         """Why reassignments are disabled, or None where they are enabled. Takes account of every earlier write."""
 
     def waiting_reassignments(

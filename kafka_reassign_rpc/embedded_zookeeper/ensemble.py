@@ -1,4 +1,4 @@
-"""Several ZooKeeper servers as one ensemble, each its own process: what a test of a lost leader needs."""
+"""Several ZooKeeper servers as one ensemble, each in its own process, for tests that lose a leader."""
 
 import asyncio
 import os
@@ -33,7 +33,7 @@ class Ensemble:
 
     @property
     def address(self) -> str:
-        """host:port,host:port,… of all members, as it stands in `zookeeper.connect`."""
+        """host:port,host:port,… of all members, as `zookeeper.connect` has it."""
         return ",".join(server.address for server in self.servers)
 
     async def __aenter__(self) -> Self:
@@ -46,7 +46,7 @@ class Ensemble:
         await self.stop()
 
     async def start(self) -> None:
-        """Start all members and wait until each of them serves."""
+        """Starts all members and waits until each of them serves."""
         try:
             for server in self.servers:
                 await server.launch()
@@ -60,7 +60,7 @@ class Ensemble:
             await server.stop()
 
     async def leader(self) -> EmbeddedZooKeeper:
-        """The member that leads at the moment. Raises LookupError while there is none."""
+        """The current leader. Raises LookupError while there is none."""
         for server in self.servers:
             if server.running and "Mode: leader" in await server.command("srvr"):
                 return server

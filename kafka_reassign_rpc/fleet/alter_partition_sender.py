@@ -1,4 +1,4 @@
-"""Sends a broker's ISR proposals to the controller: one request in flight, whatever is due goes into the next."""
+"""Sends a broker's ISR proposals to the controller: one request in flight, with all proposals that are due."""
 
 import asyncio
 import logging
@@ -6,31 +6,31 @@ from collections.abc import Callable
 from uuid import UUID
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
-from kafka_reassign_rpc.fleet.isr_proposals import IsrKeeper, IsrProposal, alter_partition, is_slow_retry
+from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
+from kafka_reassign_rpc.fleet.isr_proposals import IsrProposal, IsrProposals, alter_partition, is_slow_retry
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
 
 PROPOSALS_PER_REQUEST = 1000
-"""So that one request is made well within 20 ms."""
+"""With so many, building a request takes well below 20 ms."""
 RETRY_S = 0.05
-"""Kafka's AlterPartitionManager.IsrChangePropagationConfig of the same purpose."""
+"""As Kafka's AlterPartitionManager.IsrChangePropagationConfig."""
 SLOW_RETRY_S = 0.5
 
 
-class IsrSender:
-    """A task that brings what `keeper` proposes to the controller.
+class AlterPartitionSender:
+    """A task that sends the proposals of `keeper` to the controller.
 
-    epochs      (broker id, broker epoch) as they stand
-    late        which partitions have a member that has been behind for longer than `lag_time_max_s`, at a time
+    epochs      returns (broker id, broker epoch)
+    late        returns the partitions with an ISR member that has been behind for longer than `lag_time_max_s`
     """
 
     def __init__(
         self,
-        keeper: IsrKeeper,
-        link: ControllerLink,
+        keeper: IsrProposals,
+        link: ControllerConnection,
         epochs: Callable[[], tuple[int, int]],
         lag_time_max_s: float,
         late: Callable[[float], list[TopicPartition]],
@@ -48,7 +48,7 @@ class IsrSender:
         self._later: set[asyncio.TimerHandle] = set()
 
     def wake(self) -> None:
-        """Something may be due."""
+        """A proposal may be due."""
         self._wake.set()
 
     async def close(self) -> None:
@@ -87,7 +87,7 @@ class IsrSender:
 
         answer = await self._link.call(AlterPartitionRequest, build)
         if answer.error_code:
-            # A stale broker epoch above all: it passes once the new registration is known on both sides.
+            # Mostly a stale broker epoch: the error ends once both sides know the new registration.
             log.info("broker %d: AlterPartition refused: error %d", self._epochs()[0], answer.error_code)
             self._retry_later(proposals, RETRY_S)
             return

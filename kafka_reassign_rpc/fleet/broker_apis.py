@@ -1,4 +1,4 @@
-"""The APIs that a simulated broker serves besides those of every node: what a controller and other brokers ask.
+"""The APIs that a simulated broker serves: those of every node, and the requests of controllers and other brokers.
 
 LeaderAndIsr (4), StopReplica (5), UpdateMetadata (6) and the private SimulatedFetch (32250).
 """
@@ -90,10 +90,10 @@ CONTROLLED_APIS: Mapping[int, Api] = table(
 """APIs that the controller and other simulated brokers call on a simulated broker."""
 
 _NOT_OF_KAFKA_3_9 = frozenset({ApiKey.DESCRIBE_TOPIC_PARTITIONS})
-"""What a broker in ZooKeeper mode does not serve; tools fall back to Metadata."""
+"""APIs that a broker in ZooKeeper mode does not serve; tools fall back to Metadata."""
 
 BROKER_APIS: Mapping[int, Api] = {
     **{key: api for key, api in {**CLIENT_APIS, **INTER_BROKER_APIS}.items() if key not in _NOT_OF_KAFKA_3_9},
     **CONTROLLED_APIS,
 }
-"""All that a simulated broker serves: what is a controller's is answered with NOT_CONTROLLER."""
+"""All APIs that a simulated broker serves. It answers NOT_CONTROLLER where only a controller can do what is asked."""

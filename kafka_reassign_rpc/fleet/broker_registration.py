@@ -1,8 +1,8 @@
-"""A broker's registration: its ephemeral znode in /brokers/ids, made anew with every ZooKeeper session.
+"""A broker's registration: its ephemeral znode in /brokers/ids, created anew with every ZooKeeper session.
 
-The znode's czxid is the broker epoch. Where a znode of an earlier session still stands (a restart after kill -9),
-the registration waits until ZooKeeper has expired it, so no controller sees two lives of a broker as one.
-Sources: KafkaZkClient.registerBroker, KafkaServer.getOrGenerateClusterId, ZkData.PersistentZkPaths.
+The znode's czxid is the broker epoch. Where the znode of an earlier session still exists (a restart after kill -9), the
+registration waits until ZooKeeper has expired it. So no controller takes two lives of a broker for one. Sources:
+KafkaZkClient.registerBroker, KafkaServer.getOrGenerateClusterId, ZkData.PersistentZkPaths.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ LOOK_AGAIN_S = 1.0
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """The cluster's id; makes it, and the znodes that every broker expects, where this is the first broker."""
+    """The cluster's id. The first broker creates it, and the znodes that every broker expects."""
     for path in znode_paths.PERSISTENT:
         await zk.ensure_path(path)
     made = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -38,7 +38,7 @@ async def cluster_id(zk: ZooKeeper) -> str:
 
 
 class Registration:
-    """Keeps one broker registered for as long as it runs.
+    """Keeps one broker registered while it runs.
 
     registered  called with the broker epoch of each new registration
     """
@@ -64,7 +64,7 @@ class Registration:
         self._task = asyncio.create_task(self._run(), name=f"registration-{broker_id}")
 
     async def close(self) -> None:
-        """Stop registering. The znode goes with the session."""
+        """Stops registering. The znode goes with the session."""
         await end(self._task)
 
     def _watch_fired(self, kind: WatchKind, path: str) -> None:
@@ -82,8 +82,8 @@ class Registration:
             try:
                 await self._register(session)
             except (NotSent, SessionOver, Unknown) as error:
-                # On the next connection the znode is there with our session as its owner, or it is made then.
-                log.info("broker %d: registration: %s", self._broker_id, error)
+                # On the next connection the znode exists with our session as its owner, or it is created then.
+                log.info("broker %d: registration failed: %s", self._broker_id, error)
                 if self._zk.connected:
                     self._wake.set()
 
@@ -101,7 +101,7 @@ class Registration:
                     continue
                 if stat.ephemeral_owner == session:
                     break
-                log.info("broker %d: waiting for the registration of its earlier session to go", self._broker_id)
+                log.info("broker %d: waits until the registration of its earlier session expires", self._broker_id)
                 with suppress(TimeoutError):
                     async with asyncio.timeout(LOOK_AGAIN_S):
                         await self._wake.wait()

@@ -1,10 +1,12 @@
-"""Controlled shutdown: the controller moves leadership away before the broker goes (KafkaServer.controlledShutdown)."""
+"""Controlled shutdown: the controller moves leadership away before the broker stops
+(KafkaServer.controlledShutdown).
+"""
 
 import asyncio
 import logging
 from collections.abc import Callable
 
-from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.protocol.messages import ControlledShutdownRequest
 
 log = logging.getLogger(__name__)
@@ -14,11 +16,12 @@ TRIES = 3
 BETWEEN_S = 0.5
 """Shorter than controlled.shutdown.retry.backoff.ms (5 s): an election on simulated brokers takes no time."""
 TIMEOUT_S = 5.0
-"""For all of it: a cluster without a controller must not keep a broker from stopping."""
+"""For the whole shutdown: a cluster without a controller must not keep a broker from stopping."""
 
 
-async def controlled_shutdown(link: ControllerLink, epochs: Callable[[], tuple[int, int]]) -> bool:
-    """Asks the controller until it has moved all leadership away. False: the broker goes without that."""
+async def controlled_shutdown(link: ControllerConnection, epochs: Callable[[], tuple[int, int]]) -> bool:
+    """Asks the controller until it has moved all leadership away. False: it has not, and the broker stops all
+    the same."""
 
     def build(version: int) -> ControlledShutdownRequest:
         broker_id, broker_epoch = epochs()

@@ -1,7 +1,7 @@
-"""A broker's way to the controller: found by what UpdateMetadata says, tried until a controller answers.
+"""A broker's connection to the controller. Requests are repeated until a controller answers.
 
-Source: NodeToControllerChannelManager. The controller is the node that the metadata cache names, at its endpoint
-for the inter-broker listener. NOT_CONTROLLER and a lost connection make the broker look again.
+Source: NodeToControllerChannelManager. The controller is the node that the metadata cache names, at its endpoint for
+the inter-broker listener. After NOT_CONTROLLER or a lost connection the broker looks for the controller again.
 """
 
 import asyncio
@@ -28,10 +28,10 @@ def _top_level(answer: Any) -> tuple[int]:
     return (answer.error_code,)
 
 
-class ControllerLink:
-    """One connection to whoever is controller. One request at a time.
+class ControllerConnection:
+    """One connection to the current controller. One request at a time.
 
-    find    (controller id, its endpoint), or None while nobody is known
+    find    (controller id, its endpoint), or None while no controller is known
     """
 
     def __init__(self, client_id: str, find: Callable[[], tuple[int, Endpoint] | None]) -> None:
@@ -47,7 +47,8 @@ class ControllerLink:
             self._connection = None
 
     def look_again(self) -> None:
-        """The controller may be another now: a request that waits for the former one, maybe frozen, goes there."""
+        """The controller may have changed: drops the connection to a former one, on which a request may wait
+        for ever."""
         if self._connection is not None and self._find() != self._to:
             self.close()
 
@@ -58,10 +59,10 @@ class ControllerLink:
         errors: Callable[[Response], Iterable[int]] = _top_level,
         tries: int | None = None,
     ) -> Response:
-        """Asks until a controller answers: `build` makes the request in the version that both sides know.
+        """Repeats a request until a controller answers. `build` makes it in the version that both sides know.
 
-        The answer may carry any error but NOT_CONTROLLER among its `errors`. Without `tries` it never ends by itself
-        while there is no controller; with it, raises TimeoutError after so many vain attempts.
+        The answer may have any error but NOT_CONTROLLER among its `errors`. Without `tries` the call goes on while
+        there is no controller; with `tries` it raises TimeoutError after so many failed attempts.
         """
         backoff = Backoff(FIRST_BACKOFF_S, LAST_BACKOFF_S)
         tried = 0
@@ -78,7 +79,11 @@ class ControllerLink:
                             return answer
                         log.debug("broker %s: node %s is not the controller", self._client_id, self._to)
                 except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-                    log.debug("broker %s: controller: %s", self._client_id, error or type(error).__name__)
+                    log.debug(
+                        "broker %s: the request to the controller failed: %s",
+                        self._client_id,
+                        error or type(error).__name__,
+                    )
                 finally:
                     if not answered:
                         self.close()

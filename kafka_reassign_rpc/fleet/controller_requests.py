@@ -1,4 +1,4 @@
-"""What a broker does with the three requests of a controller, with Kafka's checks.
+"""The three requests of a controller, applied to a broker with Kafka's checks.
 
 | request | refused as a whole | refused per partition |
 |---|---|---|
@@ -7,8 +7,8 @@
 | StopReplica | 77; 11 | 74 leader epoch older than ours, unless it is a sentinel (-1 none, -2 topic deletion) |
 | UpdateMetadata | 77; 11 | |
 
-Sources: KafkaApis.handleLeaderAndIsrRequest and its neighbours, ReplicaManager.becomeLeaderOrFollower,
-stopReplicas and maybeUpdateMetadataCache, as of 3.9.
+Sources: KafkaApis.handleLeaderAndIsrRequest and its neighbours, ReplicaManager.becomeLeaderOrFollower, stopReplicas and
+maybeUpdateMetadataCache, as of 3.9.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -47,11 +47,13 @@ _State = (
 )
 
 SLICE = 250
-"""Partitions that are applied before others have their turn: a stock controller tells of thousands in one request."""
+"""Partitions that are applied before the event loop runs other tasks: one request of a stock controller has
+thousands."""
 
 
 class AppliedRequest(msgspec.Struct):
-    """What a slice of a request changed: replicas that are led or followed now, those hosted no longer, logs."""
+    """The changes of one slice: replicas that this broker leads, follows or no longer hosts, logs created and
+    deleted."""
 
     leaders: list[SimulatedReplica] = []
     followers: list[SimulatedReplica] = []
@@ -62,13 +64,13 @@ class AppliedRequest(msgspec.Struct):
 
 Response = TypeVar("Response", LeaderAndIsrResponse, StopReplicaResponse, UpdateMetadataResponse)
 Steps = Generator[AppliedRequest, None, Response]
-"""A request being applied: yields what each slice has changed, returns the answer."""
+"""A request that is being applied: yields the changes of each slice, returns the answer."""
 
 
 class ControllerRequests:
     """Applies requests to a broker's replicas and metadata.
 
-    first_bytes     the size that a topic's partitions have from their creation (0 where nothing was asked for)
+    first_bytes     the size with which a topic's partitions are created (0 where the configuration has none)
     """
 
     def __init__(
@@ -115,9 +117,9 @@ class ControllerRequests:
             return UnknownTopicOrPartition.code
         isr = shared(state.isr)
         if log is None:
-            # Without a leader change yet the partition is new: whoever is in its ISR has what it was born with.
-            born_with = state.leader_epoch == 0 and self.broker_id in isr
-            log = table.create(name, topic_id, self._first_bytes(name.topic) if born_with else 0)
+            # The leader has never changed, so the partition is new: each ISR member has the bytes it was created with.
+            has_first_bytes = state.leader_epoch == 0 and self.broker_id in isr
+            log = table.create(name, topic_id, self._first_bytes(name.topic) if has_first_bytes else 0)
             applied.created.append(name)
         elif log.topic_id is None:
             log.topic_id = topic_id
@@ -153,7 +155,7 @@ class ControllerRequests:
             del self._table.online[name]
             applied.stopped.append(name)
         if delete:
-            # Also without a replica: the log may stand there from before a restart.
+            # Also without a replica: there may be a log from before a restart.
             self._table.preferred.pop(name, None)
             if self._table.delete(name):
                 applied.deleted.append(name)

@@ -1,14 +1,14 @@
-"""Follows the dynamic configs in ZooKeeper for all brokers of a process, as each Kafka broker does for itself.
+"""Dynamic configs in ZooKeeper, followed for all brokers of a process, as each Kafka broker does for itself.
 
-A change is announced by a sequential znode in /config/changes; a new connection reads everything anew.
-Source: DynamicConfigManager, ZkNodeChangeNotificationListener.
+A sequential znode in /config/changes announces a change; after a new connection all configs are read again. Source:
+DynamicConfigManager, ZkNodeChangeNotificationListener.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -21,12 +21,12 @@ log = logging.getLogger(__name__)
 AGAIN_S = 0.5
 
 
-class ConfigFollower:
-    """Tells `throttles` what topic and broker configs say, within a second of each change."""
+class DynamicConfigs:
+    """Sets the topic and broker configs of `throttles`, within a second of each change."""
 
-    def __init__(self, zk: ZooKeeper, throttles: Throttles) -> None:
+    def __init__(self, zk: ZooKeeper, throttles: ThrottledReplicas) -> None:
         self._store = ConfigStore(zk)
-        self._tell: dict[str, Callable[[str, Mapping[str, str]], None]] = {
+        self._setters: dict[str, Callable[[str, Mapping[str, str]], None]] = {
             "topics": throttles.set_topic,
             "brokers": throttles.set_broker,
         }
@@ -40,7 +40,7 @@ class ConfigFollower:
         self._task = asyncio.create_task(self._run(), name="configs")
 
     async def ready(self) -> None:
-        """Wait until everything has been read once."""
+        """Waits until all configs have been read once."""
         await self._caught_up.wait()
 
     async def close(self) -> None:
@@ -62,7 +62,7 @@ class ConfigFollower:
                 await self._follow()
                 self._caught_up.set()
             except ZkError as error:
-                log.info("configs: %s", error)
+                log.info("dynamic configs cannot be read, trying again: %s", error)
                 await asyncio.sleep(AGAIN_S)
                 self._read_all = True
                 self._wake.set()
@@ -73,18 +73,18 @@ class ConfigFollower:
         bad = list(changes.bad)
         if self._read_all:
             self._read_all = False
-            for kind, tell in self._tell.items():
+            for kind, set_configs in self._setters.items():
                 found, garbage = await self._store.get_all(kind)
                 bad += garbage
                 for name, configs in found.items():
-                    tell(name, configs)
+                    set_configs(name, configs)
         else:
             for entity in changes.entities:
                 kind, _, name = entity.partition("/")
-                if kind in self._tell:
+                if kind in self._setters:
                     try:
-                        self._tell[kind](name, await self._store.get(kind, name))
+                        self._setters[kind](name, await self._store.get(kind, name))
                     except znode_contents.BadZnode as error:
                         bad.append(error)
         for unreadable in bad:
-            log.warning("skipped: %s", unreadable)
+            log.warning("malformed config skipped: %s", unreadable)

@@ -9,11 +9,11 @@ from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet.broker_apis import BROKER_APIS
 from kafka_reassign_rpc.fleet.broker_registration import cluster_id
-from kafka_reassign_rpc.fleet.dynamic_configs import ConfigFollower
+from kafka_reassign_rpc.fleet.dynamic_configs import DynamicConfigs
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
-from kafka_reassign_rpc.fleet.seed_topics import Seeder, SeedSizes
+from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
 from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
@@ -24,30 +24,29 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 LIMITS = ServerLimits(socket_request_max_bytes=100 * 1024 * 1024)
-"""A broker takes what Kafka's takes: a controller may tell it of a whole cluster in one request."""
+"""A broker accepts frames as large as Kafka's: a controller may describe a whole cluster in one request."""
 HEARTBEAT_S = 0.5
 HEARTBEATS_PER_S = 200
-"""Of all brokers of the process together: large fleets speak more seldom."""
+"""Of all brokers of the process together: in large fleets each sends fewer."""
 LOOK_AGAIN_S = 0.2
 
 
 class Fleet:
     """The brokers of one process. `async with Fleet(config) as fleet: await fleet.ready()`.
 
-    Entering starts every broker (bound, connected, registering); `ready` waits until they can be used and creates the
-    topics asked for. Leaving stops them with a controlled shutdown each.
-    Entering raises OSError (ports, files), StoreError (somebody else's data directory), ZkError.
-    `ready` raises SeedError, ZkError.
+    Entering starts every broker (bound, connected, registering). `ready` waits until they can be used, and creates the
+    topics of the configuration. Leaving stops each with a controlled shutdown. Entering raises OSError (ports, files),
+    LogSizeFileError (a data directory of another fleet), ZkError. `ready` raises SeedError, ZkError.
     """
 
     def __init__(self, config: FleetConfig) -> None:
         self.config = config
         self.brokers: dict[int, SimulatedBroker] = {}
         self._servers: dict[int, Server] = {}
-        self._throttles = Throttles()
+        self._throttles = ThrottledReplicas()
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._sizes = SeedSizes(self._zk)
-        self._configs: ConfigFollower | None = None
+        self._configs: DynamicConfigs | None = None
         self._cluster_id = ""
         self._controller_exists = True
 
@@ -71,11 +70,12 @@ class Fleet:
 
     @property
     def bootstrap(self) -> str:
-        """All addresses, as clients take them."""
+        """All addresses, in the form that clients take."""
         return ",".join(f"{host}:{port}" for host, port in self.addresses.values())
 
     async def ready(self) -> None:
-        """Waits until all brokers are registered and told of the cluster (if there is a controller); creates topics."""
+        """Waits until all brokers are registered and have the cluster's metadata (if there is a controller); creates
+        topics."""
         waiting = asyncio.gather(*(broker.ready(self._has_controller) for broker in self.brokers.values()))
         self._controller_exists = True
         try:
@@ -83,7 +83,7 @@ class Fleet:
                 try:
                     self._controller_exists = await self._zk.exists(znode_paths.CONTROLLER) is not None
                 except ZkError as error:
-                    log.info("ready: %s", error)
+                    log.info("cannot see whether there is a controller: %s", error)
                 for broker in self.brokers.values():
                     await broker.look_again()
                 await asyncio.wait([waiting], timeout=LOOK_AGAIN_S)
@@ -92,13 +92,13 @@ class Fleet:
             waiting.cancel()
         if self.config.topics and self.brokers:
             first = next(iter(self.brokers.values()))
-            await Seeder(self._zk, first.link, first.knows_controller).create(self.config.topics, self._sizes)
+            await TopicSeeder(self._zk, first.link, first.knows_controller).create(self.config.topics, self._sizes)
 
     def _has_controller(self) -> bool:
         return self._controller_exists
 
     async def start_broker(self, broker_id: int, port: int | None = None) -> None:
-        """Starts one broker (again). It is registered soon after."""
+        """Starts one broker (again). It registers soon after."""
         broker = SimulatedBroker(
             broker_id, self.config, self._cluster_id, BROKER_APIS, self._throttles, self._sizes, self._heartbeat_s
         )
@@ -115,7 +115,7 @@ class Fleet:
         self.brokers[broker_id] = broker
 
     async def stop_broker(self, broker_id: int, *, controlled: bool = True) -> None:
-        """Stops one broker, with a controlled shutdown where there is a controller to ask."""
+        """Stops one broker, with a controlled shutdown where there is a controller."""
         broker = self.brokers.pop(broker_id)
         server = self._servers.pop(broker_id)
         if controlled:
@@ -124,7 +124,7 @@ class Fleet:
         await server.close(deadline=1.0)
 
     async def close(self, *, controlled: bool = True) -> None:
-        """Stops everything."""
+        """Stops all brokers."""
         await asyncio.gather(*(self.stop_broker(broker, controlled=controlled) for broker in list(self.brokers)))
         if self._configs is not None:
             await self._configs.close()
@@ -134,7 +134,7 @@ class Fleet:
     async def _start(self) -> None:
         await self._zk.start()
         self._cluster_id = await cluster_id(self._zk)
-        self._configs = ConfigFollower(self._zk, self._throttles)
+        self._configs = DynamicConfigs(self._zk, self._throttles)
         await self._configs.ready()
         for broker_id in self.config.broker_ids:
             await self.start_broker(broker_id)

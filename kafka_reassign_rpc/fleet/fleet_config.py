@@ -1,4 +1,4 @@
-"""How a fleet is asked for."""
+"""The configuration of a fleet."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -9,7 +9,7 @@ MAX_REPLICAS_OF_A_TOPIC = 1_000_000
 
 
 class SeedTopic(msgspec.Struct, frozen=True):
-    """A topic that the fleet creates at its start, each of whose replicas has `size` bytes."""
+    """A topic that the fleet creates at its start. Each of its replicas has `size` bytes."""
 
     name: str
     partitions: int
@@ -18,14 +18,14 @@ class SeedTopic(msgspec.Struct, frozen=True):
 
 
 class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A fleet: simulated brokers of one process.
+    """A fleet: the simulated brokers of one process.
 
-    racks       by broker id; those that are not in it have none
-    bandwidth   what each broker can send, and what each can receive, in bytes/s; None for no limit
+    racks       by broker id; other brokers have none
+    bandwidth   bytes/s that each broker can send, and that each can receive; None for no limit
     data_dir    where sizes of logs survive the end of the process; None keeps nothing
-    ports       by broker id; those that are not in it get one from the system
+    ports       by broker id; other brokers get one from the system
     log_dirs    how many log dirs each broker has
-    disk        bytes that all of these can hold together: what would come on top is not copied; None for no limit
+    disk        bytes that all log dirs of a broker can hold together; further bytes are not copied; None for no limit
     """
 
     zookeeper_connect: str
@@ -43,7 +43,8 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def parse_topic(text: str) -> SeedTopic:
-    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each). Raises ValueError with one clear line."""
+    """`NAME:PARTITIONS:RF:BYTES`; bytes may end in K, M, G or T (1024 each). Raises ValueError with a message of one
+    line."""
     parts = text.rsplit(":", 3)
     if len(parts) != 4 or not parts[0]:
         raise ValueError(f"{text!r} is not NAME:PARTITIONS:RF:BYTES")

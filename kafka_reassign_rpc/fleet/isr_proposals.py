@@ -1,15 +1,14 @@
-"""What a leader decides about its ISRs, and how it asks the controller for it.
+"""The ISRs that a leader wants, and its proposals to the controller.
 
-A partition that may need another ISR is *due*. When a request is made, the ISR that each due partition should have
-is worked out from what holds then; so any number of changes between two requests costs one proposal. A partition
-has at most one proposal in flight.
+A partition that may need another ISR is *due*. The wanted ISR of each due partition is computed when a request is
+built; so any number of changes between two requests costs one proposal. A partition has at most one proposal in flight.
 
-| answer | what follows |
+| answer | consequence |
 |---|---|
-| 0 | the answer's ISR and partition epoch stand, unless the leader epoch has moved on |
-| 3, 42, 74, 95, 100 | the controller knows better: nothing more is proposed until its next LeaderAndIsr |
-| 107 a member is not eligible | the proposal is dropped, and made anew after a while if it still holds |
-| anything else | tried again |
+| 0 | the answer's ISR and partition epoch hold, unless there is a newer leader epoch |
+| 3, 42, 74, 95, 100 | the controller knows better: no further proposal before its next LeaderAndIsr |
+| 107 a member is not eligible | the proposal is dropped, and made again after a while if it is still wanted |
+| any other error | tried again |
 
 Sources: kafka.cluster.Partition, DefaultAlterPartitionManager.
 """
@@ -28,7 +27,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.metadata_cache import shared
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest
@@ -41,7 +40,7 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 class IsrProposal(NamedTuple):
-    """An ISR that the leader asks for, on top of the epochs that it knows."""
+    """An ISR that the leader proposes, with the epochs that it knows."""
 
     name: TopicPartition
     topic_id: UUID | None
@@ -50,10 +49,12 @@ class IsrProposal(NamedTuple):
     isr: tuple[int, ...]
 
 
-class IsrKeeper:
+class IsrProposals:
     """The ISR changes that a broker has to propose for the partitions that it leads."""
 
-    def __init__(self, broker_id: int, table: ReplicaTable, leading: Leading, is_alive: Callable[[int], bool]) -> None:
+    def __init__(
+        self, broker_id: int, table: ReplicaTable, leading: LeaderReplication, is_alive: Callable[[int], bool]
+    ) -> None:
         self._broker_id = broker_id
         self._table = table
         self._leading = leading
@@ -70,20 +71,20 @@ class IsrKeeper:
         """The partition's followers have changed: it may need another ISR."""
         self._due[name] = None
 
-    def told(self, name: TopicPartition) -> None:
-        """The controller has said how the partition stands."""
+    def leader_and_isr_received(self, name: TopicPartition) -> None:
+        """The controller has sent the partition's state."""
         self._awaiting.discard(name)
         self._in_flight.pop(name, None)
         self._due[name] = None
 
     def forget(self, name: TopicPartition) -> None:
-        """This broker does not lead the partition any more."""
+        """This broker no longer leads the partition."""
         self._awaiting.discard(name)
         self._in_flight.pop(name, None)
         self._due.pop(name, None)
 
     def take(self, limit: int, now: float) -> list[IsrProposal]:
-        """Looks at up to `limit` partitions that are due; each proposal is to be given back (`settle`, `retry`)."""
+        """The proposals of up to `limit` due partitions. Each has to be given back (`settle`, `retry`)."""
         proposals: list[IsrProposal] = []
         for name in list(islice(self._due, limit)):
             del self._due[name]
@@ -99,7 +100,7 @@ class IsrKeeper:
         return proposals
 
     def wanted(self, replica: SimulatedReplica, now: float) -> tuple[int, ...]:
-        """The ISR that the partition should have: without those that are late, with those that have caught up."""
+        """The ISR that the partition should have: without late members, with followers that have caught up."""
         name = replica.name
         stay = [
             member
@@ -114,7 +115,7 @@ class IsrKeeper:
         return shared(stay + joining)
 
     def settle(self, proposal: IsrProposal, error: int, isr: tuple[int, ...], leader_epoch: int, epoch: int) -> bool:
-        """Takes in the controller's answer. False: the proposal is to be made again, after a while (`retry`)."""
+        """Applies the controller's answer. False: the proposal has to be made again after a while (`retry`)."""
         if self._in_flight.get(proposal.name) is not proposal:
             return True  # A LeaderAndIsr has overtaken the answer.
         if error in _AWAIT_LEADER_AND_ISR:
@@ -132,7 +133,7 @@ class IsrKeeper:
         return True
 
     def retry(self, proposals: list[IsrProposal]) -> None:
-        """These were not answered, or are to be asked for again."""
+        """Makes these proposals due again."""
         for proposal in proposals:
             if self._in_flight.get(proposal.name) is proposal:
                 del self._in_flight[proposal.name]
@@ -140,14 +141,14 @@ class IsrKeeper:
 
 
 def is_slow_retry(error: int) -> bool:
-    """Whether asking again at once is pointless: the broker that is not eligible has to come back first."""
+    """Whether an immediate retry is pointless: the broker that is not eligible has to come back first."""
     return error == IneligibleReplica.code
 
 
 def alter_partition(
     broker_id: int, broker_epoch: int, proposals: list[IsrProposal], version: int
 ) -> AlterPartitionRequest:
-    """An AlterPartition (0-3) with all of the proposals."""
+    """An AlterPartition request (0-3) with all of the proposals."""
     # Tuples stand for the structures of the request, with all fields of the version in order: they are several times
     # cheaper to make.
     topics: dict[str, tuple[UUID | None, list[tuple[object, ...]]]] = {}

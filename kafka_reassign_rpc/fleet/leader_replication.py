@@ -1,14 +1,14 @@
-"""The leader's side of the simulated replication: who follows how far, and who gets how many bytes next.
+"""The leader's side of the simulated replication: how far each follower is, and how many bytes it gets next.
 
-Each follower broker has one session with each leader broker. A replica that has caught up stands in its session
-and costs nothing: the session's heartbeats speak for all of them. A replica that lags is given bytes, as far as
-the leader's bandwidth, its replication throttle and what the follower asked for allow.
+Each follower broker has one session with each leader broker. A replica that has caught up is in its session and costs
+nothing: the session's heartbeats count for all such replicas. A replica that lags gets bytes, within the leader's
+bandwidth, its replication throttle and the follower's own limit.
 
-A follower counts as caught up with a partition while it has all of the leader's bytes *and* its session is alive.
-That is stricter than Kafka, where a follower of an idle partition never falls behind: simulated partitions count
-as partitions that are always written to.
+A follower counts as caught up with a partition while it has all of the leader's bytes *and* its session is alive. This
+is stricter than Kafka, where a follower of an idle partition never falls behind: simulated partitions count as if a
+producer wrote to them all the time.
 
-Pure but for the message classes: the time is passed in.
+Pure but for the message classes: the caller passes the time in.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, UnknownTopic
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import LEADER_RATE
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, TokenBucket
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
 
@@ -27,19 +27,19 @@ SESSION_ID_NOT_FOUND = 70
 UNKNOWN_LEADER_EPOCH = 76
 
 GRANTS_PER_ANSWER = 500
-"""So that one answer is made well within 20 ms."""
+"""With so many, building an answer takes well below 20 ms."""
 SMALLEST_SHARE = 1 << 20
-"""Bytes that a partition gets before the next one has its turn (Kafka's replica.fetch.max.bytes)."""
+"""Bytes that a partition gets before it is the next one's turn (Kafka's replica.fetch.max.bytes)."""
 PACE_MS = 50
-"""When to ask again while bytes wait for bandwidth or a throttle."""
+"""When the follower asks again while bytes wait for bandwidth or a throttle."""
 AT_ONCE, NOT_BEFORE_HEARTBEAT = 0, -1
 
 Answers = dict[TopicPartition, tuple[int, int, int]]
-"""By partition: error, leader's size, bytes granted."""
+"""By partition: error, leader's size, granted bytes."""
 
 
 class FollowedReplica:
-    """A partition in a follower's session. `granted` are bytes on their way, confirmed by the next request."""
+    """A partition in a follower's session. `granted` are bytes in flight; the next request confirms them."""
 
     __slots__ = ("granted", "replica", "size", "throttled")
 
@@ -55,7 +55,7 @@ class FollowedReplica:
 
 
 class FollowerSession:
-    """What one follower broker follows here. `lagging` is in the order of whose turn it is."""
+    """The partitions that one follower broker follows here. `lagging` is in the order of turns."""
 
     __slots__ = ("dropped", "granted", "id", "lagging", "last_heard", "partitions", "sequence")
 
@@ -69,8 +69,8 @@ class FollowerSession:
         self.dropped: dict[TopicPartition, int] = {}
 
 
-class Leading:
-    """All that a broker does as a leader.
+class LeaderReplication:
+    """A broker's work as a leader.
 
     caught_up   called with (replica, follower's broker id) whenever a follower catches up
     """
@@ -79,7 +79,7 @@ class Leading:
         self,
         broker_id: int,
         table: ReplicaTable,
-        throttles: Throttles,
+        throttles: ThrottledReplicas,
         bandwidth: float | None,
         lag_time_max_s: float,
         caught_up: Callable[[SimulatedReplica, int], None],
@@ -95,10 +95,10 @@ class Leading:
         self._sessions: dict[int, FollowerSession] = {}
         self._behind: dict[TopicPartition, dict[int, float]] = {}
 
-    # ------------------------------------------------------------------------------------------ what the ISR rests on
+    # --------------------------------------------------------------------------------- the state behind the ISR
 
     def became_leader(self, replica: SimulatedReplica, now: float) -> None:
-        """A new leader epoch: every follower has to say anew how far it is, and has replica.lag.time.max.ms for it."""
+        """A new leader epoch: every follower has to report its size again, and has replica.lag.time.max.ms for it."""
         self._forget_followers(replica.name, FencedLeaderEpoch.code)
         followers = {follower: now for follower in replica.isr if follower != self.broker_id}
         if followers:
@@ -107,12 +107,12 @@ class Leading:
             self._behind.pop(replica.name, None)
 
     def resigned(self, name: TopicPartition) -> None:
-        """This broker does not lead the partition (any more)."""
+        """This broker no longer leads the partition, or never did."""
         self._behind.pop(name, None)
         self._forget_followers(name, NOT_LEADER_OR_FOLLOWER)
 
     def is_caught_up(self, name: TopicPartition, follower: int) -> bool:
-        """Whether the follower has all bytes and is heard of."""
+        """Whether the follower has all bytes and a live session."""
         session = self._sessions.get(follower)
         following = None if session is None else session.partitions.get(name)
         return following is not None and following.size >= following.replica.log.size
@@ -121,19 +121,19 @@ class Leading:
         return [follower for follower in self._sessions if self.is_caught_up(name, follower)]
 
     def outside_isr(self, follower: int) -> list[TopicPartition]:
-        """Partitions that the follower follows without being in their ISR."""
+        """The partitions that the follower follows without being in their ISR."""
         session = self._sessions.get(follower)
         if session is None:
             return []
         return [name for name, found in session.partitions.items() if follower not in found.replica.isr]
 
     def is_late(self, name: TopicPartition, follower: int, now: float) -> bool:
-        """Whether a member of the ISR has not been caught up for longer than replica.lag.time.max.ms."""
+        """Whether an ISR member has been behind for longer than replica.lag.time.max.ms."""
         since = self._behind.get(name, {}).get(follower)
         return since is not None and now - since > self.lag_time_max_s
 
     def late(self, now: float) -> list[TopicPartition]:
-        """Partitions with such a member. Ends the sessions that have been silent for that long."""
+        """The partitions with such a member. Ends sessions that have been silent for that long."""
         for follower, session in list(self._sessions.items()):
             if now - session.last_heard > self.lag_time_max_s:
                 self._end(follower)
@@ -242,7 +242,7 @@ class Leading:
     def _grant(
         self, session: FollowerSession, follower: int, request: SimulatedFetchRequest, answers: Answers, now: float
     ) -> int:
-        """Gives bytes to lagging partitions in turn. Returns when the follower should ask again, in ms."""
+        """Grants bytes to lagging partitions in turn. Returns when the follower should ask again, in ms."""
         self._throttle.set_rate(self._throttles.rate(LEADER_RATE, self.broker_id), now)
         budget = min(request.max_bytes, self._out.available(now))
         for_throttled = request.max_throttled_bytes

@@ -1,4 +1,4 @@
-"""A broker's log dirs: what is in them, and moving a replica from one to another (KIP-113)."""
+"""A broker's log dirs: their replicas, and moves of replicas from one dir to another (KIP-113)."""
 
 import asyncio
 import logging
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.api.ports import LogDir, LogDirReplica
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound, ReplicaNotAvailable
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable
-from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import UNLIMITED, TokenBucket
 from kafka_reassign_rpc.support.tasks import end
 
@@ -20,7 +20,7 @@ TICK_S = 0.05
 
 
 class Copy(msgspec.Struct):
-    """A replica's future log in another dir: `size` bytes are there."""
+    """A replica's future log in another dir, which has `size` bytes so far."""
 
     directory: int
     size: int = 0
@@ -29,7 +29,7 @@ class Copy(msgspec.Struct):
 class SimulatedLogDirs:
     """The LogDirsPort of a simulated broker. Dirs are names; a copy between them takes time, not space.
 
-    bandwidth   bytes/s that copies share, None for at once; the throttle of the configs comes on top
+    bandwidth   bytes/s that all copies share, None for no limit; the throttle of the configs comes on top
     written     called with (name, log) when a replica has arrived in its new dir
     disk        bytes that all dirs can hold together, as dirs on one volume do; None for no limit
     """
@@ -39,7 +39,7 @@ class SimulatedLogDirs:
         broker_id: int,
         paths: Sequence[str],
         table: ReplicaTable,
-        throttles: Throttles,
+        throttles: ThrottledReplicas,
         bandwidth: float | None,
         written: Callable[[TopicPartition, Log], None],
         disk: int | None = None,
@@ -55,7 +55,7 @@ class SimulatedLogDirs:
         self._task: asyncio.Task[None] | None = None
 
     def free(self) -> int:
-        """Bytes that can still come in."""
+        """The bytes for which there is room."""
         return UNLIMITED if self._disk is None else max(0, self._disk - self._table.size)
 
     def describe(self, wanted: Mapping[str, Collection[int]] | None) -> list[LogDir]:

@@ -1,10 +1,10 @@
-"""What a simulated broker keeps on disk: the sizes of its logs, in one append-only file.
+"""A simulated broker's file: the sizes of its logs, append-only.
 
-The file holds one JSON array a line: `[topic, partition, directory, size, topic id]`, or `[topic, partition]` for a
-log that was deleted; the last line about a partition counts. The first line says whose file it is
-(`{"cluster_id":…,"broker_id":…}`, as Kafka's meta.properties). A line cut short by kill -9 is dropped at the next
-start, when the file is written anew with only what counts. Lines reach the operating system before what they say
-is confirmed to anybody, so they survive the end of the process (not of the machine).
+The file has one JSON array a line: `[topic, partition, directory, size, topic id]`, or `[topic, partition]` for a
+deleted log; the last line about a partition counts. The first line names the owner (`{"cluster_id":…,"broker_id":…}`,
+as Kafka's meta.properties). The next start drops a line that kill -9 has cut short, and rewrites the file with the
+lines that count. Lines reach the operating system before the broker confirms what they say, so they survive the end of
+the process (not of the machine).
 """
 
 import os
@@ -23,7 +23,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 class LogSizeFileError(Exception):
-    """The file cannot be this broker's; the message says why and what to do."""
+    """The file is not this broker's; the message says why and what to do."""
 
 
 class LogSizeOwner(msgspec.Struct, frozen=True):
@@ -34,7 +34,7 @@ class LogSizeOwner(msgspec.Struct, frozen=True):
 
 
 class LogSizeFile:
-    """One broker's file. With `path` None nothing is kept."""
+    """One broker's file. With `path` None nothing is written."""
 
     def __init__(self, path: Path | None, cluster_id: str, broker_id: int, directories: int) -> None:
         self._path = path
@@ -44,7 +44,7 @@ class LogSizeFile:
         self._file = -1
 
     def open(self) -> dict[TopicPartition, Log]:
-        """Reads what is kept and compacts the file. Raises StoreError, OSError."""
+        """Reads the logs and compacts the file. Raises LogSizeFileError, OSError."""
         if self._path is None:
             return {}
         logs = dict(self._read(self._path)) if self._path.exists() else {}
@@ -55,17 +55,17 @@ class LogSizeFile:
         return logs
 
     def put(self, name: TopicPartition, log: Log) -> None:
-        """The log is as it stands now."""
+        """Writes a log's current state."""
         if self._file >= 0:
             self._lines.append(_line(name, log))
 
     def delete(self, name: TopicPartition) -> None:
-        """The log is gone."""
+        """Writes that a log was deleted."""
         if self._file >= 0:
             self._lines.append(_ENCODE(list(name)) + b"\n")
 
     def flush(self) -> None:
-        """Hands over to the operating system what was put and deleted."""
+        """Hands all lines over to the operating system."""
         if self._lines:
             data, self._lines = b"".join(self._lines), []
             while data:
@@ -89,7 +89,7 @@ class LogSizeFile:
                 f"{self._owner.broker_id} of cluster {self._owner.cluster_id}: use another data directory or remove it"
             )
         found: dict[TopicPartition, Log] = {}
-        for line in lines[:-1]:  # What follows the last line break was cut short.
+        for line in lines[:-1]:  # The bytes behind the last line break were cut short.
             try:
                 topic, partition, *rest = msgspec.json.decode(line)
                 name = TopicPartition(topic, partition)

@@ -1,4 +1,4 @@
-"""What a broker knows of the cluster: exactly what UpdateMetadata told it (Kafka's ZkMetadataCache)."""
+"""A broker's view of the cluster: exactly the contents of its UpdateMetadata requests (Kafka's ZkMetadataCache)."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from uuid import UUID
@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint, Partition, Topic
 from kafka_reassign_rpc.protocol.messages import UpdateMetadataRequest
 
 LEADER_DURING_DELETE = -2
-"""A partition with this leader is being deleted: forget it."""
+"""A partition with this leader is being deleted; the cache drops it."""
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _MOST_SHARED = 100_000
@@ -23,7 +23,7 @@ _shared: dict[tuple[int, ...], tuple[int, ...]] = {}
 
 
 def shared(ids: Iterable[int]) -> tuple[int, ...]:
-    """The ids as a tuple, the same object for equal ones: replica sets repeat, and there are many."""
+    """The ids as a tuple, the same object for equal ids: replica sets repeat, and there are many."""
     found = tuple(ids)
     if len(_shared) > _MOST_SHARED:
         _shared.clear()
@@ -31,7 +31,7 @@ def shared(ids: Iterable[int]) -> tuple[int, ...]:
 
 
 class AliveBroker(msgspec.Struct, frozen=True):
-    """A live broker, by UpdateMetadata. The controller itself may be one that is not in /brokers/ids."""
+    """A live broker of UpdateMetadata. The controller itself may be a node that is not in /brokers/ids."""
 
     id: int
     rack: str | None
@@ -49,7 +49,7 @@ class MetadataCache:
         self._names: dict[UUID, str] = {}
 
     def endpoint(self, broker: int, listener: str) -> Endpoint | None:
-        """Where a live broker listens under that listener name."""
+        """A live broker's endpoint for that listener name."""
         found = self.brokers.get(broker)
         return None if found is None else found.endpoints.get(listener)
 
@@ -57,13 +57,13 @@ class MetadataCache:
         return self._names.get(topic_id)
 
     def update_brokers(self, request: UpdateMetadataRequest, version: int) -> None:
-        """The controller and the live brokers of an UpdateMetadata (0-8): they replace what stood."""
+        """The controller and the live brokers of an UpdateMetadata (0-8): they replace the former ones."""
         self.controller_id = request.controller_id
         self.brokers = {broker.id: _alive(broker, version) for broker in request.live_brokers}
         self.received = True
 
     def update_partitions(self, states: Iterable[tuple[str, UUID | None, _State]]) -> None:
-        """Partitions of an UpdateMetadata (`update_metadata_states`): they add to what stood."""
+        """Partitions of an UpdateMetadata (`update_metadata_states`): each replaces its own former state."""
         for name, topic_id, state in states:
             topic = self.topics.get(name)
             if topic is None:

@@ -1,7 +1,7 @@
-"""The follower's side of the simulated replication: one task and one connection for each leader that is followed.
+"""The follower's side of the simulated replication: one task and one connection for each leader that a broker follows.
 
-The task announces replicas to the leader, takes in what is granted, and otherwise only sends a heartbeat. A request
-confirms what the answer before it granted, so the log is written (`Store`) before the next request leaves.
+The task announces replicas to the leader, applies grants, and otherwise only sends heartbeats. A request confirms the
+grants of the previous answer, so the log is written (`LogSizeFile`) before the next request leaves.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint, TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE
 from kafka_reassign_rpc.fleet.leader_replication import PACE_MS, SESSION_ID_NOT_FOUND
 from kafka_reassign_rpc.fleet.replica_table import Log, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import THROTTLE_BURST_S, UNLIMITED, TokenBucket
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import SimulatedFetchRequest, SimulatedFetchResponse
@@ -26,21 +26,21 @@ from kafka_reassign_rpc.support.tasks import end
 log = logging.getLogger(__name__)
 
 ANNOUNCED_PER_REQUEST = 1000
-"""So that one request is made, and taken in, well within 20 ms."""
+"""With so many, building and handling a request takes well below 20 ms."""
 ANSWER_TIMEOUT_S = 10.0
 ASKS_PER_S = 20
-"""So often the fetchers of one broker ask, all together, while bandwidth or a throttle holds them back."""
+"""Requests of all fetchers of one broker together, while bandwidth or a throttle limits them."""
 FIRST_BACKOFF_S, LAST_BACKOFF_S = 0.05, 1.0
 
 
-class Inbound:
-    """What one broker can take in: its bandwidth, its follower throttle, its disk. Shared by its fetchers.
+class InboundBudget:
+    """What one broker can receive: its bandwidth, its follower throttle, its disk. Its fetchers share it.
 
-    free    bytes that its disk has room for
+    free    returns the bytes for which its disk has room
     """
 
     def __init__(
-        self, broker_id: int, throttles: Throttles, bandwidth: float | None, free: Callable[[], int], now: float
+        self, broker_id: int, throttles: ThrottledReplicas, bandwidth: float | None, free: Callable[[], int], now: float
     ) -> None:
         self._broker_id = broker_id
         self._throttles = throttles
@@ -48,12 +48,12 @@ class Inbound:
         self._throttle = TokenBucket(None, now, THROTTLE_BURST_S)
         self._free = free
         self._coming = 0
-        """Bytes that are reserved and not settled."""
+        """Reserved bytes that are not settled yet."""
         self.busy = 0
-        """Fetchers that have something to copy: they share what there is."""
+        """The number of fetchers that copy: they share the budget."""
 
     def reserve(self, now: float) -> tuple[int, int]:
-        """A share of what may come in now: (bytes, bytes of throttled partitions). Give back what is not used."""
+        """Reserves a share: (bytes, bytes of throttled partitions). Return unused bytes with `settle`."""
         self._throttle.set_rate(self._throttles.rate(FOLLOWER_RATE, self._broker_id), now)
         free = self._free()
         room = free if free == UNLIMITED else max(0, free - self._coming)
@@ -64,7 +64,7 @@ class Inbound:
         return amount, throttled
 
     def pace_s(self) -> float:
-        """How long a fetcher waits that could not take in all it wanted: the more there are, the longer."""
+        """How long a fetcher waits that could not receive all that it wanted: longer with more fetchers."""
         return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:
@@ -76,27 +76,28 @@ class Inbound:
         return self._throttles.follower_throttled(self._broker_id, name)
 
     def _share(self, bucket: TokenBucket, now: float) -> int:
-        """Twice what comes in between two questions, or more where few ask: what is saved up is not to be lost."""
+        """Twice the bytes that come in between two requests, or more with few fetchers, so that saved-up bytes are not
+        lost."""
         available = bucket.available(now)
         if bucket.rate is None:
             return available
         return min(available, max(available // max(1, self.busy), int(bucket.rate * 2 / ASKS_PER_S)))
 
 
-class Fetcher:
+class ReplicaFetcher:
     """Follows one leader.
 
     find        the leader's endpoint, None while it is not known
     written     called with (name, log) when a log has grown or was cut
-    flush       called before a request leaves: what was written must survive the end of the process
-    heartbeat_s how long to be silent at most
+    flush       called before a request leaves: written sizes must survive the end of the process
+    heartbeat_s the longest time without a request
     """
 
     def __init__(
         self,
         broker_id: int,
         leader: int,
-        inbound: Inbound,
+        inbound: InboundBudget,
         find: Callable[[], Endpoint | None],
         written: Callable[[TopicPartition, Log], None],
         flush: Callable[[], None],
@@ -115,7 +116,7 @@ class Fetcher:
         self._copying: dict[TopicPartition, bool] = {}
         """Replicas that lag, and whether they were announced as throttled."""
         self._refused: dict[TopicPartition, tuple[float, float]] = {}
-        """When to announce again what the leader refused, and how long it was waited for."""
+        """For replicas that the leader refused: when to announce them again, and how long that wait is."""
         self._wake = asyncio.Event()
         self._busy = False
         self._task = asyncio.create_task(self._run(), name=f"fetcher-{broker_id}-{leader}")
@@ -125,7 +126,7 @@ class Fetcher:
         self._set_busy(False)
 
     def follow(self, replica: SimulatedReplica) -> None:
-        """A new leader epoch of a replica that follows this leader."""
+        """A replica that follows this leader has a new leader epoch."""
         self._followed[replica.name] = replica
         self._to_announce[replica.name] = replica
         self._refused.pop(replica.name, None)
@@ -140,7 +141,7 @@ class Fetcher:
             self._wake.set()
 
     def throttles_changed(self) -> None:
-        """Announces anew what is copied under another rule than it was announced with."""
+        """Announces again the copied replicas whose throttling has changed."""
         for name, throttled in self._copying.items():
             if throttled != self._inbound.is_throttled(name):
                 self._to_announce[name] = self._followed[name]
@@ -164,7 +165,8 @@ class Fetcher:
                     while True:
                         await self._session(connection)
                 except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-                    log.debug("broker %d: leader %d: %s", self._broker_id, self._leader, error or type(error).__name__)
+                    reason = error or type(error).__name__
+                    log.debug("broker %d: fetching from leader %d failed: %s", self._broker_id, self._leader, reason)
                 finally:
                     if connection is not None:
                         connection.close()
@@ -172,7 +174,7 @@ class Fetcher:
             await backoff.sleep()
 
     async def _session(self, connection: RpcClient) -> None:
-        """One session, from its first request to the answer that the leader does not know it."""
+        """One session, from its first request until the leader answers that it does not know the session."""
         loop = asyncio.get_running_loop()
         session_id = secrets.randbits(62)
         sequence = 0
@@ -224,7 +226,7 @@ class Fetcher:
         )
 
     def _take_in(self, answer: SimulatedFetchResponse, now: float) -> tuple[int, int]:
-        """Grows the logs. Returns (bytes, bytes of throttled partitions) that came in."""
+        """Grows the logs. Returns the received (bytes, bytes of throttled partitions)."""
         used = throttled_used = 0
         for topic in answer.topics:
             for partition in topic.partitions:
@@ -256,7 +258,7 @@ class Fetcher:
         self._refused[name] = (now + wait, wait)
 
     async def _pause(self, wait_ms: int, *, idle: bool, now: float) -> None:
-        """Waits for the next request's time. `idle` is False where nothing could be taken in: then not at once."""
+        """Waits until the next request is due. `idle` False: the budget was empty, so the next request waits, too."""
         if self._to_announce or self._to_remove:
             return
         if not self._followed:

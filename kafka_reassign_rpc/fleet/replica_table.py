@@ -1,7 +1,7 @@
-"""The replicas of one broker: what the controller told about them, and how long their logs are.
+"""The replicas of one broker: their state by LeaderAndIsr, and the sizes of their logs.
 
-A log is only a size here ("offset in bytes"). It outlives the replica: StopReplica without delete, or a restart,
-leaves a log that nobody hosts, and the next LeaderAndIsr takes it up again.
+A log is only a size here ("offset in bytes"). It outlives the replica: StopReplica without delete, or a restart, leaves
+a log without a replica, which the next LeaderAndIsr takes up again.
 """
 
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class Log(msgspec.Struct, gc=False):
 
 
 class SimulatedReplica(msgspec.Struct, gc=False):
-    """A replica that this broker hosts, with the partition as the latest LeaderAndIsr (or ISR change) left it."""
+    """A replica that this broker hosts, with the partition's state by the latest LeaderAndIsr (or ISR change)."""
 
     name: TopicPartition
     log: Log
@@ -39,17 +39,17 @@ class ReplicaTable:
         self.online: dict[TopicPartition, SimulatedReplica] = {}
         self.logs: dict[TopicPartition, Log] = {}
         self.preferred: dict[TopicPartition, int] = {}
-        """Log dirs asked for before the replica exists (AlterReplicaLogDirs)."""
+        """The log dirs of replicas that do not exist yet (AlterReplicaLogDirs)."""
         self._counts = [0] * directories
 
     def load(self, logs: Iterable[tuple[TopicPartition, Log]]) -> None:
-        """Logs that were there before this start."""
+        """Adds logs from before this start."""
         for name, log in logs:
             self.logs[name] = log
             self._counts[log.directory] += 1
 
     def create(self, name: TopicPartition, topic_id: UUID | None, size: int) -> Log:
-        """A new log, in the dir asked for or else in the one with the fewest logs (as LogManager.nextLogDirs)."""
+        """Creates a log, in its preferred dir or else in the dir with the fewest logs (as LogManager.nextLogDirs)."""
         directory = self.preferred.pop(name, -1)
         if directory < 0:
             directory = min(range(len(self._counts)), key=self._counts.__getitem__)
@@ -58,14 +58,14 @@ class ReplicaTable:
         return log
 
     def delete(self, name: TopicPartition) -> bool:
-        """Removes the log; whether there was one."""
+        """Removes the log; returns whether there was one."""
         log = self.logs.pop(name, None)
         if log is not None:
             self._counts[log.directory] -= 1
         return log is not None
 
     def move(self, name: TopicPartition, directory: int) -> None:
-        """The log stands in another dir from now on."""
+        """Moves the log to another dir."""
         log = self.logs[name]
         self._counts[log.directory] -= 1
         self._counts[directory] += 1
@@ -73,10 +73,10 @@ class ReplicaTable:
 
     @property
     def size(self) -> int:
-        """Bytes of all logs. It takes longer the more there are."""
+        """Bytes of all logs; takes longer with more logs."""
         return sum(log.size for log in self.logs.values())
 
     def leads(self, name: TopicPartition, broker: int) -> SimulatedReplica | None:
-        """The replica if this broker leads it."""
+        """The replica, if this broker leads it."""
         replica = self.online.get(name)
         return replica if replica is not None and replica.leader == broker else None

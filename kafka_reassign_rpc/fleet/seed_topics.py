@@ -1,7 +1,7 @@
-"""Topics that a fleet creates at its start, and how large their replicas are from their creation.
+"""Topics that a fleet creates at its start, and the size of their replicas from creation on.
 
-A size stands in a znode of its own, `/simulated_fleet/$topic`, written before the topic is created: so every process
-of a fleet knows it when a new partition comes to one of its brokers, whoever created the topic.
+Each size is in a znode of its own, `/simulated_fleet/$topic`, written before the topic is created. So every process of
+a fleet knows the size when one of its brokers gets a new partition, whichever process created the topic.
 """
 
 import asyncio
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, TopicAlreadyExists
-from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.fleet_config import SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
@@ -24,7 +24,7 @@ ROOT = "/simulated_fleet"
 TIMEOUT_S = 60.0
 AGAIN_S = 0.2
 _RETRIABLE = frozenset({-1, 7, 41})
-"""Errors of CreateTopics that pass: a controller that fails over meanwhile."""
+"""Transient errors of CreateTopics, during a controller failover."""
 
 
 class SeedError(Exception):
@@ -32,21 +32,21 @@ class SeedError(Exception):
 
 
 class SeedSizes:
-    """Sizes of new partitions by topic. What is not known is asked of ZooKeeper."""
+    """Sizes of new partitions by topic. Unknown ones are read from ZooKeeper."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
         self._sizes: dict[str, int] = {}
 
     def size(self, topic: str) -> int:
-        """Bytes of a new partition of that topic, as far as it was looked up."""
+        """Bytes of a new partition of that topic; 0 where no size is known."""
         return self._sizes.get(topic, 0)
 
     def set(self, topic: SeedTopic) -> None:
         self._sizes[topic.name] = topic.size
 
     async def look_up(self, topics: Iterable[str]) -> None:
-        """Reads what other processes of the fleet have said about these topics."""
+        """Reads the sizes that other processes of the fleet have written for these topics."""
         unknown = [topic for topic in topics if topic not in self._sizes]
         if not unknown:
             return
@@ -56,19 +56,19 @@ class SeedSizes:
                 if found is not None and found[0].isdigit():
                     self._sizes[topic] = int(found[0])
         except ZkError as error:
-            log.warning("sizes of new topics are not known (%s): they start empty", error)
+            log.warning("the sizes of new topics cannot be read, so they start empty: %s", error)
 
 
-class Seeder:
+class TopicSeeder:
     """Creates topics, once: through the controller where there is one, else in ZooKeeper as a broker does."""
 
-    def __init__(self, zk: ZooKeeper, link: ControllerLink, knows_controller: Callable[[], bool]) -> None:
+    def __init__(self, zk: ZooKeeper, link: ControllerConnection, knows_controller: Callable[[], bool]) -> None:
         self._zk = zk
         self._link = link
         self._knows_controller = knows_controller
 
     async def create(self, topics: Sequence[SeedTopic], sizes: SeedSizes) -> None:
-        """Raises SeedError, ZkError. A topic that exists is left as it is."""
+        """Creates the topics that do not exist. Raises SeedError, ZkError."""
         for topic in topics:
             sizes.set(topic)
             await self._zk.ensure_path(ROOT)
@@ -122,7 +122,8 @@ class Seeder:
             await asyncio.sleep(AGAIN_S)
 
     async def _write(self, topic: SeedTopic) -> None:
-        """As a broker that creates a topic by itself (AdminZkClient.createTopic); a controller takes it from there."""
+        """Creates a topic in ZooKeeper, as a broker does by itself (AdminZkClient.createTopic); a controller then takes
+        it up."""
         names = await self._zk.children(znode_paths.BROKER_IDS)
         brokers: dict[int, str | None] = {}
         for name, found in zip(
@@ -143,13 +144,13 @@ class Seeder:
                 await self._zk.create(config, znode_contents.encode_config({}))
             await self._zk.create(znode_paths.topic(topic.name), data)
         except (NodeExists, TransactionFailed):
-            log.info("topic %s: somebody else created it", topic.name)
+            log.info("topic %s: another process created it", topic.name)
         except NotSent:
             await asyncio.sleep(AGAIN_S)
 
 
 def spread(brokers: Mapping[int, str | None], partitions: int, replication_factor: int) -> list[tuple[int, ...]]:
-    """Replica sets in turn over all brokers, neighbours in different racks where there are racks.
+    """Replica sets in turn over all brokers, with neighbours in different racks where there are racks.
 
     Raises SeedError where there are fewer brokers than replicas.
     """

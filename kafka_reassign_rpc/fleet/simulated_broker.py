@@ -9,10 +9,10 @@ from uuid import UUID
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
-from kafka_reassign_rpc.fleet.alter_partition_sender import IsrSender
+from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration
 from kafka_reassign_rpc.fleet.controlled_shutdown import controlled_shutdown
-from kafka_reassign_rpc.fleet.controller_connection import ControllerLink
+from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.controller_requests import (
     AppliedRequest,
     ControllerRequests,
@@ -21,15 +21,15 @@ from kafka_reassign_rpc.fleet.controller_requests import (
     leader_and_isr_states,
 )
 from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
-from kafka_reassign_rpc.fleet.isr_proposals import IsrKeeper
-from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.isr_proposals import IsrProposals
+from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
 from kafka_reassign_rpc.fleet.log_size_file import LogSizeFile
 from kafka_reassign_rpc.fleet.metadata_cache import MetadataCache
-from kafka_reassign_rpc.fleet.replica_fetcher import Fetcher, Inbound
+from kafka_reassign_rpc.fleet.replica_fetcher import InboundBudget, ReplicaFetcher
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
@@ -50,11 +50,11 @@ LISTENER = "PLAINTEXT"
 
 
 class SimulatedBroker:
-    """A broker that has no data, only sizes. `start` needs the address that its listener has got.
+    """A broker that has sizes in place of data. `start` needs the real address of its listener.
 
-    Only one that `start` has started is to be closed.
+    Call `close` only after `start` has succeeded.
 
-    heartbeat_s     how often its fetchers say that they are alive, in seconds
+    heartbeat_s     how often its fetchers send a heartbeat, in seconds
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class SimulatedBroker:
         config: FleetConfig,
         cluster_id: str,
         apis: Mapping[int, Api],
-        throttles: Throttles,
+        throttles: ThrottledReplicas,
         sizes: SeedSizes,
         heartbeat_s: Callable[[], float],
     ) -> None:
@@ -80,7 +80,7 @@ class SimulatedBroker:
         self.configs = ConfigStore(self._zk)
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
-        self._told = asyncio.Condition()
+        self._metadata_changed = asyncio.Condition()
         self._requests = ControllerRequests(broker_id, self._table, self._cache, sizes.size)
         self._order = asyncio.Lock()
         path = None if config.data_dir is None else config.data_dir / f"broker-{broker_id}.log"
@@ -96,20 +96,22 @@ class SimulatedBroker:
         )
         self._lag_s = config.replica_lag_time_max_ms / 1000
         now = asyncio.get_running_loop().time()
-        self._leading = Leading(broker_id, self._table, throttles, config.bandwidth, self._lag_s, self._caught_up, now)
-        self._inbound = Inbound(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
-        self._isr = IsrKeeper(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
-        self._link = ControllerLink(str(broker_id), self._find_controller)
-        self._fetchers: dict[int, Fetcher] = {}
+        self._leading = LeaderReplication(
+            broker_id, self._table, throttles, config.bandwidth, self._lag_s, self._caught_up, now
+        )
+        self._inbound = InboundBudget(broker_id, throttles, config.bandwidth, self.log_dirs.free, now)
+        self._isr = IsrProposals(broker_id, self._table, self._leading, lambda broker: broker in self._cache.brokers)
+        self._link = ControllerConnection(str(broker_id), self._find_controller)
+        self._fetchers: dict[int, ReplicaFetcher] = {}
         self._followed: dict[TopicPartition, int] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._registration: Registration
-        self._isr_sender: IsrSender
+        self._isr_sender: AlterPartitionSender
 
     # ------------------------------------------------------------------------------------------ life
 
     async def start(self, endpoint: Endpoint) -> None:
-        """Connects to ZooKeeper and registers in the background. Raises StoreError, OSError, NotSent."""
+        """Connects to ZooKeeper; registers in the background. Raises LogSizeFileError, OSError, NotSent."""
         self._table.load(self._store.open().items())
         try:
             await self._zk.start()
@@ -118,26 +120,29 @@ class SimulatedBroker:
             raise
         self._endpoint = endpoint
         self._throttles.on_change.append(self._throttles_changed)
-        self._isr_sender = IsrSender(self._isr, self._link, self._epochs, self._lag_s, self._leading.late)
+        self._isr_sender = AlterPartitionSender(self._isr, self._link, self._epochs, self._lag_s, self._leading.late)
         self._registration = Registration(self._zk, self.node_id, [endpoint], self._rack, self._registered)
 
     async def ready(self, has_controller: Callable[[], bool]) -> None:
-        """Waits until it is registered and, while there is a controller, has been told of the cluster by it."""
-        async with self._told:
-            await self._told.wait_for(lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller()))
+        """Waits until it is registered and, while there is a controller, has received the cluster's metadata
+        from it."""
+        async with self._metadata_changed:
+            await self._metadata_changed.wait_for(
+                lambda: self.broker_epoch >= 0 and (self._cache.received or not has_controller())
+            )
 
     async def look_again(self) -> None:
-        """Something that `ready` waits for may have changed."""
-        async with self._told:
-            self._told.notify_all()
+        """A condition that `ready` waits for may have changed."""
+        async with self._metadata_changed:
+            self._metadata_changed.notify_all()
 
     async def shut_down(self) -> None:
-        """Controlled shutdown, where there is a controller; the listener still serves meanwhile."""
+        """Controlled shutdown, where there is a controller. The listener still serves meanwhile."""
         if self._cache.controller_id >= 0 and self.broker_epoch >= 0:
             await controlled_shutdown(self._link, self._epochs)
 
     async def close(self) -> None:
-        """Stops, and leaves /brokers/ids. Sizes are kept."""
+        """Stops, and removes the registration. Sizes stay in the file."""
         self._throttles.on_change.remove(self._throttles_changed)
         await self._registration.close()
         await self._isr_sender.close()
@@ -153,8 +158,8 @@ class SimulatedBroker:
         return self._requests.broker_epoch
 
     @property
-    def link(self) -> ControllerLink:
-        """The way to the controller, for what the fleet itself asks of it."""
+    def link(self) -> ControllerConnection:
+        """The connection to the controller, for the fleet's own requests."""
         return self._link
 
     def knows_controller(self) -> bool:
@@ -177,7 +182,7 @@ class SimulatedBroker:
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 
-    # ------------------------------------------------------------------------------------------ told by the controller
+    # --------------------------------------------------------------------------------- requests of the controller
 
     async def leader_and_isr(self, request: LeaderAndIsrRequest, version: int) -> LeaderAndIsrResponse:
         async with self._order:
@@ -193,7 +198,7 @@ class SimulatedBroker:
             alive = self._cache.brokers.keys()
             answer = await self._carry_out(self._requests.update_metadata(request, version))
             for came in self._cache.brokers.keys() - alive:
-                # It may have caught up while it did not count as alive.
+                # It may have caught up while it was not among the live brokers.
                 for name in self._leading.outside_isr(came):
                     self._isr.look_at(name)
             self._isr_sender.wake()
@@ -202,7 +207,7 @@ class SimulatedBroker:
         return answer
 
     def _brand_new(self, request: LeaderAndIsrRequest, version: int) -> set[str]:
-        """Topics of which this broker gets a partition that has never had another leader."""
+        """The topics of which this broker gets a partition that has never had another leader."""
         logs = self._table.logs
         return {
             topic
@@ -211,7 +216,7 @@ class SimulatedBroker:
         }
 
     async def _carry_out(self, steps: Steps[Response]) -> Response:
-        """Applies a request slice by slice; the answer."""
+        """Applies a request slice by slice; returns the answer."""
         while True:
             try:
                 applied = next(steps)
@@ -230,7 +235,7 @@ class SimulatedBroker:
         for replica in applied.leaders:
             self._follow(replica.name, None)
             self._leading.became_leader(replica, now)
-            self._isr.told(replica.name)
+            self._isr.leader_and_isr_received(replica.name)
         for replica in applied.followers:
             self._leading.resigned(replica.name)
             self._isr.forget(replica.name)
@@ -245,11 +250,11 @@ class SimulatedBroker:
     # ------------------------------------------------------------------------------------------ replication
 
     def fetch(self, request: SimulatedFetchRequest) -> SimulatedFetchResponse:
-        """Answers a follower."""
+        """Answers a follower's fetch."""
         return self._leading.fetch(request, asyncio.get_running_loop().time())
 
     def _follow(self, name: TopicPartition, replica: SimulatedReplica | None) -> None:
-        """The replica follows its leader from now on, or nobody (None)."""
+        """The replica follows its leader from now on, or no leader (None)."""
         leader = None if replica is None or replica.leader < 0 else replica.leader
         before = self._followed.get(name)
         if before is not None and before != leader:
@@ -259,10 +264,10 @@ class SimulatedBroker:
             self._followed[name] = leader
             self._fetcher(leader).follow(replica)
 
-    def _fetcher(self, leader: int) -> Fetcher:
+    def _fetcher(self, leader: int) -> ReplicaFetcher:
         fetcher = self._fetchers.get(leader)
         if fetcher is None:
-            fetcher = self._fetchers[leader] = Fetcher(
+            fetcher = self._fetchers[leader] = ReplicaFetcher(
                 self.node_id,
                 leader,
                 self._inbound,
@@ -309,14 +314,14 @@ class SimulatedBroker:
         return known if names is None else {name: known[name] for name in names if name in known}
 
     async def events(self, first: int, max_bytes: int) -> None:
-        """A broker decides nothing."""
+        """None: a broker keeps no event log."""
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._cache.topic_name(topic_id)
 
     @property
     def static_configs(self) -> Mapping[str, str]:
-        """What a stock broker with this configuration would show."""
+        """The configs that a stock broker with this configuration would show."""
         found = {
             "broker.id": str(self.node_id),
             "listeners": f"{LISTENER}://{self._endpoint.host}:{self._endpoint.port}",

@@ -1,4 +1,6 @@
-"""Which replicas of this process's brokers are throttled, and how far (see core.throttling.replication_throttles)."""
+"""The replicas that configs throttle, and their rates, for all brokers of a process (see
+core.throttling.replication_throttles).
+"""
 
 from collections.abc import Callable
 
@@ -15,8 +17,8 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 
 
-class Throttles:
-    """Which replicas are throttled and how far, for every broker of one process. Told by `configs`."""
+class ThrottledReplicas:
+    """The throttled replicas and rates of every broker of one process. `dynamic_configs` sets them."""
 
     def __init__(self) -> None:
         self._topics: dict[str, tuple[Named, Named]] = {}
@@ -24,7 +26,7 @@ class Throttles:
         self.on_change: list[Callable[[], None]] = []
 
     def set_topic(self, topic: str, configs: Configs) -> None:
-        """A topic's configs as they stand now."""
+        """Sets a topic's configs."""
         leader, follower = named_replicas(configs.get(LEADER_REPLICAS)), named_replicas(configs.get(FOLLOWER_REPLICAS))
         if leader == {} and follower == {}:
             changed = self._topics.pop(topic, None) is not None
@@ -32,24 +34,24 @@ class Throttles:
             changed = self._topics.get(topic) != (leader, follower)
             self._topics[topic] = (leader, follower)
         if changed:
-            self._tell()
+            self._notify()
 
     def set_broker(self, name: str, configs: Configs) -> None:
-        """The configs of a broker (its id as text) or of all (`<default>`)."""
+        """Sets the configs of a broker (its id as text) or of all (`<default>`)."""
         if self._brokers.get(name, {}) != configs:
             self._brokers[name] = dict(configs)
-            self._tell()
+            self._notify()
 
     def leader_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether what this broker sends of the partition counts for its leader throttle."""
+        """Whether bytes that this broker sends of the partition count for its leader throttle."""
         return self._names(0, broker, partition)
 
     def follower_throttled(self, broker: int, partition: TopicPartition) -> bool:
-        """Whether what this broker receives of the partition counts for its follower throttle."""
+        """Whether bytes that this broker receives of the partition count for its follower throttle."""
         return self._names(1, broker, partition)
 
     def rate(self, name: str, broker: int) -> float | None:
-        """The broker's rate under that config name in bytes/s, None where it is not limited."""
+        """The broker's rate under that config name in bytes/s, None where there is no limit."""
         return rate_of(name, self._brokers.get(str(broker), {}), self._brokers.get("<default>", {}))
 
     def _names(self, side: int, broker: int, partition: TopicPartition) -> bool:
@@ -59,6 +61,6 @@ class Throttles:
         named = lists[side]
         return named is None or partition.partition in named.get(broker, ())
 
-    def _tell(self) -> None:
+    def _notify(self) -> None:
         for callback in self.on_change:
             callback()

@@ -1,22 +1,22 @@
-"""Token buckets: rates in bytes per second on a clock that the caller reads.
+"""Token buckets: rates in bytes per second.
 
-Pure: time is passed in (seconds, monotonic). A bucket may go into debt, which later arrivals wait off, so
-that one grant larger than the bucket still keeps the rate in the long run.
+Pure: the caller passes the time in (seconds, monotonic). A bucket may go into debt, for which later bytes wait. So one
+grant larger than the bucket still keeps the rate in the long run.
 """
 
 UNLIMITED = (1 << 63) - 1
-"""What is left where no rate is set, in bytes: the wire's largest number."""
+"""The bytes available where no rate is set: the wire's largest number."""
 
 BURST_S = 0.2
-"""How much time's worth of bytes may be saved up: little, so that a rate holds over any second."""
+"""The seconds' worth of bytes that a bucket saves up: few, so that a rate holds over any second."""
 
 THROTTLE_BURST_S = 1.0
-"""The same of a replication throttle: Kafka's replication.quota.window.size.seconds. Leader and follower keep to a rate
-of their own each, and what one cannot use while it waits for the other must not be lost to it."""
+"""The same for a replication throttle: Kafka's replication.quota.window.size.seconds. Leader and follower each keep to
+their own rate; neither may lose what it cannot use while it waits for the other."""
 
 
 class TokenBucket:
-    """Bytes that may pass. `rate` is None where nothing limits them; 0 lets nothing pass."""
+    """Bytes that may pass. `rate` None: no limit; 0: nothing passes."""
 
     __slots__ = ("_at", "_burst_s", "_tokens", "rate")
 
@@ -27,7 +27,7 @@ class TokenBucket:
         self._tokens = (rate or 0) * burst_s
 
     def set_rate(self, rate: float | None, now: float) -> None:
-        """A new rate from now on. What was saved up beyond the new burst is gone."""
+        """Sets a new rate. Drops saved-up bytes beyond the new burst."""
         if rate == self.rate:
             return
         self._refill(now)
@@ -42,13 +42,13 @@ class TokenBucket:
         return max(0, int(self._tokens))
 
     def take(self, amount: int, now: float) -> None:
-        """Bytes that pass now, or come back (negative)."""
+        """Takes bytes that pass now, or returns some (negative)."""
         if self.rate is not None:
             self._refill(now)
             self._tokens -= amount
 
     def wait_s(self, now: float) -> float:
-        """Seconds until something may pass; infinite with a rate of 0."""
+        """Seconds until a byte may pass; infinite with a rate of 0."""
         if self.rate is None or self.available(now) > 0:
             return 0.0
         if self.rate <= 0:

@@ -1,9 +1,11 @@
-"""The Kafka protocol without I/O: schemas become message classes, bytes become requests, answers become bytes.
+"""The Kafka protocol without I/O: bytes become requests, answers become bytes.
 
-messages    every message class that the product uses
-versions    API keys, and the versions that the codec reads and writes
-guard       decoders generated from the schemas that check every length against the bytes that are there
-codec       one frame to one message and back, headers included
-connection  a stream of bytes to requests in order, and answers in order to a stream of bytes
-errors      what can be wrong with a frame
+connection_state.py    one connection: a byte stream to requests in order, answers in order to a byte stream
+frame_codec.py         one frame to one message and back, headers included
+bounded_decoder.py     decoders, generated from the schemas, that check every length before they allocate
+log_dirs_reader.py     large DescribeLogDirs answers, read in slices
+flexible_encoding.py   varints, compact strings and arrays, for answers packed without message objects
+messages.py            every message class that the product uses
+versions.py            API keys, and the versions that the codec reads and writes
+frame_errors.py        the errors that a frame can have
 """

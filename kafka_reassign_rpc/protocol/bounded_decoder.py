@@ -1,20 +1,20 @@
-"""Decoders that trust nothing: generated from a parsed schema, one function for each message and version.
+"""Decoders that check every length, generated from a parsed schema: one function for each message and version.
 
-kafka-python's own decoders believe every length that they read: an array of two thousand million elements is built
-until the memory is gone, a string that is longer than the frame is silently cut, and each tagged field copies the rest
-of the frame. The ones made here build the same objects in one pass and check, before anything is allocated:
+kafka-python's own decoders trust every length that they read: they build an array of two thousand million elements
+until the memory is gone, silently cut a string that is longer than the frame, and copy the rest of the frame for each
+tagged field. The decoders made here build the same objects in one pass, and check before they allocate:
 
 - a fixed-size field, against the bytes that are there (`struct` and indexing raise past the end);
 - the length of a string or of bytes, against the bytes left;
 - the count of an array, against the bytes left: count * (least size of an element) must fit into them;
 - the count of all array elements of a message together, against `room` (what a server is willing to build);
 - a variable-length integer: five bytes at most;
-- null, where the version does not allow it, and lengths below -1, which stand for nothing;
+- null where the version does not allow it, and lengths below -1, which mean nothing;
 - each tagged field, against the size that it announces. Tags that the schema does not know are skipped, not kept;
 - text: valid UTF-8.
 
-So memory and time are bounded by the size of the frame, whatever is in it. What is left behind a valid body is
-ignored, as Kafka ignores it (a newer peer may know more fields).
+So the size of a frame bounds memory and time, whatever the frame contains. Bytes behind a valid body are ignored, as in
+Kafka (a newer peer may know more fields).
 """
 
 import struct
@@ -40,22 +40,22 @@ from kafka_reassign_rpc.protocol.frame_errors import (
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 UNLIMITED = 1 << 62
-"""`room` for messages of a peer that is trusted to be large, such as an answer that we asked for."""
+"""`room` for messages that may be large, such as answers to our own requests."""
 
 _VARINT_BYTES = 5
 _ZERO_UUID = bytes(16)
 
 
 class Decoder(Protocol):
-    """Reads one message body: (bytes, where it starts, array elements allowed) -> (message, where it ends)."""
+    """Decodes one message body: (bytes, its offset, array elements allowed) -> (message, offset of its end)."""
 
     def __call__(self, data: bytes, pos: int, room: int, /) -> tuple[Any, int]: ...
 
 
 def decoder(message: type[ApiMessage], version: int) -> Decoder:
-    """The checked decoder of `message` (an ApiMessage class) in `version`; generated anew at each call.
+    """The checked decoder of `message` (an ApiMessage class) in `version`; each call generates a new one.
 
-    The function raises a RemoteProtocolError for whatever is wrong with the bytes.
+    The decoder raises a RemoteProtocolError for any mistake in the bytes.
     """
     flexible = message.flexible_version_q(version)
     writer = _Writer(version, flexible)
@@ -67,9 +67,10 @@ def decoder(message: type[ApiMessage], version: int) -> Decoder:
 
 
 class Parts(NamedTuple):
-    """How to read a message without building all of it: `head` gives (message, count), then `element` as often.
+    """Two decoders for a message of which only parts are built: `head` returns (message, count), then `element` is
+    called `count` times.
 
-    `head` fills in what stands before the array; what comes behind the array is not read.
+    `head` fills in the fields before the array. The bytes behind the array are not read.
     """
 
     head: Decoder
@@ -77,9 +78,9 @@ class Parts(NamedTuple):
 
 
 def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
-    """The checked decoders of `message` in `version`, for one element of its field `array` after the other.
+    """The checked decoders of `message` in `version` that decode one element of its field `array` at a time.
 
-    For answers that are large: the elements can be looked at and forgotten. A null array has no elements.
+    For large answers: the caller can look at an element and forget it. A null array has no elements.
     """
     flexible = message.flexible_version_q(version)
     fields = message._struct.untagged_fields(version)
@@ -99,7 +100,7 @@ def parts(message: type[ApiMessage], version: int, array: str) -> Parts:
 
 
 def _checked(name: str, writer: "_Writer") -> Decoder:
-    """What `writer` has written, with errors that say what was read."""
+    """The function that `writer` has written, with errors that name the message."""
     read = writer.function(name.replace(" ", "_"))
 
     def decode(data: bytes, pos: int, room: int, /) -> tuple[Any, int]:
@@ -118,7 +119,7 @@ def _checked(name: str, writer: "_Writer") -> Decoder:
 
 
 def least_size(field: Any, version: int, flexible: bool) -> int:
-    """The fewest bytes that `field` can take in `version`; what bounds the count of an array of it."""
+    """The fewest bytes that `field` can take in `version`. It bounds the count of an array of such fields."""
     if isinstance(field, ArrayField):
         return 1 if flexible else 4
     if isinstance(field, StructField):
@@ -144,7 +145,7 @@ def _least_size_of_fields(field: StructField, version: int, flexible: bool) -> i
 
 
 def varint(data: bytes, pos: int) -> tuple[int, int]:
-    """An unsigned variable-length integer of at most five bytes: (value, where it ends)."""
+    """Reads an unsigned variable-length integer of at most five bytes: (value, offset of its end)."""
     value = 0
     for index in range(_VARINT_BYTES):
         byte = data[pos + index]
@@ -155,12 +156,12 @@ def varint(data: bytes, pos: int) -> tuple[int, int]:
 
 
 def skip_tags(data: bytes, pos: int) -> int:
-    """Pass over a section of tagged fields of which none is known; returns where it ends."""
+    """Skips a section of tagged fields of which none is known; returns the offset of its end."""
     return read_tags(None, data, pos, {}, 0)
 
 
 def read_tags(obj: Any, data: bytes, pos: int, known: dict[int, tuple[str, Any, frozenset[str]]], room: int) -> int:
-    """Read a section of tagged fields into `obj`; returns where it ends."""
+    """Reads a section of tagged fields into `obj`; returns the offset of its end."""
     end = len(data)
     count, pos = varint(data, pos)
     if count * 2 > end - pos:
@@ -236,7 +237,7 @@ class _Writer:
         self._lines.append("    " * depth + text)
 
     def structure(self, field: StructField, cls: Any, into: str, depth: int) -> None:
-        """Read a structure's fields into a new object of `cls`."""
+        """Writes the code that reads a structure's fields into a new object of `cls`."""
         version = self._version
         self.start(cls, into, depth)
         self.fields(field.untagged_fields(version), into, depth)
@@ -252,13 +253,13 @@ class _Writer:
             self.line(depth + 1, "pos += 1")
 
     def start(self, cls: Any, into: str, depth: int) -> None:
-        """A new object of `cls`, without fields yet."""
+        """Writes the code that makes a new object of `cls`, without fields."""
         self.line(depth, f"{into} = new({self._constant('cls', cls)})")
         self.line(depth, f"{into}._version = {self._version}")
         self.line(depth, f"{into}.tags = {into}.unknown_tags = None")
 
     def fields(self, fields: Iterable[Any], into: str, depth: int) -> None:
-        """Read untagged fields."""
+        """Writes the code that reads untagged fields."""
         run: list[Any] = []
         for inner in fields:
             if inner.is_batchable():
@@ -277,7 +278,7 @@ class _Writer:
         return writer.function(f"tag {field.name}")
 
     def _fixed(self, run: list[Any], into: str, depth: int) -> None:
-        """Neighbouring fields of fixed size, in one go."""
+        """Writes the code that reads neighbouring fields of fixed size with one `unpack`."""
         if not run:
             return
         layout = struct.Struct(">" + "".join(field._type.fmt for field in run))
@@ -331,7 +332,8 @@ class _Writer:
     def _sized(
         self, field: SimpleField, target: str, depth: int, value: str, *, legacy: tuple[str, int], nullable: bool
     ) -> None:
-        """A string or bytes: a length, then as many bytes. The compact length is one more, 0 for null."""
+        """Writes the code that reads a string or bytes: a length, then that many bytes. The compact length is one more,
+        0 for null."""
         size = self._local("n")
         self._read_length(size, depth, legacy)
         self.line(depth, f"if {size} >= 0:")
@@ -363,7 +365,7 @@ class _Writer:
             self.line(depth + 1, f"raise bad_length({field.name!r}, {size}, 0)")
 
     def count(self, field: ArrayField, into: str, depth: int) -> None:
-        """Read how many elements an array has (-1 for null), as far as the bytes left have room for them."""
+        """Writes the code that reads the count of an array (-1 for null) and checks it against the bytes left."""
         element = field.array_of
         if isinstance(element, StructField):
             least = _least_size_of_fields(element, self._version, self._flexible)

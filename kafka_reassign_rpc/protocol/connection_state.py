@@ -1,42 +1,42 @@
-"""A connection without I/O: bytes in, requests out; answers in, bytes out. And the same for the client's side.
+"""A connection without I/O, for the server's side and for the client's: bytes in, requests out; answers in, bytes out.
 
 Theory of operation
 ===================
-Kafka's protocol has no start of its own: the first bytes of a connection are the first request. A frame is four bytes
-of length and as many bytes of request. The server answers in the order of the requests, one answer each, and says
-nothing that it was not asked for. Kafka keeps that order by having one request of a connection in work at a time, and
-so do we: `receive` puts whole frames into a queue, `next_frame` takes the first one out when the one before it has its
-answer, and `answer` makes the bytes that go back. So answers are in order because nothing else is possible, and what
-one connection can make a server hold is bounded by what is read of it.
+Kafka's protocol has no handshake of its own: the first bytes of a connection are the first request. A frame is a length
+of four bytes and that many bytes of request. The server answers requests in their order, one answer each, and sends
+nothing else. Kafka keeps the order by processing one request of a connection at a time, and so does this state machine:
+`receive` queues whole frames, `next_frame` takes the first one out once the previous request has its answer, and
+`answer` makes the bytes that go back. What one connection can make a server hold is bounded by what the server reads of
+it.
 
-What the peer may do wrong is of two kinds. After almost all of it (a size out of bounds, an unknown API, a version that
-is not served, a body that does not parse) Kafka closes the connection without a word, and so do we: a stream whose
-framing or meaning is in doubt has no next request. The one exception is ApiVersions in an unknown version, which is
-answered in version 0 with error 35: that is how a newer client finds out. What came before the fault is still owed its
-answers: `over` turns true when they are out, and then the transport is to be closed.
+The peer can make two kinds of mistakes. After most of them (a size out of bounds, an unknown API, a version that is not
+served, a body that does not parse) Kafka closes the connection without an answer, and so does the server: after them
+nobody knows where the next request begins or what it means. The one exception is ApiVersions in an unknown version: the
+server answers it in version 0 with error 35, from which a newer client learns what the server speaks. Requests before
+the mistake still get their answers. When these are out, `over` turns true, and the transport has to be closed.
 
     state    event                                   next state
     -------  --------------------------------------  --------------------------------------
-    OPEN     a whole frame                           OPEN       it is queued
-    OPEN     a size that is out of bounds            ENDED      `fault` says so
-    OPEN     end(): the peer, or we, want no more    ENDED      half a frame is dropped
+    OPEN     a whole frame                           OPEN       the frame is queued
+    OPEN     a size that is out of bounds            ENDED      `fault` is set
+    OPEN     end(): one of the two sides is done     ENDED      half a frame is dropped
     either   next_frame()                            the same   the frame is in work
     either   answer(), or refuse() of ApiVersions    the same   nothing is in work
-    either   refuse() of anything else               ENDED      `fault` says so, the queue is dropped
+    either   refuse() of anything else               ENDED      `fault` is set, the queue is dropped
     either   abandon(): the transport is gone        ENDED      the queue is dropped
-    ENDED    bytes                                   ENDED      thrown away
+    ENDED    bytes                                   ENDED      the bytes are dropped
 
 `over` is ENDED with nothing queued and nothing in work. Every frame is a request: bare tokens follow a SaslHandshake 0
 only where it succeeds, and no listener does SASL.
 
-Rules: whatever affects the state is in this file, and this file knows of no socket, no clock and no event loop. `parse`
-alone may be called from another thread: it changes nothing.
+Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. Another
+thread may call `parse`, which changes nothing, and no other method.
 
 Memory and time
 ===============
-Nothing is set aside for a frame that is announced: bytes are kept as they come. Each byte is copied at most twice
-(into the buffer, and out of it as a frame), however the stream is split. Whole frames in one piece of input do not
-pass through the buffer at all.
+The announcement of a frame allocates nothing: bytes are kept as they come. Each byte is copied at most twice (into the
+buffer, and out of it as a frame), however the stream is split. Frames that arrive whole in one piece of input do not
+pass through the buffer.
 """
 
 from collections import deque
@@ -68,42 +68,42 @@ from kafka_reassign_rpc.protocol.messages import RESPONSES, ApiMessage, ApiVersi
 from kafka_reassign_rpc.protocol.versions import ApiKey
 
 MAX_REQUEST_BYTES = 10 * 1024 * 1024
-"""Kafka's socket.request.max.bytes is 100 MiB, for batches of records. Nothing that an administrator sends comes near:
-a move of 100,000 partitions is some 3 MB."""
+"""Kafka's socket.request.max.bytes is 100 MiB, for batches of records. Administrators' requests are far smaller: a move
+of 100,000 partitions takes some 3 MB."""
 MAX_ANSWER_BYTES = 64 * 1024 * 1024
-"""For answers that we asked for: they name what the request named, and requests are far smaller."""
+"""For answers to our own requests: they name what the request named, and requests are far smaller."""
 MIN_REQUEST_BYTES = 8
 MIN_ANSWER_BYTES = 4
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A request that cannot be served: what is wrong with it, and what could be read of its header."""
+    """A request that cannot be served: its error, and the part of its header that could be read."""
 
     error: RemoteProtocolError
     header: RequestHeader
 
     @property
     def closes(self) -> bool:
-        """Whether it has no answer and is the end of the connection."""
+        """Whether the refusal closes the connection without an answer."""
         return self.error.closes
 
 
 class FrameBuffer:
-    """Cuts a stream into frames: four bytes of length, then as many bytes."""
+    """Cuts a stream into frames: four bytes of length, then that many bytes."""
 
     def __init__(self, least: int, most: int) -> None:
         self._least = least
         self._most = most
         self._kept = bytearray()
         self._missing = 0
-        """Bytes without which there is no use in looking at what is kept."""
+        """Until so many more bytes have come, the kept bytes need not be looked at."""
 
     def __len__(self) -> int:
-        """Bytes kept: those of a frame that is not complete."""
+        """The number of kept bytes: those of an incomplete frame."""
         return len(self._kept)
 
     def receive(self, data: bytes) -> tuple[list[bytes], BadFrameSize | None]:
-        """The frames that are complete now, without their lengths, and what is wrong with the one behind them."""
+        """The frames that are complete now, without their lengths, and the error of the frame behind them."""
         source: bytes | bytearray = data
         if self._kept:
             self._kept += data
@@ -139,8 +139,8 @@ class Connection:
     """The server's side of one connection.
 
     served            versions accepted, by API key
-    max_frame_bytes   frames larger than this are a fault
-    fault             the first thing that the peer did wrong, None while there is none
+    max_frame_bytes   a larger frame is a fault
+    fault             the peer's first mistake, None while there is none
     """
 
     def __init__(self, served: Mapping[int, tuple[int, int]], *, max_frame_bytes: int = MAX_REQUEST_BYTES) -> None:
@@ -150,31 +150,31 @@ class Connection:
         self._queued_bytes = 0
         self._in_work: bytes | None = None
         self.ended = False
-        """No more is taken in: the state ENDED."""
+        """The state ENDED: the connection takes nothing more in."""
         self.partial_bytes = 0
-        """Bytes of a frame that is not whole yet."""
+        """Bytes of an incomplete frame."""
         self.fault: RemoteProtocolError | None = None
 
     @property
     def queued(self) -> int:
-        """Whole frames that wait."""
+        """The number of whole frames in the queue."""
         return len(self._queue)
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of requests that have come and are not answered: in part, queued, and in work."""
+        """Bytes of requests that have arrived and are not answered: incomplete, queued, and in work."""
         in_work = self._in_work
         return self.partial_bytes + self._queued_bytes + (0 if in_work is None else len(in_work))
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes and all that is owed is out: close the transport."""
+        """Whether the connection has ended and all answers are out: close the transport."""
         return self.ended and not self._queue and self._in_work is None
 
     # ------------------------------------------------------------------------------------------------ in
 
     def receive(self, data: bytes) -> int:
-        """Take in bytes as they came. Returns how many frames have become whole; `fault` may be set after it."""
+        """Takes in bytes as they arrive. Returns how many frames they complete; may set `fault`."""
         if self.ended:
             return 0
         frames, fault = self._frames.receive(data)
@@ -187,13 +187,13 @@ class Connection:
         return len(frames)
 
     def end(self) -> None:
-        """No more is wanted; what is queued is answered. Half a frame is thrown away."""
+        """Takes nothing more in and drops half a frame. Queued frames still get their answers."""
         self.ended = True
         self.partial_bytes = 0
         self._frames.clear()
 
     def abandon(self) -> None:
-        """The transport is gone. A request in work may still be answered, to nobody."""
+        """The transport is gone. A request in work may still be answered; the answer goes nowhere."""
         self.end()
         self._queue.clear()
         self._queued_bytes = 0
@@ -206,9 +206,9 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ work
 
     def next_frame(self) -> bytes:
-        """The first frame `queued`: it is in work from now on, and owed one `answer` or `refuse`.
+        """Takes the first queued frame into work. It needs one `answer` or `refuse`.
 
-        Raises LocalProtocolError while the request before it is in work, and where none waits.
+        Raises LocalProtocolError while another request is in work, and where no frame is queued.
         """
         if self._in_work is not None:
             raise LocalProtocolError("the request before has no answer yet")
@@ -219,7 +219,7 @@ class Connection:
         return frame
 
     def parse(self, frame: bytes) -> DecodedRequest | Refusal:
-        """What a frame asks for. Changes nothing, so that a large one can be read in a thread."""
+        """Decodes a frame. Changes nothing, so that a thread can decode a large one."""
         try:
             return decode_request(frame, self._served)
         except RemoteProtocolError as error:
@@ -228,7 +228,7 @@ class Connection:
     # ------------------------------------------------------------------------------------------------ out
 
     def answer(self, request: DecodedRequest, body: ApiMessage | bytes) -> bytes:
-        """The bytes that answer the request in work: `body` is a message, or the bytes of one (see encode_body).
+        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (see encode_body).
 
         Raises LocalProtocolError, and leaves the request in work, where the message does not fit its schema.
         """
@@ -244,9 +244,9 @@ class Connection:
         return data
 
     def refuse(self, refusal: Refusal) -> bytes:
-        """The bytes that answer a Refusal of the request in work: none where it closes the connection.
+        """The bytes of the answer to a refused request in work; none where the refusal closes the connection.
 
-        ApiVersions is answered in version 0 with error 35, and what is served of ApiVersions itself.
+        A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
         """
         if self._in_work is None:
             raise LocalProtocolError("no request is in work")
@@ -265,8 +265,8 @@ class Connection:
 class ClientConnection:
     """The client's side: numbers requests, and takes answers in their order.
 
-    Kafka answers in order, so an answer that is not to the oldest request open is a fault of the server, and the
-    connection is of no more use: `receive` raises.
+    Kafka answers in order. So an answer to any request but the oldest open one is a fault of the server; the connection
+    cannot be used any further, and `receive` raises.
     """
 
     def __init__(self, client_id: str | None, *, max_frame_bytes: int = MAX_ANSWER_BYTES) -> None:
@@ -278,15 +278,15 @@ class ClientConnection:
 
     @property
     def pending(self) -> int:
-        """Requests that have no answer yet."""
+        """The number of requests without an answer."""
         return len(self._open)
 
     def send(
         self, request_class: type[ApiMessage], body: ApiMessage | bytes, version: int, *, raw: bool = False
     ) -> bytes:
-        """The bytes of a request: `body` is a message of that class, or the bytes of one (see encode_body).
+        """The bytes of a request. `body` is a message of that class, or an encoded one (see encode_body).
 
-        `raw`: its answer's body is wanted as bytes.
+        `raw`: the caller wants the answer's body as bytes.
         """
         if self._broken:
             raise LocalProtocolError("the connection is broken")
@@ -303,9 +303,10 @@ class ClientConnection:
         return data
 
     def receive(self, data: bytes) -> list[Any]:
-        """Take in bytes as they came: the bodies of the answers that are whole now, in the order of their requests.
+        """Takes in bytes as they arrive. Returns the bodies of the answers that they complete, in the order of the
+        requests.
 
-        Raises RemoteProtocolError; answers that came whole before are lost with it.
+        Raises RemoteProtocolError; answers that the same bytes completed are lost with it.
         """
         if self._broken:
             raise LocalProtocolError("the connection is broken")

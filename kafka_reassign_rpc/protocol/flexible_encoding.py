@@ -1,6 +1,6 @@
-"""What flexible versions are written with, for the answers and requests that are packed without message objects.
+"""The encoding of flexible versions (KIP-482), for answers and requests that are packed without message objects.
 
-Lengths are varints of the length plus one (KIP-482); 0 stands for null.
+Lengths are varints of the length plus one; 0 stands for null.
 """
 
 import struct
@@ -18,12 +18,13 @@ def uvarint(value: int) -> bytes:
 
 
 def compact_string(text: str) -> bytes:
+    """A string with its length."""
     data = text.encode()
     return uvarint(len(data) + 1) + data
 
 
 def sized(data: bytes) -> bytes:
-    """What a tagged field has behind its number."""
+    """The value of a tagged field with its size, as it follows the field's number."""
     return uvarint(len(data)) + data
 
 

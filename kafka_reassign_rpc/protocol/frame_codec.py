@@ -1,14 +1,14 @@
 """One frame to one message, and one message to one frame.
 
-A frame here is what follows the four bytes of length; the encoders put those in front. Headers are read and written by
-hand: they are the larger part of a small request.
+A frame here begins behind the four bytes of length; the encoders put these in front. Headers are read and written by
+hand, since they are the larger part of a small request.
 
 Request header  v0: key, version, correlation id. Only ControlledShutdown 0.
-                v1: and the client id, a nullable string with a two-byte length.
-                v2: and tagged fields. All flexible versions; the client id keeps its two-byte length.
+                v1: also the client id, a nullable string with a two-byte length.
+                v2: also tagged fields. All flexible versions; the client id keeps its two-byte length.
 Answer header   v0: correlation id.
-                v1: and tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet know
-                what the server speaks.
+                v1: also tagged fields. All flexible versions but those of ApiVersions, whose reader does not yet know
+                which versions the server speaks.
 """
 
 import struct
@@ -36,12 +36,12 @@ from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
 MAX_ELEMENTS = 1_000_000
-"""Array elements, at all depths together, that a request may have: more than 100,000 partitions with five replicas
-each need. An element costs some 100 bytes of objects against as few as three on the wire, so this and not the size of
-the frame is what bounds memory."""
+"""The most array elements, at all depths together, of a request. More than 100,000 partitions with five replicas each
+need. An element costs some 100 bytes of objects but as few as three on the wire, so this limit bounds memory; the size
+of the frame does not."""
 
 _NO_CLIENT_ID = -(1 << 16)
-"""Stands for a length of the client id that the frame is too short for; no int16 is as small."""
+"""The length of the client id where the frame is too short to have one; smaller than any int16."""
 
 _REQUEST_HEAD = struct.Struct(">hhih")
 _REQUEST_HEAD_0 = struct.Struct(">hhi")
@@ -55,7 +55,7 @@ Encoder = Callable[[ApiMessage, EncodeBuffer], None]
 
 
 class RequestHeader(msgspec.Struct, frozen=True, gc=False):
-    """Who asks for what. `client_id` is None where the client gives none."""
+    """The header of a request. `client_id` is None where the client gives none."""
 
     api_key: int
     api_version: int
@@ -71,7 +71,7 @@ class DecodedRequest(msgspec.Struct, frozen=True):
 
 
 class _Buffers(EncodeBufferPool):  # type: ignore[misc]
-    """Growing buffers of our own, one for each thread: kafka-python's may be in use by a message's own `encode`."""
+    """Growing buffers of our own, one for each thread: a message's own `encode` may be using kafka-python's."""
 
     _local = threading.local()
 
@@ -87,9 +87,9 @@ def decode_request(
     *,
     max_elements: int = MAX_ELEMENTS,
 ) -> DecodedRequest:
-    """Read a request (header and body, without the four bytes of length).
+    """Decodes a request (header and body, without the four bytes of length).
 
-    `served` says which versions of which APIs are accepted. Raises a RemoteProtocolError for whatever is wrong.
+    `served` has the accepted versions by API key. Raises a RemoteProtocolError for any mistake in the bytes.
     """
     data = frame if type(frame) is bytes else bytes(frame)
     try:
@@ -131,7 +131,8 @@ def decode_request(
 
 
 def peek_request_header(frame: bytes) -> RequestHeader:
-    """What can be known of a request that may not be readable any further (for logs, and for ApiVersions)."""
+    """The part of the header that every request has, also one that cannot be decoded further (for logs, and for
+    ApiVersions)."""
     try:
         key, version, correlation_id = _REQUEST_HEAD_0.unpack_from(frame)
     except struct.error:
@@ -166,7 +167,7 @@ def encode_request(body: ApiMessage, *, version: int, correlation_id: int, clien
 def request_prefix(
     cls: type[ApiMessage], *, version: int, correlation_id: int, client_id: str | None, body_size: int
 ) -> bytes:
-    """Length and header for a request of class `cls` whose body of `body_size` bytes is encoded already."""
+    """Length and header of a request of class `cls` whose body of `body_size` bytes is encoded already."""
     name = b"" if client_id is None else client_id.encode()
     tags = b"\0" if cls.flexible_version_q(version) else b""
     size = _REQUEST_HEAD.size + len(name) + len(tags) + body_size
@@ -188,14 +189,14 @@ def encode_response(body: ApiMessage, *, version: int, correlation_id: int) -> b
 
 
 def response_prefix(key: int, version: int, correlation_id: int, body_size: int) -> bytes:
-    """Length and header for an answer whose body of `body_size` bytes is encoded already."""
+    """Length and header of an answer whose body of `body_size` bytes is encoded already."""
     if key != ApiKey.API_VERSIONS and RESPONSES[key].flexible_version_q(version):
         return _ANSWER_HEAD.pack(body_size + 5, correlation_id) + b"\0"
     return _ANSWER_HEAD.pack(body_size + 4, correlation_id)
 
 
 def encode_body(body: ApiMessage, *, version: int) -> bytes:
-    """A body alone, for an answer that is kept and given many times (see response_prefix)."""
+    """A body alone, for an answer that is cached and sent many times (see response_prefix)."""
     cls = type(body)
     encode, _ = _encoder(cls, version)
     with _Buffers.acquire() as out:
@@ -206,9 +207,9 @@ def encode_body(body: ApiMessage, *, version: int) -> bytes:
 def decode_response(
     cls: type[AnyMessage], frame: bytes | bytearray | memoryview, *, version: int
 ) -> tuple[int, AnyMessage]:
-    """Read an answer (header and body, without the four bytes of length) to a request of `version`.
+    """Decodes an answer (header and body, without the four bytes of length) to a request of `version`.
 
-    Returns the correlation id and the body. ApiVersions that the server refused with error 35 comes in version 0.
+    Returns the correlation id and the body. An ApiVersions answer with error 35 comes in version 0.
     """
     data = frame if type(frame) is bytes else bytes(frame)
     correlation_id, pos = answer_header(cls, data, version=version)
@@ -221,9 +222,9 @@ def decode_response(
 def decode_response_in_parts(
     cls: type[AnyMessage], frame: bytes, array: str, *, version: int
 ) -> tuple[AnyMessage, Iterator[Any]]:
-    """Read a large answer: the message up to its field `array`, and that array's elements, each when it is asked for.
+    """Decodes a large answer: the message up to its field `array`, and an iterator that decodes that array's elements.
 
-    What comes behind the array is not read. Raises a RemoteProtocolError, the iterator too.
+    The bytes behind the array are not read. Raises a RemoteProtocolError; so does the iterator.
     """
     _, pos = answer_header(cls, frame, version=version)
     read = _parts(cls, version, array)
@@ -239,7 +240,7 @@ def decode_response_in_parts(
 
 
 def answer_header(cls: type[ApiMessage], data: bytes, *, version: int) -> tuple[int, int]:
-    """The correlation id of an answer, and where its body begins."""
+    """The correlation id of an answer, and the offset of its body."""
     try:
         (correlation_id,) = _INT32.unpack_from(data)
     except struct.error:
@@ -259,7 +260,8 @@ def _skip_header_tags(data: bytes, pos: int) -> int:
 
 @cache
 def _reader(key: int, version: int) -> _Reader:
-    """Called only with what `served` names, so that the cache stays small whatever peers send."""
+    """The decoder of a request. Callers pass only keys and versions of `served`, so the cache stays small whatever
+    peers send."""
     message = REQUESTS.get(key)
     if message is None or not 0 <= version <= message.max_version:
         raise UnsupportedVersion(f"version {version} of API {key} cannot be read")
@@ -290,7 +292,7 @@ def _encoder(cls: type[ApiMessage], version: int) -> tuple[Encoder, bool]:
 
 
 def _encode_by_its_own_method(version: int) -> Encoder:
-    """For the few classes of kafka-python that put fields right before they encode (MetadataRequest 0)."""
+    """For the few classes of kafka-python that correct fields before they encode (MetadataRequest 0)."""
 
     def encode(body: ApiMessage, out: EncodeBuffer) -> None:
         data = body.encode(version=version)

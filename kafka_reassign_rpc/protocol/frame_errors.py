@@ -1,8 +1,8 @@
-"""What can be wrong with a frame.
+"""The errors that a frame can have.
 
-`ProtocolError` is abstract: nothing but its two branches is raised. `RemoteProtocolError` is the peer's fault
-and says, by `closes`, what a server does about it: close the connection, as Kafka does in nearly all cases, or
-answer. `LocalProtocolError` is a mistake of our own caller: the connection is in order.
+`ProtocolError` is abstract: the code raises only its two branches. `RemoteProtocolError` is the peer's mistake;
+`closes` says whether a server closes the connection, as Kafka does in nearly all cases, or answers.
+`LocalProtocolError` is a mistake of our own caller: the connection can still be used.
 """
 
 from typing import ClassVar
@@ -23,13 +23,13 @@ class ProtocolError(Exception):
 
 
 class LocalProtocolError(ProtocolError):
-    """Our own side asked for what cannot be: an answer given twice, a message that does not fit its schema."""
+    """A mistake of our own caller: a second answer to a request, a message that does not fit its schema."""
 
     closes = False
 
 
 class RemoteProtocolError(ProtocolError):
-    """The peer sent what the protocol does not allow."""
+    """The peer sent bytes that the protocol does not allow."""
 
 
 class BadFrameSize(RemoteProtocolError):
@@ -41,11 +41,11 @@ class Truncated(RemoteProtocolError):
 
 
 class BadLength(RemoteProtocolError):
-    """A length or a count is negative, or more than what the rest of the frame can hold."""
+    """A length or a count is negative, or larger than the rest of the frame."""
 
 
 class TooManyElements(RemoteProtocolError):
-    """A request has more array elements in all than a server is willing to build objects for."""
+    """A request has more array elements in all than a server builds objects for."""
 
 
 class BadVarint(RemoteProtocolError):
@@ -53,7 +53,7 @@ class BadVarint(RemoteProtocolError):
 
 
 class NullNotAllowed(RemoteProtocolError):
-    """A field is null that may not be null in this version."""
+    """A field is null that must not be null in this version."""
 
 
 class BadText(RemoteProtocolError):
@@ -65,7 +65,7 @@ class BadTag(RemoteProtocolError):
 
 
 class UnknownApi(RemoteProtocolError):
-    """No such API key, or none that is served here."""
+    """An API key that does not exist, or that this node does not serve."""
 
 
 class UnsupportedVersion(RemoteProtocolError):
@@ -79,4 +79,4 @@ class UnsupportedApiVersions(UnsupportedVersion):
 
 
 class UnexpectedAnswer(RemoteProtocolError):
-    """An answer that nobody waits for, or that comes before its turn."""
+    """An answer without a request, or out of order."""

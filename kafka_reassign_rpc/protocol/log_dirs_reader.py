@@ -1,9 +1,9 @@
-"""DescribeLogDirs answers of brokers with very many replicas, read piece by piece.
+"""DescribeLogDirs answers of brokers with very many replicas, read in slices.
 
-The decoder of `guard` makes an object for each replica and returns when all are there: 100,000 of them would hold
-whoever waits for it for a quarter of a second. This one reads sizes only, straight out of the bytes (a replica's
-fields are of fixed size), and lets its caller do something else after every few thousand. Checks are those of
-`guard`: no length is believed that does not fit into what is left.
+The decoder of `bounded_decoder` makes an object for each replica and returns when it has all of them: 100,000 replicas
+would hold up the event loop for a quarter of a second. This reader takes only the sizes, straight out of the bytes (a
+replica's fields are of fixed size), and yields after every few thousand. Like `bounded_decoder` it trusts no length
+that does not fit into the bytes left.
 """
 
 import struct
@@ -14,10 +14,10 @@ from kafka_reassign_rpc.protocol.bounded_decoder import skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, BadText, RemoteProtocolError, Truncated
 
 MAX_VERSION = 4
-"""Version 5 adds nothing that we need."""
+"""Version 5 adds no field that the product needs."""
 FLEXIBLE_SINCE = 2
 SLICE = 5_000
-"""Replicas read between two `yield`s: about a millisecond."""
+"""Replicas between two `yield`s: about a millisecond."""
 
 _REPLICA = struct.Struct(">iqq?")
 _REPLICA_AND_TAGS = struct.Struct(">iqq?B")
@@ -29,7 +29,7 @@ _INT32 = struct.Struct(">i")
 class Dir(NamedTuple):
     """A log dir: error code, path, bytes by topic and partition, bytes of its volume (-1: not known).
 
-    Replicas that are only being copied into it from another dir of the same broker are not in it.
+    Future replicas, which are being copied from another dir of the same broker, are not in it.
     """
 
     error: int
@@ -40,7 +40,7 @@ class Dir(NamedTuple):
 
 
 class LogDirsReader:
-    """Reads one answer's body of `version` (0 to 4). `error` and `dirs` are complete when `read` is at its end."""
+    """Reads the body of one answer of `version` (0 to 4). `error` and `dirs` are complete when `read` has ended."""
 
     def __init__(self, body: bytes, version: int) -> None:
         self._data = body
@@ -101,7 +101,7 @@ class LogDirsReader:
                 yield
 
     def _replicas_with_tags(self, count: int, into: dict[int, int]) -> None:
-        """No broker is known to send any, but one may."""
+        """Reads replicas with tagged fields. No broker is known to send any, but a broker may."""
         for _ in range(count):
             index, size, _, is_future = _REPLICA.unpack_from(self._data, self._pos)
             self._pos += _REPLICA.size
@@ -110,7 +110,7 @@ class LogDirsReader:
                 into[index] = size
 
     def _count(self, *, least: int) -> int:
-        """How many elements an array has, each of `least` bytes at the least."""
+        """The count of an array whose elements have at least `least` bytes each."""
         if self._flexible:
             count, self._pos = varint(self._data, self._pos)
             count -= 1

@@ -1,12 +1,13 @@
 """Every message class that the product uses, in one place.
 
-Ours come from the schemas in `kafka_reassign_rpc.schemas`, through kafka-python's protocol module; the others are
-kafka-python's own. All are kafka-python `ApiMessage` classes: attributes in snake_case, the class of a nested
-structure as an attribute (`UpdateMetadataRequest.UpdateMetadataBroker`), `API_KEY`, `max_version`.
+The classes defined here come from the schemas in `kafka_reassign_rpc.schemas`, by way of kafka-python's protocol
+module. All others are kafka-python's own. All of them are kafka-python `ApiMessage` classes: attributes in snake_case,
+the class of a nested structure as an attribute (`UpdateMetadataRequest.UpdateMetadataBroker`), `API_KEY`,
+`max_version`.
 
-Two habits of these classes to know. An array field that nobody set reads as one list shared by all instances: set
-it, never append to it. And a list of structures may also be given as a list of tuples (all of the version's fields
-in order), which are several times cheaper to build.
+Two peculiarities of these classes. An array field that was never set reads as one list that all instances share: set
+it, never append to it. And a list of structures may also be given as a list of tuples with all of the version's fields
+in order, which is several times cheaper to build.
 """
 
 from typing import Any, ClassVar, Generic, TypeVar
@@ -114,8 +115,8 @@ class RequestFor(Generic[Response_co]):
 class Message(ApiMessage, init=False):
     """Base of our own message classes.
 
-    They are set up as kafka-python sets up its own, but not entered in its registry of answers: that one is keyed by
-    API alone, and ours would take the place of kafka-python's classes in every client of the process.
+    They are set up like kafka-python's own, but are not entered in its registry of answers. That registry is keyed by
+    API alone, so ours would replace kafka-python's classes in every client of the process.
     """
 
     # kafka-python looks at these of every subclass, this base included: a request is not registered.
@@ -152,7 +153,7 @@ class ListReassignmentsResponse(Message, load_json=SCHEMAS):
 
 
 class DescribeReassignmentsRequest(Message, load_json=SCHEMAS):
-    """API 32241: how moves get on (KIP-240)."""
+    """API 32241: the progress of moves (KIP-240)."""
 
 
 class DescribeReassignmentsResponse(Message, load_json=SCHEMAS):
@@ -160,7 +161,7 @@ class DescribeReassignmentsResponse(Message, load_json=SCHEMAS):
 
 
 class DescribeReassignmentEventsRequest(Message, load_json=SCHEMAS):
-    """API 32242: what a server has recorded."""
+    """API 32242: the events that a server has recorded."""
 
 
 class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS):
@@ -168,7 +169,7 @@ class DescribeReassignmentEventsResponse(Message, load_json=SCHEMAS):
 
 
 class DescribeSelfHealingRequest(Message, load_json=SCHEMAS):
-    """API 32243: brokers that are lost, and what becomes of them (KIP-46)."""
+    """API 32243: failed brokers and the state of self-healing (KIP-46)."""
 
 
 class DescribeSelfHealingResponse(Message, load_json=SCHEMAS):
@@ -176,7 +177,7 @@ class DescribeSelfHealingResponse(Message, load_json=SCHEMAS):
 
 
 class HealBrokerRequest(Message, load_json=SCHEMAS):
-    """API 32244: repair what a lost broker held, now (KIP-46)."""
+    """API 32244: repair what a failed broker held, now (KIP-46)."""
 
 
 class HealBrokerResponse(Message, load_json=SCHEMAS):
@@ -184,7 +185,7 @@ class HealBrokerResponse(Message, load_json=SCHEMAS):
 
 
 class LeaderAndIsrRequest(Message, load_json=SCHEMAS):
-    """API 4: controller to broker: what to lead and what to follow."""
+    """API 4: controller to broker: which partitions to lead and which to follow."""
 
 
 class LeaderAndIsrResponse(Message, load_json=SCHEMAS):
@@ -200,7 +201,7 @@ class StopReplicaResponse(Message, load_json=SCHEMAS):
 
 
 class UpdateMetadataRequest(Message, load_json=SCHEMAS):
-    """API 6: controller to broker: what to tell clients."""
+    """API 6: controller to broker: the metadata that the broker gives to clients."""
 
 
 class UpdateMetadataResponse(Message, load_json=SCHEMAS):
@@ -208,7 +209,7 @@ class UpdateMetadataResponse(Message, load_json=SCHEMAS):
 
 
 class ControlledShutdownRequest(Message, load_json=SCHEMAS):
-    """API 7: broker to controller: about to stop."""
+    """API 7: broker to controller: the broker is about to stop."""
 
 
 class ControlledShutdownResponse(Message, load_json=SCHEMAS):
@@ -216,7 +217,7 @@ class ControlledShutdownResponse(Message, load_json=SCHEMAS):
 
 
 class AlterPartitionRequest(Message, load_json=SCHEMAS):
-    """API 56: broker to controller: another ISR."""
+    """API 56: broker to controller: a new ISR."""
 
 
 class AlterPartitionResponse(Message, load_json=SCHEMAS):
@@ -232,7 +233,7 @@ class AllocateProducerIdsResponse(Message, load_json=SCHEMAS):
 
 
 class SimulatedFetchRequest(Message, load_json=SCHEMAS):
-    """API 32250: simulated follower to simulated leader: bytes."""
+    """API 32250: a simulated follower fetches from a simulated leader."""
 
 
 class SimulatedFetchResponse(Message, load_json=SCHEMAS):

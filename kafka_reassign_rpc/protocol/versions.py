@@ -1,7 +1,7 @@
 """API keys, and which versions of each the codec reads and writes.
 
-Sources: the keys of Kafka 4.1; the ranges of a Kafka 3.9 broker, with the versions that 4.1 added to the APIs
-that its tools use (Metadata 13, DescribeCluster 2, AlterPartitionReassignments 1).
+Sources: the keys of Kafka 4.1; the versions of a Kafka 3.9 broker, and the versions that 4.1 added to the APIs that its
+tools use (Metadata 13, DescribeCluster 2, AlterPartitionReassignments 1).
 """
 
 from collections.abc import Mapping
@@ -153,7 +153,7 @@ _OF_KAFKA_PYTHON: Mapping[int, tuple[int, int]] = MappingProxyType(
         ApiKey.DESCRIBE_TOPIC_PARTITIONS: (0, 0),
     }
 )
-"""Versions of the messages whose schemas are kafka-python's, which knows more of them than we have tested."""
+"""Versions of the messages whose schemas are kafka-python's: those that are tested here. kafka-python has more."""
 
 SUPPORTED: Mapping[int, tuple[int, int]] = MappingProxyType(
     dict(

@@ -1,4 +1,6 @@
-"""Limits of a server, by Kafka's names, and the small machines that keep them. Pure: the clock is passed in."""
+"""The limits of a server, by Kafka's names, and the bookkeeping that enforces them. Pure: the caller passes the time
+in.
+"""
 
 from collections import Counter, deque
 from collections.abc import Mapping
@@ -12,43 +14,45 @@ UNLIMITED = 2**31 - 1
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server allows. Names and defaults are Kafka's, but for three that suit an administration server."""
+    """The limits of a server. Names and defaults are Kafka's; three defaults differ to suit an administration
+    server."""
 
     socket_request_max_bytes: int = MAX_REQUEST_BYTES
     queued_max_requests: int = 500
-    """Requests in work or waiting for it; beyond, connections are not read."""
+    """Requests in work or waiting for it. While there are more, connections are not read."""
     queued_max_request_bytes: int = 256 * 1024 * 1024
-    """Bytes of requests that have arrived and are not answered, of all connections together; -1 = unlimited (Kafka)."""
+    """Bytes of unanswered requests of all connections together; -1 = unlimited (Kafka's default)."""
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = {}
     max_connection_creation_rate: int = UNLIMITED
-    """Connections per second; those above wait, unread, until it is their turn."""
+    """Connections per second. The server reads further ones only when their turn has come."""
     connections_max_idle_ms: int = 600_000
-    """At most 0: never closed."""
+    """0 or less: idle connections stay open."""
     socket_listen_backlog_size: int = 1024
-    """Kafka: 50. A burst of a thousand clients should not see a refused connection."""
+    """Kafka: 50. With 1024 none of a burst of a thousand clients is refused."""
     slow_frame_ms: int = 10_000
-    """A frame that takes longer may be dropped, with its connection, while the request bytes are over their limit."""
+    """While request bytes are over their limit, a connection may be closed whose frame takes longer than this."""
     write_high_water_bytes: int = 1024 * 1024
-    """Unsent answers of one connection above which it is not read."""
+    """A connection with more unsent answer bytes is not read."""
     off_loop_bytes: int = 64 * 1024
-    """A frame above this is decoded, and its answer encoded, in a thread."""
+    """A thread decodes a frame larger than this, and encodes its answer."""
     turn_ms: int = 5
-    """How long one connection with many requests may keep the event loop before others have their turn."""
+    """How long one connection with many requests may keep the event loop before other tasks run."""
     tls_handshake_timeout_ms: int = 10_000
 
 
 class CreationRate:
-    """Spreads new connections over time: says how long each has to wait. One second's worth may come at once."""
+    """Spreads new connections over time: how long each has to wait. One second's worth of connections may start at
+    once."""
 
     def __init__(self, per_second: int) -> None:
         self._per_second = per_second
         self._arrival = 0.0
-        """When the next connection would come if they came evenly spread."""
+        """When the next connection would come if connections came evenly spread."""
 
     def delay(self, now: float) -> float:
-        """Seconds until a connection that came at `now` may start; takes its place in the row."""
+        """Seconds until a connection that came at `now` may start. Counts the connection."""
         if self._per_second >= UNLIMITED:
             return 0.0
         arrival = max(self._arrival, now)
@@ -57,7 +61,7 @@ class CreationRate:
 
 
 class ConnectionCounts:
-    """Connections by address."""
+    """The number of connections, in all and by address."""
 
     def __init__(self, limits: ServerLimits) -> None:
         self._limits = limits
@@ -88,10 +92,10 @@ T = TypeVar("T")
 
 
 class IdleWheel(Generic[T]):
-    """Who might be idle, asked in rounds: one slot a tick, instead of one timer for each connection.
+    """Finds idle items with one slot per tick instead of one timer per item.
 
-    An item lies in the slot in which its time would be up if nothing happened. Activity is not told to the wheel:
-    when the slot comes round, its owner looks at the clock of each item and puts back those that were busy.
+    An item lies in the slot of the tick at which it times out unless it is active. Activity does not touch the wheel:
+    when the slot is due, the owner of the wheel checks the clock of each item and puts the active ones back.
     """
 
     def __init__(self, slots: int) -> None:
@@ -102,7 +106,7 @@ class IdleWheel(Generic[T]):
         return len(self._where)
 
     def put(self, item: T, ticks: int) -> None:
-        """Have `item` come up in so many ticks, at least one and at most once round."""
+        """Makes `item` due in so many ticks: at least one, at most one full turn."""
         self.discard(item)
         slot = self._slots[max(1, min(ticks, len(self._slots))) - 1]
         slot.add(item)
@@ -114,7 +118,7 @@ class IdleWheel(Generic[T]):
             slot.discard(item)
 
     def tick(self) -> set[T]:
-        """Those whose time may be up: they are out of the wheel now."""
+        """The items that are due. They are no longer in the wheel."""
         due = self._slots.popleft()
         self._slots.append(set())
         for item in due:

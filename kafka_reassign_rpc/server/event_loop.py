@@ -1,4 +1,4 @@
-"""The event loop that everything runs on: uvloop where it is there and wanted, else asyncio's own."""
+"""The event loop: uvloop where it is installed and wanted, else asyncio's own."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -10,7 +10,8 @@ LoopName = Literal["uvloop", "asyncio"]
 
 
 def loop_factory(name: LoopName | None = None) -> Callable[[], asyncio.AbstractEventLoop]:
-    """What makes the loop. None: uvloop if it is installed. ImportError where uvloop is asked for and missing."""
+    """The function that makes the loop. None: uvloop if it is installed. ImportError where uvloop is wanted but not
+    installed."""
     if name == "asyncio":
         return asyncio.new_event_loop
     try:

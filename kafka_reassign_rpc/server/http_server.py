@@ -1,7 +1,7 @@
-"""A few pages over HTTP, for those who watch a server: small answers from memory, to anybody who may connect.
+"""A few pages over HTTP, for monitoring: small answers from memory, to any client that may connect.
 
-Hostile input gets little: only GET and HEAD of the pages there are, no bodies, heads of a bounded size, a bounded
-number of connections, none of which lives for long.
+Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
+connections, and a short life for each of them.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS = 50
 LIVES_S = 60.0
-"""A connection is closed after this, whatever it does: scrapers come back."""
+"""The server closes a connection after this time, whatever it does: scrapers connect again."""
 MAX_LINE = 4096
-"""Bytes of the request line, and of each header."""
+"""The most bytes of the request line, and of each header."""
 
 
 class HttpPage(NamedTuple):
-    """`content_type` as in the header."""
+    """The answer to a page's request. `content_type` as in the header."""
 
     body: bytes
     content_type: str = "application/json"
@@ -31,7 +31,7 @@ class HttpPage(NamedTuple):
 
 
 class HttpServer:
-    """Serves `pages`, by path. `start` binds (OSError where that fails); `address` is where."""
+    """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port."""
 
     def __init__(self, host: str, port: int, pages: Mapping[str, Callable[[], HttpPage]]) -> None:
         self.address = (host, port)
@@ -42,7 +42,7 @@ class HttpServer:
 
     async def start(self) -> None:
         silent = logging.getLogger(f"{__name__}.aiohttp")
-        silent.setLevel(logging.CRITICAL)  # what strangers send is no error of ours
+        silent.setLevel(logging.CRITICAL)  # malformed requests are not this server's errors
         self._web = web.Server(
             self._answer,
             access_log=None,
@@ -88,7 +88,7 @@ class HttpServer:
         try:
             body, content_type, status = page()
         except Exception:
-            log.exception("%s cannot be shown", request.path)
+            log.exception("the page %s cannot be made", request.path)
             return web.Response(status=500)
         return web.Response(status=status, body=body, headers={"Content-Type": content_type})
 

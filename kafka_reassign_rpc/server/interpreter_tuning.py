@@ -1,11 +1,11 @@
-"""What keeps the interpreter itself from holding up the event loop.
+"""Settings of the interpreter that keep it from holding up the event loop.
 
-Two things in CPython do, in a process that holds a hundred thousand partitions:
+Two things in CPython do so in a process that holds a hundred thousand partitions:
 
-- the oldest generation of the garbage collector: a pass looks at every object that lives long, a quarter of a second
-  at that size, and a burst of short-lived objects (a large request, a cluster being read) sets it off. So it runs by
-  the clock instead, and what has survived is put out of its sight;
-- a thread that decodes a large frame keeps the interpreter for 5 ms at a time, as often as the loop lets go of it.
+- The oldest generation of the garbage collector. A pass looks at every long-lived object, a quarter of a second at that
+size, and a burst of short-lived objects (a large request, reading a cluster) triggers it. So this module runs it by the
+clock, and excludes the objects that have survived.
+- A thread that decodes a large frame. It keeps the interpreter for 5 ms at a time, as often as the loop releases it.
 """
 
 import asyncio
@@ -15,17 +15,17 @@ import time
 from collections.abc import Callable
 
 YOUNG, MIDDLE, NEVER = 2_000, 4, 1_000_000
-"""Collector thresholds: a pass over the two young generations (10,000 objects) stays below 3 ms. What survives is
-looked at twice whatever they are, so lower ones cost nothing."""
+"""Collector thresholds. A pass over the two young generations (10,000 objects) stays below 3 ms. The collector looks at
+a surviving object twice whatever the thresholds are, so lower ones cost nothing."""
 SWITCH_S = 0.0005
 COLLECT_EVERY_S = 60.0
 MEASURE_EVERY_S = 0.1
 LONG_S = 0.005
-"""A full pass that takes longer has found much that lives long: it need not be looked at again."""
+"""A full pass that takes longer has found many long-lived objects; the collector need not look at them again."""
 
 
 def tune_interpreter() -> None:
-    """To be called once, when all modules are imported."""
+    """Sets thresholds and switch interval. To be called once, when all modules are imported."""
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
@@ -33,20 +33,20 @@ def tune_interpreter() -> None:
 
 
 def leave_loaded_objects_alone() -> None:
-    """Much has just been loaded that will stay: the collector need not look at it."""
+    """Excludes all present objects from collection. To be called when many objects have been loaded that will stay."""
     gc.freeze()
 
 
-async def measure_loop_delay(took: Callable[[float], None]) -> None:
-    """Until cancelled: say how many seconds late the event loop has come back, again and again."""
+async def measure_loop_delay(report: Callable[[float], None]) -> None:
+    """Reports again and again by how many seconds the event loop was late. Runs until cancelled."""
     while True:
         due = time.perf_counter() + MEASURE_EVERY_S
         await asyncio.sleep(MEASURE_EVERY_S)
-        took(max(0.0, time.perf_counter() - due))
+        report(max(0.0, time.perf_counter() - due))
 
 
 async def collect_garbage_periodically() -> None:
-    """Until cancelled."""
+    """Runs a full collection every `COLLECT_EVERY_S`. Runs until cancelled."""
     while True:
         await asyncio.sleep(COLLECT_EVERY_S)
         begun = time.perf_counter()

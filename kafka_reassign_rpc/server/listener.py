@@ -1,4 +1,4 @@
-"""The end of listening sockets."""
+"""Listening sockets: where to listen, and how to stop."""
 
 import asyncio
 import ssl
@@ -7,11 +7,11 @@ from collections.abc import Collection
 import msgspec
 
 TURNS_TO_ARRIVE = 2
-"""Turns of asyncio's own loop between accepting a connection and `connection_made`."""
+"""Turns of asyncio's own loop between the accept of a connection and `connection_made`."""
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """Where to listen. Port 0: the system chooses. `tls` is for SSL and SASL_SSL listeners."""
+    """An address to listen on. Port 0: the system chooses one. `tls` is for SSL and SASL_SSL listeners."""
 
     host: str
     port: int
@@ -21,11 +21,11 @@ class Listener(msgspec.Struct, frozen=True):
 
 
 async def stop_listening(servers: Collection[asyncio.Server]) -> None:
-    """Accept nobody any more; who has been accepted is a connection when this returns.
+    """Accepts no more connections. Every accepted one has had its `connection_made` when this returns.
 
-    asyncio (BaseSelectorEventLoop._accept_connection2) makes the transport a turn after the socket was accepted. Where
-    its server was closed in between that fails without a word, and the client's socket stays open for ever. uvloop
-    does both at once.
+    asyncio (BaseSelectorEventLoop._accept_connection2) makes the transport one turn after it has accepted the socket.
+    If its server is closed in between, that fails silently, and the client's socket stays open for ever. uvloop does
+    both at once.
     """
     loop = asyncio.get_running_loop()
     if isinstance(loop, asyncio.SelectorEventLoop):

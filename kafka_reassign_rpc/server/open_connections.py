@@ -1,4 +1,4 @@
-"""What the connections of a server share: limits and counts, places to work in, the budget of request bytes, time."""
+"""The open connections of a server, and what they share: limits and counts, the budgets of requests and bytes, time."""
 
 import asyncio
 from collections import deque
@@ -14,10 +14,10 @@ MAX_IDLE_SLOTS = 1024
 
 
 class OpenConnection(Protocol):
-    """A connection, as far as the others and the server have to do with it.
+    """A connection, as `OpenConnections` uses it.
 
     last_active   seconds, by the loop's clock
-    frame_since   the same: when the unfinished frame began; 0 where there is none
+    frame_since   when the incomplete frame began, by the same clock; 0 where there is none
     """
 
     last_active: float
@@ -25,23 +25,24 @@ class OpenConnection(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Nothing of it is in work."""
+        """Whether no request of it is in work."""
 
     def work(self) -> None:
-        """Go on: a place is free."""
+        """Continue: there is room for another request."""
 
     def fed(self) -> None:
         """Read on: there is room for request bytes again."""
 
     def drain(self) -> None:
-        """Close as soon as what has arrived is answered."""
+        """Close as soon as all requests that have arrived are answered."""
 
     def abort(self) -> None:
         """Close at once."""
 
 
 class OpenConnections:
-    """See the module. It belongs to one server and to the event loop in which it is made.
+    """Admits connections, holds their shared budgets, and closes idle and slow ones. Belongs to one server and one
+    event loop.
 
     `served`: the lowest and highest version of each API key that the service has.
     """
@@ -66,14 +67,14 @@ class OpenConnections:
     # ------------------------------------------------------------------------------------------------ the end
 
     def drain(self) -> None:
-        """Admit nobody any more; every connection closes when what it has sent is answered."""
+        """Admits no more connections. Every open one closes when its requests are answered."""
         self._closing = True
         self._ticker.cancel()
         for connection in list(self._connections):
             connection.drain()
 
     async def empty(self) -> None:
-        """Until no connection and no request is left."""
+        """Waits until no connection and no request is left."""
         while self._connections or self._tasks:
             if self._tasks:
                 await asyncio.wait(self._tasks)
@@ -82,7 +83,7 @@ class OpenConnections:
                 await self._empty.wait()
 
     def cut_off(self) -> int:
-        """Close every connection and give up every request at once; how many connections these were."""
+        """Closes every connection and cancels every request at once. Returns how many connections there were."""
         count = len(self._connections)
         for task in list(self._tasks):
             task.cancel()
@@ -93,7 +94,7 @@ class OpenConnections:
     # ------------------------------------------------------------------------------------------------ connections
 
     def admit(self, connection: OpenConnection, host: str) -> str | None:
-        """Take a new connection in; why not, otherwise."""
+        """Admits a new connection, or returns why not."""
         refusal = "the server is closing" if self._closing else self._counts.refusal(host)
         if refusal is not None:
             self.stats.connections_refused += 1
@@ -107,14 +108,14 @@ class OpenConnections:
         return None
 
     def creation_delay(self) -> float:
-        """Seconds before a new connection is read."""
+        """Seconds before a new connection may be read."""
         delay = self._rate.delay(self.loop.time())
         if delay > 0:
             self.stats.connections_delayed += 1
         return delay
 
     def forget(self, connection: OpenConnection, host: str) -> None:
-        """A connection is gone."""
+        """Removes a connection that has closed."""
         self._counts.remove(host)
         self._connections.discard(connection)
         self._idle.discard(connection)
@@ -129,7 +130,8 @@ class OpenConnections:
     # ------------------------------------------------------------------------------------------------ shared budgets
 
     def may_work(self, connection: OpenConnection) -> bool:
-        """Whether another request may be in work (queued.max.requests); if not, `connection` is called in its turn."""
+        """Whether another request may go into work (queued.max.requests). If not, `connection.work` is called when it
+        may."""
         if self.stats.requests_in_work_now < self.limits.queued_max_requests:
             return True
         self._waiting.append(connection)
@@ -137,25 +139,26 @@ class OpenConnections:
         return False
 
     def work(self, waits: Coroutine[Any, Any, None]) -> None:
-        """Have a request finished in a task. It is finished even if its client goes away meanwhile."""
+        """Finishes a request in a task, even if its client disconnects meanwhile."""
         self.stats.requests_in_work_now += 1
         task = self.loop.create_task(waits)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
     def worked(self) -> None:
-        """A request is through."""
+        """A request is finished."""
         self.stats.requests_in_work_now -= 1
         self.wake()
 
     def wake(self) -> None:
-        """Call the next connection that waits to work, if there is a place; it calls here again when it has worked."""
+        """Lets the next waiting connection work, if there is room. That connection calls this again when it has
+        worked."""
         if self._waiting and self.stats.requests_in_work_now < self.limits.queued_max_requests:
             self.loop.call_soon(self._waiting.popleft().work)
             self.stats.requests_waiting_now = len(self._waiting)
 
     def charge(self, difference: int) -> bool:
-        """A connection holds so many bytes more; whether all of them hold too much."""
+        """A connection holds so many bytes more. Returns whether all connections together hold too many."""
         self.stats.request_bytes_now += difference
         limit = self.limits.queued_max_request_bytes
         over = 0 <= limit < self.stats.request_bytes_now
@@ -164,11 +167,11 @@ class OpenConnections:
         return over
 
     def starving(self, connection: OpenConnection) -> None:
-        """A connection has stopped reading for want of room."""
+        """A connection has stopped reading until there is room for request bytes."""
         self._starving[connection] = None
 
     def _feed(self) -> None:
-        """Let those that wait for room read on, in order, as long as there is any."""
+        """Lets waiting connections read on, in order, as long as there is room."""
         limit = self.limits.queued_max_request_bytes
         while self._starving and not 0 <= limit < self.stats.request_bytes_now:
             connection = next(iter(self._starving))
@@ -202,7 +205,7 @@ class OpenConnections:
                 connection.abort()
 
     def _close_slow(self, now: float) -> None:
-        """While too much is held: drop the slowest senders, or they could keep everybody else out for ever."""
+        """While too many bytes are held: closes the slowest senders. They could keep all others out for ever."""
         limit = self.limits.queued_max_request_bytes
         if not 0 <= limit < self.stats.request_bytes_now:
             return

@@ -1,4 +1,4 @@
-"""What a server needs of whoever answers the requests."""
+"""The service that a server needs to answer requests."""
 
 from collections.abc import Awaitable, Mapping
 from typing import Protocol
@@ -13,10 +13,10 @@ class Service(Protocol):
 
     @property
     def served(self) -> Mapping[int, tuple[int, int]]:
-        """The versions that are served, by API key. Anything else closes the connection."""
+        """The versions that are served, by API key. A request for any other closes the connection."""
 
     def handle(self, request: DecodedRequest, peer: Peer) -> ApiMessage | bytes | Awaitable[ApiMessage | bytes]:
-        """The body of the answer: a message, its bytes where they are encoded already, or an awaitable of either.
+        """The body of the answer: a message, an encoded one, or an awaitable of either.
 
-        Never raises for what a request asks for: errors have a place in every answer.
+        Raises nothing for a request's own errors: every answer has a place for them.
         """

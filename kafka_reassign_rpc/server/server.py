@@ -1,4 +1,4 @@
-"""A server: its listeners, from the first bind to the last answer. What its connections share is the pool's matter."""
+"""A server: its listeners, from the first bind to the last answer."""
 
 import asyncio
 import logging
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Server:
-    """Answers on all its listeners with one service.
+    """Serves one service on all its listeners.
 
     `start` binds (OSError where that fails); `close` drains. `addresses` has the real host and port by listener name.
     """
@@ -30,7 +30,7 @@ class Server:
         self._sockets: list[asyncio.Server] = []
 
     async def start(self) -> None:
-        """Bind all listeners and accept."""
+        """Binds all listeners and accepts connections."""
         loop = asyncio.get_running_loop()
         self._connections = OpenConnections(self.service, self._limits, self.stats)
         try:
@@ -52,7 +52,8 @@ class Server:
             raise
 
     async def close(self, deadline: float = 10.0) -> None:
-        """Stop accepting, answer what has arrived, close. After `deadline` seconds whatever is left is cut off."""
+        """Stops accepting, answers all requests that have arrived, closes. Cuts off the rest after `deadline`
+        seconds."""
         await stop_listening(self._sockets)
         self._connections.drain()
         try:

@@ -1,22 +1,22 @@
-"""One connection of a client, with I/O: what is read goes into a protocol `Connection`, what it gives back is written.
+"""One connection with I/O: its socket's bytes go into a protocol `Connection`, and the answers' bytes go back.
 
-What frames mean, their order, and when all is over is the protocol's matter; what is here is when to read, when to
-work and when to write. Kafka mutes a channel while a request of it is in work; so do we.
+The protocol's `Connection` knows what frames mean, their order, and when the connection is over. This file decides when
+to read, when to work and when to write. Kafka mutes a channel while one of its requests is in work, and so does this
+server.
 
     state       meaning                                         leaves it when
     ----------  ----------------------------------------------  ------------------------------------------------
-    waiting     accepted, its turn has not come (creation rate) the delay is over
+    waiting     accepted, has to wait (creation rate)           the delay is over
     reading     nothing in work                                 frames arrive
-    working     a request is in work, or frames are waiting     the last waiting frame is answered
+    working     a request is in work, or frames are queued      the last queued frame is answered
     clogged     the peer does not read its answers              the transport has written enough
-    ending      the stream has ended: malformed input, drain,   what has arrived is answered, then the socket closes
-                or the peer has sent all it wants to
+    ending      the stream has ended: malformed input, drain,   all requests that arrived are answered; then the
+                or the peer has sent all its requests           socket closes
 
-In every state but `reading` no more is read than what has arrived already: the pause is lifted when the last frame is
-answered. (It is put on only when something does arrive, for most clients wait for their answer.) Sync handlers run
-straight through: the answers to all frames of one `data_received` go out in one write. So that one busy client does
-not keep the loop, the run is cut after `turn_ms` and goes on in the next turn of the loop. A large frame is decoded,
-and its answer encoded, in a thread.
+Only in state `reading` does a connection read. It pauses reading when bytes arrive in another state, not before, since
+most clients wait for their answer; it resumes when the last frame is answered. Sync handlers run straight through: the
+answers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and continues in the next
+turn of the loop, so that one busy client does not keep the loop. A thread decodes a large frame and encodes its answer.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ CLOCK_EVERY = 16
 
 
 class ServerConnection(asyncio.Protocol):
-    """The asyncio side of a `Connection`. Everything shared with other connections is the pool's."""
+    """The asyncio side of a `Connection`. `OpenConnections` has everything that connections share."""
 
     def __init__(self, shared: OpenConnections, listener: str) -> None:
         self._shared = shared
@@ -48,17 +48,17 @@ class ServerConnection(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener)
         self._charged = 0
-        """Bytes that this connection holds of the pool's budget."""
+        """Bytes of the shared budget that this connection holds."""
         self._busy = False
         """A run is under way: on the stack, in a task, or due in the next turn of the loop."""
         self._clogged = False
         self._paused = False
         self._starved = False
-        """Paused until the server has room for more request bytes."""
+        """Reading is paused until the server has room for more request bytes."""
         self._counted = False
         self.last_active = 0.0
         self.frame_since = 0.0
-        """When the unfinished frame began; 0 where there is none."""
+        """When the incomplete frame began; 0 where there is none."""
 
     # ------------------------------------------------------------------------------------------------ transport
 
@@ -80,7 +80,7 @@ class ServerConnection(asyncio.Protocol):
             self._loop.call_later(delay, self._begin)
 
     def _begin(self) -> None:
-        """The turn of this connection has come."""
+        """The creation delay is over."""
         if self._transport is not None:
             self._run()
 
@@ -93,7 +93,7 @@ class ServerConnection(asyncio.Protocol):
             self._shared.forget(self, self._peer.host)
 
     def eof_received(self) -> bool:
-        """The peer has sent all it wants to: it still gets its answers."""
+        """The peer has sent all its requests; it still gets its answers."""
         self._end()
         return self._transport is not None and self._transport.get_extra_info("sslcontext") is None
 
@@ -134,12 +134,12 @@ class ServerConnection(asyncio.Protocol):
             self._run()
 
     def _malformed(self, error: Exception) -> None:
-        """What came before it is still answered; then the connection closes, without a word, as Kafka does."""
+        """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
         log.info("connection from %s closed: %s", self._peer.host, error)
         self._shared.stats.connections_malformed += 1
 
     def _settle(self) -> None:
-        """After anything has changed: what is held, and whether to read on."""
+        """After any change: updates the held bytes, and pauses or resumes reading."""
         held = self._stream.held_bytes
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
@@ -150,12 +150,12 @@ class ServerConnection(asyncio.Protocol):
             self._resume()
 
     def _charge(self, held: int) -> bool:
-        """Tell the pool what this connection holds; whether all of them together are over the limit."""
+        """Updates the shared count of held bytes. Returns whether all connections together are over the limit."""
         difference, self._charged = held - self._charged, held
         return self._shared.charge(difference)
 
     def fed(self) -> None:
-        """The pool has room again."""
+        """There is room for request bytes again."""
         self._starved = False
         if not self._busy and not self._clogged:
             self._run()
@@ -173,7 +173,7 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ work
 
     def _run(self) -> None:
-        """Answer what is waiting, until something has to wait, or the turn is over."""
+        """Answers queued frames until a request has to wait or the turn is over."""
         self._busy = True
         stream = self._stream
         out: list[bytes] = []
@@ -182,7 +182,7 @@ class ServerConnection(asyncio.Protocol):
         size = 0
         while stream.queued and not self._clogged:
             if not self._shared.may_work(self):
-                break  # `work` is called when it is our turn
+                break  # `work` is called when there is room
             waits = self._answer(stream.next_frame(), out)
             if waits is not None:
                 self._shared.work(self._finish(waits))
@@ -210,13 +210,13 @@ class ServerConnection(asyncio.Protocol):
             self._settle()
 
     def work(self) -> None:
-        """Go on: the next turn of the loop, or a place among queued.max.requests, has come."""
+        """Continues: in the next turn of the loop, or when there is room among queued.max.requests."""
         if self._transport is not None:
             self._run()
         self._shared.wake()
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
-        """Put the answer to `frame` into `out`, or give back what has to be waited for."""
+        """Puts the answer to `frame` into `out`, or returns a coroutine where the answer has to wait."""
         if len(frame) > self._limits.off_loop_bytes:
             return self._large(frame)
         stream = self._stream
@@ -244,8 +244,8 @@ class ServerConnection(asyncio.Protocol):
             self._malformed(refusal.error)
 
     def _unanswerable(self, request: DecodedRequest) -> None:
-        """A service answers its own errors, so this is a defect: an answer that cannot be encoded."""
-        log.exception("no answer to API %s version %s", request.header.api_key, request.header.api_version)
+        """An answer cannot be encoded: a defect, since a service answers its own errors."""
+        log.exception("cannot answer API %s version %s", request.header.api_key, request.header.api_version)
         self._shared.stats.handler_failures += 1
         self._stream.abandon()
         self.abort()
@@ -260,7 +260,7 @@ class ServerConnection(asyncio.Protocol):
             await self._later(request, None, large=True)
 
     async def _later(self, request: DecodedRequest, result: Any, *, large: bool = False) -> None:
-        """Wait for the answer and send it."""
+        """Waits for the answer and sends it."""
         try:
             if large:
                 result = self._shared.service.handle(request, self._peer)
@@ -275,11 +275,11 @@ class ServerConnection(asyncio.Protocol):
         self._write([answer])
 
     async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
-        """See a request that has to wait through, then go on with the next one, if any."""
+        """Finishes a request that has to wait, then continues with the next one, if any."""
         try:
             await waits
         except asyncio.CancelledError:
-            self._stream.abandon()  # it gets no answer, so nothing behind it may have one
+            self._stream.abandon()  # it gets no answer, so no later request may get one
             raise
         finally:
             self.last_active = self._loop.time()
@@ -299,18 +299,18 @@ class ServerConnection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.close()
 
-    # ------------------------------------------------------------------------------------------------ from the pool
+    # -------------------------------------------------------------------------------------- called by OpenConnections
 
     @property
     def idle(self) -> bool:
-        """Nothing in work (half a frame does not count, nor does what waits for the peer to read its answers)."""
+        """Whether nothing is in work. Half a frame does not count, nor do answers that the peer has yet to read."""
         return not self._busy
 
     def drain(self) -> None:
-        """Close as soon as what has arrived is answered."""
+        """Closes as soon as all requests that have arrived are answered."""
         self._end()
 
     def abort(self) -> None:
-        """Close at once, whatever is under way."""
+        """Closes at once, whatever is under way."""
         if self._transport is not None:
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""Plain counters of a server, for metrics: who reads them makes them into whatever is shown."""
+"""Plain counters of a server. The metrics read them."""
 
 from collections import defaultdict
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class ServerStats(msgspec.Struct):
-    """Since start, but for those that say `now`."""
+    """Counts since the start; those called `now` are current values."""
 
     connections_now: int = 0
     connections_accepted: int = 0
@@ -14,7 +14,7 @@ class ServerStats(msgspec.Struct):
     connections_delayed: int = 0
     connections_idle_closed: int = 0
     connections_malformed: int = 0
-    """Closed for what they sent."""
+    """Closed for malformed input."""
     connections_slow_closed: int = 0
     """Closed in the middle of a frame, to get below queued.max.request.bytes."""
     bytes_received: int = 0
@@ -23,5 +23,5 @@ class ServerStats(msgspec.Struct):
     requests_waiting_now: int = 0
     request_bytes_now: int = 0
     requests: defaultdict[int, int] = msgspec.field(default_factory=lambda: defaultdict(int))
-    """Answered, by API key."""
+    """Answered requests, by API key."""
     handler_failures: int = 0

@@ -1,10 +1,10 @@
-"""Dynamic configs in ZooKeeper, as Kafka keeps and announces them (AdminZkClient, ZkConfigRepository).
+"""Dynamic configs in ZooKeeper, as Kafka stores and announces them (AdminZkClient, ZkConfigRepository).
 
     /config/topics/$topic           /config/brokers/$id            /config/users/$user
     /config/clients/$client         /config/brokers/<default>      /config/users/$user/clients/$client
 
-each {"version":1,"config":{…}}; every change is announced by a sequential znode under /config/changes. Names of users
-and clients are quoted for URLs, `<default>` is not. A write and its announcement are one transaction here, so no
+Each holds {"version":1,"config":{…}}. A sequential znode under /config/changes announces every change. Names of users
+and clients are quoted for URLs, `<default>` is not. Here a write and its announcement are one transaction, so that no
 change stays unannounced; Kafka makes them one after the other.
 """
 
@@ -24,14 +24,14 @@ QUOTED_TYPES = ("users", "clients")
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 RACES = 20
-"""So often a change is made anew because somebody else was faster, before that is reported as BadVersion."""
+"""How often `alter` tries again after another process was faster, before it raises BadVersion."""
 
 Change = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""(configs that stand) -> (configs that should stand). Pure: it is called again after a lost race."""
+"""(current configs) -> (wanted configs). Pure: after a lost race it is called again."""
 
 
 class Changes(NamedTuple):
-    """What was announced: entity paths (`topics/x`), each once, in order; `last` is where to go on from."""
+    """Announced changes: entity paths (`topics/x`), each once, in order; `last` is the number to continue from."""
 
     last: int
     entities: list[str]
@@ -39,7 +39,7 @@ class Changes(NamedTuple):
 
 
 def quote_name(name: str) -> str:
-    """A user or client name as a znode's name (Kafka's Sanitizer: URL quoting, and `%20`, `%2A`, `%7E`)."""
+    """A user's or client's name as a znode's name (Kafka's Sanitizer: URL quoting, and `%20`, `%2A`, `%7E`)."""
     return name if name == DEFAULT else quote(name, safe="").replace("~", "%7E")
 
 
@@ -48,23 +48,23 @@ def unquote_name(name: str) -> str:
 
 
 def entity_path(kind: str, name: str, client: str | None = None) -> str:
-    """`topics/x`, `users/alice%40x`, `users/alice%40x/clients/c`: what stands in an announcement."""
+    """`topics/x`, `users/alice%40x`, `users/alice%40x/clients/c`: the path in an announcement."""
     path = f"{kind}/{quote_name(name) if kind in QUOTED_TYPES else name}"
     return path if client is None else f"{path}/clients/{quote_name(client)}"
 
 
 class ConfigStore:
-    """Reads and changes dynamic configs. All methods raise BadZnode where what stands there is garbage."""
+    """Reads and changes dynamic configs. All methods raise BadZnode where a znode is malformed."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
     async def get(self, entity_type: str, name: str, client: str | None = None) -> Mapping[str, str]:
-        """What is set; empty where nothing is."""
+        """The configs that the entity sets; empty where it sets none."""
         return (await self._read(znode_paths.config(entity_path(entity_type, name, client))))[0]
 
     async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:
-        """Of every entity of a type, by its (unquoted) name; the unreadable ones apart."""
+        """The configs of every entity of a type, by its (unquoted) name; the malformed znodes apart."""
         try:
             names = await self._zk.children(znode_paths.config_type(entity_type))
         except NoNode:
@@ -77,10 +77,11 @@ class ConfigStore:
         return {shown(path.rpartition("/")[2]): config for path, config in found.items()}, bad
 
     async def alter(self, entity_type: str, name: str, change: Change, client: str | None = None) -> None:
-        """Read, change, write (compare-and-set) and announce. What `change` raises comes through.
+        """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises.
 
-        Raises Unknown, NotSent as every write. It is announced also where nothing changes, as Kafka does
-        (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and this reaches them.
+        Raises Unknown, NotSent as every write. Announces also where nothing changes, as Kafka does
+        (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and the announcement makes them
+        read again.
         """
         entity = entity_path(entity_type, name, client)
         path = znode_paths.config(entity)
@@ -102,7 +103,7 @@ class ConfigStore:
         raise BadVersion(path)
 
     async def changes_since(self, last: int, *, watch: bool = False) -> Changes:
-        """What was announced after number `last` (-1: all that is still there)."""
+        """The changes announced after number `last` (-1: all that are still there)."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES, watch=watch)
         except NoNode:
@@ -115,7 +116,7 @@ class ConfigStore:
         return Changes(max(numbered, default=last), list(dict.fromkeys(found.values())), bad)
 
     async def purge_changes(self, now_ms: int) -> None:
-        """Remove announcements older than 15 minutes, as brokers do; several may do so at once."""
+        """Deletes announcements older than 15 minutes, as brokers do; several processes may do so at once."""
         try:
             names = await self._zk.children(znode_paths.CONFIG_CHANGES)
         except NoNode:
@@ -130,7 +131,7 @@ class ConfigStore:
             try:
                 await self._zk.multi(batch)
             except TransactionFailed as failure:
-                if not isinstance(failure.error, NoNode):  # somebody else is at it: what remains goes next time
+                if not isinstance(failure.error, NoNode):  # another process deletes them too: the rest goes next time
                     raise failure.error from failure
 
     async def _read(self, path: str) -> tuple[dict[str, str], Stat | None]:
@@ -142,5 +143,5 @@ class ConfigStore:
 
 
 def announcement(entity: str) -> Create:
-    """The operation that tells every broker to read an entity's configs anew."""
+    """The operation that makes every broker read an entity's configs again."""
     return Create(znode_paths.CONFIG_CHANGE_PREFIX, znode_contents.encode_config_change(entity), sequence=True)

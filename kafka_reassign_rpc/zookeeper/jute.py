@@ -1,10 +1,11 @@
-"""Jute by hand, for what is called by the thousand: multi, multiRead, SetWatches, and Stat.
+"""Jute encoded by hand, for the requests that are sent by the thousand: multi, multiRead, SetWatches; and Stat.
 
-aiozk's own classes compile a struct format per value (some 18 us an operation); this takes about one. The tests
-hold these bytes against aiozk's classes. Source of the layouts: ZooKeeper's zookeeper.jute and MultiOperationRecord.
+aiozk's own classes compile a struct format for each value, some 18 us an operation; this takes about one. The tests
+compare these bytes with those of aiozk's classes. Source of the layouts: ZooKeeper's zookeeper.jute and
+MultiOperationRecord.
 
 Requests here are packets without their length: xid, opcode, body. Answers are whole packets: xid, zxid, error (16
-bytes), then the body, at which the decoders begin.
+bytes), then the body, where the decoders begin.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,7 +36,7 @@ MULTI_OVERHEAD = _REQUEST.size + len(_END)
 
 
 def real_path(chroot: str, path: str) -> str:
-    """The path on the server: `path` is seen from the chroot ("" or "/a/b"). Raises ValueError without a slash."""
+    """The path on the server. `path` is relative to the chroot ("" or "/a/b"). Raises ValueError without a slash."""
     if path == "/":
         return chroot or "/"
     if path[:1] != "/":
@@ -49,18 +50,18 @@ def ustring(text: str) -> bytes:
 
 
 def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
-    """A list of (permission bits, scheme, id), as it stands in a create."""
+    """A list of (permission bits, scheme, id), as a create has it."""
     return _INT.pack(len(entries)) + b"".join(
         _INT.pack(permissions) + ustring(scheme) + ustring(name) for permissions, scheme, name in entries
     )
 
 
 OPEN_ACL = encode_acl([(31, "world", "anyone")])
-"""Everybody may do everything: what Kafka creates with while `zookeeper.set.acl` is false."""
+"""All permissions for everybody: Kafka creates znodes with it while `zookeeper.set.acl` is false."""
 
 
 def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acl: bytes = OPEN_ACL) -> bytes:
-    """A transaction. Creates are `create2`, whose answer carries the Stat."""
+    """A transaction. Creates are `create2`, whose answer has the Stat."""
     parts = [_REQUEST.pack(xid, MULTI)]
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
@@ -91,7 +92,7 @@ def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acl: bytes = OPE
 
 
 def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Result]:
-    """One result per operation. Raises TransactionFailed; struct.error or ValueError where it is no such answer."""
+    """One result per operation. Raises TransactionFailed; struct.error or ValueError where the answer is malformed."""
     results: list[Result] = []
     add = results.append
     at, cut = HEADER, len(chroot)
@@ -117,7 +118,7 @@ def decode_multi(answer: bytes, ops: Sequence[Op], chroot: str = "") -> list[Res
 
 
 def _failure(answer: bytes, ops: Sequence[Op]) -> TransactionFailed:
-    """Every operation is answered by a code: 0 before the one at fault, its error, then RuntimeInconsistency."""
+    """Every operation has a code: 0 before the one at fault, its error, then RuntimeInconsistency."""
     codes = [_INT.unpack_from(answer, HEADER + 13 * n + 9)[0] for n in range(len(ops))]
     for index, code in enumerate(codes):
         if code not in (0, _RUNTIME_INCONSISTENCY):
@@ -137,7 +138,7 @@ def encode_multi_read(xid: int, opcode: int, paths: Sequence[str], chroot: str =
 
 
 def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-    """Data and Stat per path, None where there is no such znode. Raises the error of a path that has another one."""
+    """Data and Stat per path, None where the znode does not exist. Raises any other error of a path."""
     found: list[tuple[bytes, Stat] | None] = []
     add = found.append
     at = HEADER
@@ -159,7 +160,7 @@ def decode_data_reads(answer: bytes, paths: Sequence[str]) -> list[tuple[bytes, 
 
 
 def decode_children_reads(answer: bytes, paths: Sequence[str]) -> list[list[str] | None]:
-    """Children per path, None where there is no such znode. Raises the error of a path that has another one."""
+    """Children per path, None where the znode does not exist. Raises any other error of a path."""
     found: list[list[str] | None] = []
     at = HEADER
     for path in paths:
@@ -182,7 +183,7 @@ def _read_error(kind: int, code: int, path: str) -> ZkError | ValueError:
 
 
 def decode_strings(answer: bytes, at: int) -> tuple[list[str], int]:
-    """A vector of strings at `at`, and where it ends."""
+    """The vector of strings at `at`, and the offset of its end."""
     integer = _INT.unpack_from
     count = integer(answer, at)[0]
     at += 4
@@ -195,7 +196,7 @@ def decode_strings(answer: bytes, at: int) -> tuple[list[str], int]:
 
 
 def decode_buffer(answer: bytes, at: int) -> tuple[bytes, int]:
-    """A byte buffer at `at` (null is read as empty), and where it ends."""
+    """The byte buffer at `at` (null reads as empty), and the offset of its end."""
     size = max(_INT.unpack_from(answer, at)[0], 0)
     end = at + 4 + size
     if end > len(answer):
@@ -208,7 +209,7 @@ def decode_stat(answer: bytes, at: int) -> Stat:
 
 
 def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]], chroot: str = "") -> bytes:
-    """Place watches; what has changed after `since_zxid` is reported at once. `paths`: for data, exists, children."""
+    """Sets watches; a change after `since_zxid` is reported at once. `paths`: for data, exists, children."""
     parts = [pack(">iiq", xid, SET_WATCHES, since_zxid)]
     for kind in paths:
         parts.append(_INT.pack(len(kind)))
@@ -217,7 +218,7 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """Bytes that the operation takes in a transaction, under the open ACL."""
+    """The bytes that the operation takes in a transaction, with the open ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):
@@ -228,7 +229,7 @@ def size_of(op: Op, chroot: str = "") -> int:
 
 
 def split_paths(paths: Sequence[str], limit: int, overhead: int) -> Iterator[Sequence[str]]:
-    """The paths in slices of at most `limit` bytes, each path counted with `overhead`; never an empty slice."""
+    """The paths in groups of at most `limit` bytes, each path counted with `overhead`; no group is empty."""
     start, size = 0, 0
     for index, path in enumerate(paths):
         # UTF-8 takes at most four bytes a character: no need to encode just to measure.

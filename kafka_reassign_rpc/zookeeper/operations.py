@@ -1,4 +1,4 @@
-"""The values that calls to ZooKeeper take and give: operations of a transaction, Stat, kinds of watch events."""
+"""The values that calls to ZooKeeper take and return: operations of a transaction, Stat, kinds of watch events."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -9,7 +9,7 @@ ANY_VERSION = -1
 
 
 class Stat(NamedTuple):
-    """A znode's statistics. Times in ms since the epoch; `czxid` names the znode's creation for ever."""
+    """A znode's statistics. Times in ms since the epoch; `czxid` identifies the creation of the znode for ever."""
 
     czxid: int
     mzxid: int
@@ -19,14 +19,14 @@ class Stat(NamedTuple):
     cversion: int
     aversion: int
     ephemeral_owner: int
-    """The session id that owns it, 0 where it is not ephemeral."""
+    """The session id of the owner, 0 where the znode is not ephemeral."""
     data_length: int
     num_children: int
     pzxid: int
 
 
 class WatchKind(IntEnum):
-    """What a one-shot watch reports."""
+    """The change that a one-shot watch reports."""
 
     CREATED = 1
     DELETED = 2
@@ -35,14 +35,14 @@ class WatchKind(IntEnum):
 
 
 class Check(msgspec.Struct, frozen=True, gc=False):
-    """The znode has this version, or the transaction fails."""
+    """The transaction fails unless the znode has this version."""
 
     path: str
     version: int
 
 
 class Create(msgspec.Struct, frozen=True, gc=False):
-    """Make a znode. `sequence` appends ten digits to the path."""
+    """Create a znode. `sequence` appends ten digits to the path."""
 
     path: str
     data: bytes = b""
@@ -51,7 +51,7 @@ class Create(msgspec.Struct, frozen=True, gc=False):
 
 
 class SetData(msgspec.Struct, frozen=True, gc=False):
-    """Write a znode's data if it has this version (-1: whatever it has)."""
+    """Write a znode's data if it has this version (-1: any version)."""
 
     path: str
     data: bytes
@@ -59,7 +59,7 @@ class SetData(msgspec.Struct, frozen=True, gc=False):
 
 
 class Delete(msgspec.Struct, frozen=True, gc=False):
-    """Remove a znode that has no children, if it has this version (-1: whatever it has)."""
+    """Delete a znode without children if it has this version (-1: any version)."""
 
     path: str
     version: int = ANY_VERSION
@@ -68,4 +68,4 @@ class Delete(msgspec.Struct, frozen=True, gc=False):
 Op = Check | Create | SetData | Delete
 
 Result = Stat | tuple[str, Stat] | None
-"""Of one operation: Stat for SetData, (path, Stat) for Create, None for Check and Delete."""
+"""The result of one operation: Stat for SetData, (path, Stat) for Create, None for Check and Delete."""

@@ -2,11 +2,11 @@
 
     {"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2,4],"original_replicas":[1,2,3]}]}
 
-The queue beside it has the same; what the controller itself has put there says by which `route` a move came, where
-that is another one than the queue, for what `reason`, and with which `throttle`.
+The queue has the same format. To the moves that the controller itself has queued it adds the `route` where it is not
+the queue, the `reason` and the `throttle`.
 
-It is made by hand as often as by a tool. What is wrong with one entry is said of that entry; BadZnode is raised
-only where nothing of it can be understood.
+People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
+only where nothing can be understood.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,17 +22,17 @@ from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
 VERSION = 1
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
-"""Also what is no broker's id: the decision about the target says what is wrong with it."""
+"""May be a number that is no broker's id: the decision about the target reports that."""
 
 
 EMPTY = b'{"version":1,"partitions":[]}'
-"""Of a queue whose moves lie in its parts."""
+"""The content of a queue's znode whose moves are in its parts."""
 
 _ROUTES = frozenset((RPC, BATCH, QUEUE, REQUEST, HEAL))
 
 
 class Reassignments(NamedTuple):
-    """The entries in their order, and what is wrong with those that are left out (or what of them is)."""
+    """The entries in their order, and the errors of malformed ones."""
 
     entries: dict[TopicPartition, BatchEntry]
     problems: list[str]
@@ -87,7 +87,7 @@ _json = msgspec.json.Encoder()
 
 
 def decode_reassignments(data: bytes, path: str) -> Reassignments:
-    """Entries by partition; of two for the same partition the later one counts, as in Kafka."""
+    """The entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
     problems: list[str] = []
     entries: dict[TopicPartition, BatchEntry] = {}
     for found in _entries(data, path, problems):
@@ -134,7 +134,8 @@ def _check(version: int, path: str) -> None:
 
 
 def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
-    """`cancel_skipped`: why a cancel has left an entry alone; whoever asked for it finds the reason there."""
+    """Encodes the entries. `cancel_skipped` says why a cancel has left an entry alone, for the operator who
+    reads it."""
     partitions = [
         _Written(name[0], name[1], entry.target, entry.original, entry.not_cancelled) for name, entry in entries.items()
     ]
@@ -145,14 +146,14 @@ def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
 
 
 class QueueEntries(NamedTuple):
-    """The moves of one part in their order, and what is wrong with those that are left out."""
+    """The moves of one part in their order, and the errors of malformed entries."""
 
     entries: dict[StoredName, Waiting]
     problems: list[str]
 
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
-    """A part of the queue. Raises BadZnode where nothing of it can be understood."""
+    """Decodes a part of the queue. Raises BadZnode where nothing can be understood."""
     problems: list[str] = []
     entries: dict[StoredName, Waiting] = {}
     for found in _entries(data, path, problems):
@@ -170,5 +171,5 @@ def encode_waiting(name: StoredName, move: Waiting) -> bytes:
 
 
 def encode_queue(entries: Iterable[bytes]) -> bytes:
-    """A part, of what `encode_waiting` gives."""
+    """A part, made of the bytes that `encode_waiting` returns."""
     return b'{"version":%d,"partitions":[%b]}' % (VERSION, b",".join(entries))

@@ -2,8 +2,8 @@
 
     {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
 
-It is made by hand as often as by a tool. What is wrong with one target is said of that target; BadZnode is raised
-only where nothing of it can be understood.
+People write this znode by hand as often as tools do. So an error is reported for its target alone; BadZnode is raised
+only where nothing can be understood.
 """
 
 import json
@@ -20,28 +20,28 @@ from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
 VERSION = 1
 
 _Broker = Annotated[int, msgspec.Meta(ge=-(2**31), le=MAX_INT32)]
-"""Also what is no broker's id: the decision about the target says what is wrong with it."""
+"""May be a number that is no broker's id: the decision about the target reports that."""
 
 
 class ReadRequest(NamedTuple):
-    """A request, and what is wrong with those of its targets that are left out."""
+    """A request, and the errors of its malformed targets."""
 
     request: ReassignmentRequest
     problems: list[str]
 
 
-class _Typed(msgspec.Struct):
+class _TypedRequest(msgspec.Struct):
     assignments: dict[str, dict[Id, tuple[_Broker, ...]]]
     version: int = VERSION
     legacy: bool = False
 
 
-_typed = msgspec.json.Decoder(_Typed)
+_typed = msgspec.json.Decoder(_TypedRequest)
 _replicas = msgspec.json.Decoder(tuple[_Broker, ...])
 
 
 def decode_request(data: bytes, path: str) -> ReadRequest:
-    """Targets in their order; of two for the same partition the later one counts."""
+    """The targets in their order. Of two targets for the same partition the later one counts."""
     try:
         typed = _typed.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError):
@@ -51,7 +51,7 @@ def decode_request(data: bytes, path: str) -> ReadRequest:
         for topic, partitions in typed.assignments.items()
         for index, replicas in partitions.items()
     }
-    if data.count(b"[") != len(targets):  # a name stands there twice: the decoder keeps only what comes last
+    if data.count(b"[") != len(targets):  # a name occurs twice: the decoder keeps only the last one
         return _one_by_one(data, path)
     _check(typed.version, path)
     return ReadRequest(ReassignmentRequest(targets, typed.legacy), [])
@@ -65,7 +65,7 @@ def encode_request(targets: Mapping[TopicPartition, tuple[int, ...]], *, legacy:
 
 
 class _Object(NamedTuple):
-    """A JSON object with all that stands there, also under the same name."""
+    """A JSON object with all its fields, also those of the same name."""
 
     fields: list[tuple[str, object]]
 
@@ -121,5 +121,5 @@ def _check(version: object, path: str) -> None:
 
 
 def _shown(value: object) -> str:
-    """Enough of it to be found again."""
+    """Enough of the value to find it again."""
     return repr(value)[:120]

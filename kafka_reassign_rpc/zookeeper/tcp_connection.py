@@ -1,8 +1,8 @@
-"""One TCP connection to one ZooKeeper server: aiozk's Connection, with the ends that it leaves open closed.
+"""One TCP connection to one ZooKeeper server: aiozk's Connection, with its open ends closed.
 
-aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a
-frame cut short. Here: one connection, every step bounded by the caller's timeout, and one place (`drop`) where a loss
-ends up, whatever it was: all that waits for an answer gets Unknown, all that waits to be sent gets NotSent.
+aiozk opens a second connection for `srvr`, takes a closed connection for a silent one, and can spin or block on a frame
+that is cut short. This class has one connection, the caller's timeout bounds every step, and every loss ends up in one
+place (`drop`): each call that waits for an answer gets Unknown, each call that waits to be sent gets NotSent.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ Parse = Callable[[bytes], Any]
 """Makes a result of a whole answer packet. Raises ZkError for the caller, ValueError or struct.error on garbage."""
 
 MAX_FRAME = 1_048_575
-"""Largest request packet that ZooKeeper takes (jute.maxbuffer); one byte more and it closes the connection."""
+"""The largest request packet that ZooKeeper takes (jute.maxbuffer); with one byte more it closes the connection."""
 MAX_ANSWER = 256 << 20
-"""ZooKeeper puts no limit to its answers; a length beyond this is garbage."""
+"""ZooKeeper sets no limit to its answers; a length beyond this one is garbage."""
 MAX_BYTES_IN_FLIGHT = 4 << 20
-"""Sent or about to be sent, and not answered: beyond it callers wait their turn, in the order of their calls."""
+"""Bytes sent or about to be sent, and not answered. Beyond it calls wait, in their order."""
 REQUEST_COST = 512
-"""What a request counts at least, for its answer and its bookkeeping: at most some 8,000 small ones in flight."""
+"""The least that a request counts, for its answer and its bookkeeping: at most some 8,000 small ones are in flight."""
 
 READ_CHUNK = 1 << 18
 WATCH_XID, PING_XID = -1, -2
@@ -38,7 +38,8 @@ _ANSWER = struct.Struct(">iqi")
 
 
 class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no types
-    """Connect, shake hands, then `pump` until it is lost. `submit` sends at once and in the order of calls."""
+    """Connects, shakes hands, then `pump` reads until the connection is lost. `submit` sends at once, in the order of
+    calls."""
 
     def __init__(
         self,
@@ -59,11 +60,11 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten: list[bytes] = []
 
     async def connect(self) -> None:
-        """Open the connection (over TLS where there is a context). Raises OSError."""
+        """Opens the connection (over TLS where there is a context). Raises OSError."""
         self.reader, self.writer = await asyncio.open_connection(self.host, self.port, ssl=self.tls, limit=READ_CHUNK)
 
     async def handshake(self, request: Any) -> Any:
-        """Ask for a session, new or old; aiozk's ConnectResponse. Raises OSError, EOFError, struct.error."""
+        """Asks for a session, new or old; returns aiozk's ConnectResponse. Raises OSError, EOFError, struct.error."""
         packet = request.serialize()
         self.writer.write(_LENGTH.pack(len(packet)) + packet)
         size = _LENGTH.unpack(await self.reader.readexactly(4))[0]
@@ -76,13 +77,13 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # Sending
 
     def send(self, request: Any, xid: int = 0) -> asyncio.Future[Any]:
-        """An aiozk request; its answer is aiozk's response object."""
+        """Sends an aiozk request; the future ends in aiozk's response object."""
         number: int = xid if request.special_xid is None else request.special_xid
         response = protocol.response_xref[request.opcode]
         return self.submit(number, request.serialize(number), lambda answer: response.deserialize(answer[16:]))
 
     def submit(self, xid: int, packet: bytes, parse: Parse, path: str = "") -> asyncio.Future[Any]:
-        """Send a packet, at once or when what is in flight leaves room; packets leave in the order of calls.
+        """Sends a packet at once, or when the requests in flight leave room; packets leave in the order of calls.
 
         The future ends in the parsed answer or a ZkError. Raises NotSent, TooBig.
         """
@@ -114,7 +115,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self._unwritten += (_LENGTH.pack(len(packet)), packet)
 
     def ping(self) -> None:
-        """Keep the session alive; the answer moves the lease on."""
+        """Keeps the session alive; the answer extends the lease."""
         if self.pinging or self.lost is not None:
             return
         self.pinging = True
@@ -131,7 +132,8 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # Receiving
 
     async def pump(self) -> str:
-        """Read until the connection is lost; why it was. Ends at once on a close, a reset, a bad packet or `drop`."""
+        """Reads until the connection is lost; returns the reason. Ends at once on a close, a reset, a bad packet or
+        `drop`."""
         try:
             buffer = bytearray()
             while self.lost is None:
@@ -152,7 +154,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         return self.lost
 
     def _packets(self, buffer: bytearray) -> int:
-        """Handle all whole packets in the buffer; how many bytes they took."""
+        """Handles all complete packets in the buffer; returns how many bytes they took."""
         at, end = 0, len(buffer)
         while end - at >= 4 and self.lost is None:
             size = _LENGTH.unpack_from(buffer, at)[0]
@@ -178,7 +180,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
         self.bytes_in_flight -= cost
         while self._queued and self._has_room(len(self._queued[0][2])):
             queued = self._queued.popleft()
-            if not queued[0].done():  # whoever gave up before the turn came has sent nothing
+            if not queued[0].done():  # a call that was cancelled while it waited is not sent
                 self._put(*queued)
         if future.done():
             return
@@ -196,7 +198,7 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
     # The end
 
     def drop(self, why: str) -> None:
-        """The connection is lost, or given up: everybody who waits learns it now. Further calls do nothing."""
+        """Ends the connection, lost or given up: every waiting call gets its error now. Further calls do nothing."""
         if self.lost is not None:
             return
         self.lost = why
@@ -216,6 +218,6 @@ class ZooKeeperConnection(Connection):  # type: ignore[misc]  # aiozk has no typ
 
 
 def _seen(future: asyncio.Future[Any]) -> None:
-    """The failure of a ping or a farewell is the failure of the connection: nothing more to tell."""
+    """Takes the error of a ping or a farewell: the connection's loss is reported elsewhere."""
     if not future.cancelled():
         future.exception()

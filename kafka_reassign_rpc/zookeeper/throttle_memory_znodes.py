@@ -1,9 +1,10 @@
-"""`/admin/reassignment_throttles/{topics,brokers}/$name`: what stood in a config before the leases of moves changed it.
+"""`/admin/reassignment_throttles/{topics,brokers}/$name`: the configs that throttle leases have replaced.
 
     topics/t     {"version":1,"leader":{"ours":"0:1,0:2"},"follower":{"ours":"0:3","before":"7:3"}}
     brokers/3    {"version":1,"leader":{"set":"1000000","lease":1000000,"before":"5000000"},"follower":{…}}
 
-One znode for each config that leases have changed, written together with it; see `core.throttling.leased_configs`.
+One znode for each config that leases have changed, written in the same transaction; see
+`core.throttling.leased_configs`.
 """
 
 from typing import TypeVar
@@ -31,7 +32,7 @@ def encode_memory(memory: TopicMemory | BrokerMemory) -> bytes:
 
 
 def decode_memory(data: bytes, path: str, kind: type[Memory]) -> Memory:
-    """Raises BadZnode."""
+    """Decodes the znode. Raises BadZnode."""
     try:
         version = _version.decode(data).version
         memory = msgspec.json.decode(data, type=kind)

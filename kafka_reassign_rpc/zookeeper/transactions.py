@@ -1,4 +1,4 @@
-"""Transactions beyond a single multi: split by size, fenced by the controller epoch, pipelined in order."""
+"""Sequences of transactions: split by size, fenced by the controller epoch, pipelined in order."""
 
 import asyncio
 from collections import deque
@@ -36,13 +36,15 @@ __all__ = [
 ]
 
 MAX_MULTI_BYTES = 512 << 10
-"""What a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its servers."""
+"""The size that a transaction should stay below: ZooKeeper 3.8 counts more against its packet limit between its
+servers."""
 
 Submit = Callable[[Sequence[Op], int | None], asyncio.Future[list[Result]]]
 
 
 def split_ops(ops: Iterable[Op], max_bytes: int = MAX_MULTI_BYTES, max_ops: int = 1000) -> Iterator[list[Op]]:
-    """The operations, in order, in batches below both limits; one above `max_bytes` gets a batch of its own."""
+    """The operations, in order, in batches within both limits. An operation above `max_bytes` gets a batch of
+    its own."""
     batch: list[Op] = []
     size = MULTI_OVERHEAD
     for op in ops:
@@ -101,7 +103,7 @@ async def pipeline(
                 flying.append((index, submit(batch if fence is None else [fence, *batch], session)))
             except (NotSent, SessionOver, TooBig) as error:
                 failed(index, error)
-            await asyncio.sleep(0)  # encoding a batch takes milliseconds: let others run in between
+            await asyncio.sleep(0)  # encoding a batch takes milliseconds: let other tasks run in between
             while flying and (len(flying) >= in_flight or flying[0][1].done()):
                 await land()
             if first is not None:

@@ -1,8 +1,8 @@
-"""What is in the znodes: one pair of functions per kind, bytes to values and back.
+"""The contents of znodes: a pair of functions for each kind, from bytes to values and back.
 
-Whatever a `decode_*` finds that Kafka would not have written (no JSON, wrong types, unknown versions, impossible
-numbers) raises BadZnode with the path, never anything else: the caller reports it and goes on without that znode.
-Formats: kafka.zk.ZkData (Kafka 3.9); the record of a move: KIP-236.
+A `decode_*` function raises BadZnode with the path, and no other error, for any content that Kafka would not have
+written (no JSON, wrong types, unknown versions, impossible numbers). The caller reports it and goes on without that
+znode. Formats: kafka.zk.ZkData (Kafka 3.9); the record of a move: KIP-236.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -29,13 +29,13 @@ MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
-"""A broker id, a partition's number, an epoch: checked while it is parsed."""
+"""A broker id, a partition's number, an epoch; checked during parsing."""
 
 _json = msgspec.json.Encoder()
 
 
 class BadZnode(ValueError):
-    """A znode whose content cannot be understood: `path` and `reason`, both for the log and for the operator."""
+    """A znode whose content cannot be understood. `path` and `reason` are for the log and for the operator."""
 
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"{path}: {reason}")
@@ -54,7 +54,8 @@ def _decode(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
 
 
 class Assignment(NamedTuple):
-    """A partition's assignment as the topic znode says it: `adding` and `removing` are empty unless it moves."""
+    """A partition's assignment as the topic znode has it. `adding` and `removing` are empty unless the
+    partition moves."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = NO_REPLICAS
@@ -62,7 +63,7 @@ class Assignment(NamedTuple):
 
 
 class TopicZnode(NamedTuple):
-    """`/brokers/topics/$topic`. `extra`: fields that we do not know, to be given back on every rewrite."""
+    """`/brokers/topics/$topic`. `extra`: unknown fields, which every rewrite keeps."""
 
     id: UUID | None
     partitions: dict[int, Assignment]
@@ -76,7 +77,7 @@ _text_or_null = msgspec.json.Decoder(str | None)
 
 
 def decode_topic(data: bytes, path: str) -> TopicZnode:
-    """Versions 1 to 3, with Kafka's names of the moving replicas or KIP-455's."""
+    """Versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's."""
     fields = _decode(_topic_fields, data, path)
     _version(fields.pop("version", None), TOPIC_VERSIONS, path)
     raw = fields.pop("partitions", None)
@@ -93,7 +94,7 @@ def decode_topic(data: bytes, path: str) -> TopicZnode:
     return TopicZnode(
         None if topic_id is None else _decode_topic_id(topic_id, path),
         partitions,
-        # A Raw is a window into the packet it came in: what is kept for long is copied out.
+        # A Raw is a view of its packet: values that live long are copied out.
         {name: value.copy() for name, value in fields.items()},
     )
 
@@ -120,7 +121,7 @@ def encode_topic(
     partitions: Mapping[int, Sequence[tuple[int, ...]]],
     extra: Mapping[str, msgspec.Raw] | None = None,
 ) -> bytes:
-    """As Kafka 3.9 writes it: version 3, the moving replicas only of partitions that have some."""
+    """As Kafka 3.9 writes it: version 3, adding and removing replicas only of the partitions that have some."""
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:
@@ -193,7 +194,7 @@ class _WrittenState(msgspec.Struct, omit_defaults=True, gc=False):
 def encode_state(
     leader: int, leader_epoch: int, isr: Sequence[int], controller_epoch: int, leader_recovery_state: int = 0
 ) -> bytes:
-    """Kafka's text; `leader_recovery_state` (1 after an unclean election) only where it is not 0."""
+    """Kafka's text. `leader_recovery_state` (1 after an unclean election) only where it is not 0."""
     return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
 
 
@@ -214,7 +215,7 @@ _move = msgspec.json.Decoder(_MoveRecord)
 
 
 def decode_move(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
-    """`/admin/reassignments/$topic/$partition`; its id and start come from `stat`."""
+    """`/admin/reassignments/$topic/$partition`. The id and the start of the move come from `stat`."""
     record = _decode(_move, data, path)
     if record.version != 1:
         raise BadZnode(path, f"unknown version {record.version}")
@@ -235,7 +236,7 @@ def decode_move(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
 
 
 def encode_move(move: MoveRecord) -> bytes:
-    """Fields beyond target and original replicas only where they are not what is meant without them."""
+    """Target and original replicas; other fields only where they do not have their default."""
     return _json.encode(
         _MoveRecord(1, move.target, move.original, move.route, move.reason, move.throttle, move.retained)
     )
@@ -245,7 +246,7 @@ def encode_move(move: MoveRecord) -> bytes:
 
 
 LAST_MS = 10**14
-"""The year 5138: no time that is meant lies after it."""
+"""The year 5138: later times are mistakes."""
 
 
 class _Failure(msgspec.Struct):
@@ -256,17 +257,17 @@ _failure = msgspec.json.Decoder(_Failure, strict=False)
 
 
 def encode_failure(since_ms: int) -> bytes:
-    """`/admin/failed_brokers/$id`: when the broker was first missed, ms since the epoch (KIP-46)."""
+    """`/admin/failed_brokers/$id`: when the controller first missed the broker, ms since the epoch (KIP-46)."""
     return f'{{"version":1,"timestamp":{since_ms}}}'.encode()
 
 
 def decode_failure(data: bytes, path: str) -> int:
-    """Raises BadZnode."""
+    """The time of the failure. Raises BadZnode."""
     return _decode(_failure, data, path).timestamp
 
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
-"""What fits into a string of Kafka's protocol, whatever its characters."""
+"""A string that fits into Kafka's protocol, whatever its characters."""
 
 SECURITY_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
@@ -284,7 +285,7 @@ _registration = msgspec.json.Decoder(_Registration)
 
 
 def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
-    """`/brokers/ids/$id`, versions 1 to 5; `epoch` is the znode's czxid."""
+    """`/brokers/ids/$id`, versions 1 to 5. `epoch` is the znode's czxid."""
     broker_id = znode_paths.parse_index(path.rpartition("/")[2])
     if broker_id is None or broker_id > MAX_INT32:
         raise BadZnode(path, "not a broker id")
@@ -341,7 +342,8 @@ def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None =
 
 
 class Controller(msgspec.Struct, frozen=True):
-    """`/controller`. `listeners`: where clients reach it, if it is a server of ours (Kafka ignores that field)."""
+    """`/controller`. `listeners`: the addresses for clients, where it is a server of this product (Kafka ignores that
+    field)."""
 
     version: int
     brokerid: Id
@@ -372,7 +374,7 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
-    """The epoch of the controller elected last."""
+    """The epoch of the controller that was elected last."""
     text = data.decode(errors="replace")
     if not (text.isascii() and text.isdigit() and int(text) <= MAX_INT32):
         raise BadZnode(path, f"{text[:80]!r} is not a controller epoch")
@@ -403,7 +405,7 @@ _config_change = msgspec.json.Decoder(_ConfigChange)
 
 
 def decode_config(data: bytes, path: str) -> dict[str, str]:
-    """`/config/$type/$name`; empty where the znode is."""
+    """`/config/$type/$name`; empty where the znode has no data."""
     if not data:
         return {}
     found = _decode(_config, data, path)
@@ -450,7 +452,7 @@ _cluster_id = msgspec.json.Decoder(_ClusterId)
 
 
 def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BLOCK) -> int | None:
-    """The last producer id given out, None before the first."""
+    """The last allocated producer id, None before the first."""
     if not data:
         return None
     found = _decode(_block, data, path)
@@ -475,7 +477,7 @@ def encode_cluster_id(cluster_id: str) -> bytes:
 def decode_many(
     decode: Callable[[bytes, str], T], found: Iterable[tuple[str, tuple[bytes, Stat] | None]]
 ) -> tuple[dict[str, T], list[BadZnode]]:
-    """`decode(data, path)` of all that were found, by path; the unreadable ones apart."""
+    """`decode(data, path)` of every znode that exists, by path; the malformed ones apart."""
     good: dict[str, T] = {}
     bad: list[BadZnode] = []
     for path, read in found:

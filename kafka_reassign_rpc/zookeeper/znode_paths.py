@@ -1,4 +1,4 @@
-"""Where everything lives: the znodes of a Kafka cluster in ZooKeeper mode, seen from its chroot."""
+"""The paths of all znodes of a Kafka cluster in ZooKeeper mode, relative to its chroot."""
 
 import re
 
@@ -15,7 +15,7 @@ PRODUCER_ID_BLOCK = "/latest_producer_id_block"
 ADMIN = "/admin"
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGNMENTS = "/admin/reassignments"
-"""Per moving partition, a record of the move (KIP-236)."""
+"""Has a record of the move for each moving partition (KIP-236)."""
 REASSIGNMENT_REQUESTS = "/admin/reassignment_requests"
 """Parent of persistent sequential znodes that ask for moves (KIP-236)."""
 REASSIGNMENT_REQUEST_PREFIX = "/admin/reassignment_requests/request_"
@@ -23,16 +23,16 @@ REASSIGN_PARTITIONS = "/admin/reassign_partitions"
 REASSIGN_QUEUE = "/admin/reassign_partitions_queue"
 """Moves that wait (KIP-236)."""
 REASSIGN_EXTRA = "/admin/reassign_partitions_extra"
-"""What an earlier state of the proposal called it."""
+"""The queue's name in an earlier version of the proposal."""
 QUEUES = (REASSIGN_QUEUE, REASSIGN_EXTRA)
 CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
-"""Cancels all that is pending in REASSIGN_PARTITIONS (KIP-236)."""
+"""Cancels all moves that are pending in REASSIGN_PARTITIONS (KIP-236)."""
 REASSIGN_CANCEL = "/admin/reassign_cancel"
-"""While it exists no new move starts (KIP-236)."""
+"""While it exists, reassignments are disabled: no new move starts (KIP-236)."""
 THROTTLES = "/admin/reassignment_throttles"
-"""Per config that the leases of moves have changed, what stood in it before."""
+"""For each config that throttle leases have changed, its value before."""
 FAILED_BROKERS = "/admin/failed_brokers"
-"""Per broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
+"""For each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -54,7 +54,7 @@ PERSISTENT = (
     *(f"{CONFIG}/{kind}" for kind in CONFIG_TYPES),
     "/cluster",
 )
-"""What a broker makes at its start if it is not there (ZkData.PersistentZkPaths)."""
+"""The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
 
 _STATE = re.compile(rf"{TOPICS}/([^/]+)/partitions/(\d+)/state")
 _QUEUE_PART = re.compile(r".*/part_(\d{10})")
@@ -111,12 +111,12 @@ def reassignment_request(name: str) -> str:
 
 
 def queue_part(root: str, number: int) -> str:
-    """A znode under a queue, with a part of its moves."""
+    """A znode under a queue that holds a part of its moves."""
     return f"{root}/part_{number:010d}"
 
 
 def queue_part_number(path: str) -> int:
-    """The number of a queue's part, -1 where it is none."""
+    """The number of a queue's part, -1 where the path is none."""
     match = _QUEUE_PART.fullmatch(path)
     return -1 if match is None else int(match.group(1))
 
@@ -126,7 +126,7 @@ def config_type(kind: str) -> str:
 
 
 def config(entity_path: str) -> str:
-    """Of an entity path as it stands in a config change: `topics/x`, `users/<default>`."""
+    """The znode of an entity path as an announcement has it: `topics/x`, `users/<default>`."""
     return f"{CONFIG}/{entity_path}"
 
 
@@ -140,17 +140,17 @@ def config_broker(name: str) -> str:
 
 
 def parse_partition_state(path: str) -> TopicPartition | None:
-    """The topic and partition of a state znode's path, None where it is not one."""
+    """The topic and partition of a state znode's path, None where the path is none."""
     match = _STATE.fullmatch(path)
     return None if match is None else TopicPartition(match.group(1), int(match.group(2)))
 
 
 def parse_index(name: str) -> int | None:
-    """A broker id or partition number out of a znode's name, None where it is not one (`07`, `x`, `-1`)."""
+    """The broker id or partition number in a znode's name, None where it is none (`07`, `x`, `-1`)."""
     return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
 
 
 def sequence_number(name: str) -> int | None:
-    """The number at the end of a sequential znode's name, None where there is none."""
+    """The number at the end of a sequential znode's name, None where it has none."""
     match = _SEQUENCE.fullmatch(name)
     return None if match is None else int(match.group(1))

@@ -1,9 +1,9 @@
-"""The ZooKeeper client of the product: one session, exactly one try per call, typed outcomes, nothing hidden.
+"""The ZooKeeper client: one session, exactly one attempt per call, a typed outcome for each.
 
-Paths are without the chroot throughout. Calls leave in the order in which they are made and are carried out in that
-order; a call returns the answer or raises a ZkError at the latest when the watchdog gives the connection up.
-Watches are one-shot and are *not* restored after a reconnect: `on_connected` is called, and whoever needs them reads
-anew and places them again.
+Paths have no chroot. Calls are sent in the order in which they are made, and ZooKeeper carries them out in that order.
+A call returns the answer, or raises a ZkError at the latest when the watchdog gives the connection up. Watches fire
+once. They are *not* restored after a reconnect: the client calls the `on_connected` hooks, and their owners read anew
+and set new watches.
 """
 
 import asyncio
@@ -63,11 +63,11 @@ log = logging.getLogger(__name__)
 class ZooKeeper:
     """A session with the ensemble of a `zookeeper.connect` string.
 
-    session_timeout_ms  asked for; the server may give another (`session_timeout` says which)
-    tls                 a context for a `secureClientPort`; client certificates are in it
-    auth                (scheme, credentials) sent on every connection before anything else
+    session_timeout_ms  the timeout to ask for; the server may grant another (`session_timeout`)
+    tls                 a context for a `secureClientPort`; it contains client certificates
+    auth                (scheme, credentials), sent first on every connection
     sasl                authenticates every connection before anything else
-    acl                 (permission bits, scheme, id) of every znode that is created; open by default
+    acl                 (permission bits, scheme, id) of every created znode; open by default
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class ZooKeeper:
     # The session
 
     async def start(self, timeout: float = 30.0) -> None:  # noqa: ASYNC109 (part of the interface)
-        """Connect. Raises NotSent where no server could be reached within `timeout` seconds, and is closed then."""
+        """Connects. Raises NotSent, and closes, where it reaches no server within `timeout` seconds."""
         try:
             async with asyncio.timeout(timeout):
                 await self._session.start()
@@ -105,7 +105,7 @@ class ZooKeeper:
             raise
 
     async def close(self) -> None:
-        """End the session: its ephemeral znodes go at once. No hook is called; calls in flight end in Unknown."""
+        """Ends the session: its ephemeral znodes go at once. Calls no hook; calls in flight end in Unknown."""
         await self._session.close()
 
     async def __aenter__(self) -> Self:
@@ -119,12 +119,12 @@ class ZooKeeper:
 
     @property
     def session_id(self) -> int | None:
-        """The current session, None before the first and from the moment one is over until there is a new one."""
+        """The current session. None before the first one, and from the end of one to the beginning of the next."""
         return self._session.session_id
 
     @property
     def session_timeout(self) -> float:
-        """Seconds, as negotiated."""
+        """The negotiated timeout in seconds."""
         return self._session.timeout
 
     @property
@@ -138,31 +138,33 @@ class ZooKeeper:
 
     @property
     def round_trip(self) -> float:
-        """Seconds from a request to its answer, of the last one."""
+        """Seconds from the last answered request to its answer."""
         return self._session.round_trip
 
     def lease_left(self) -> float:
-        """Seconds for which the session cannot have been expired; 0 or less: somebody else may act already."""
+        """Seconds for which the session cannot expire. At 0 or less another process may act already."""
         return self._session.lease_left()
 
     def on_session_over(self, hook: Callable[[int], None]) -> None:
-        """`hook(old_session_id)` is called before a new session is asked for, and when the lease runs out."""
+        """Calls `hook(old_session_id)` when the session is over or its lease has run out, before a new session is asked
+        for."""
         self._session.over_hooks.append(hook)
 
     def on_connected(self, hook: Callable[[], None]) -> None:
-        """Called on every connection, with a new session or the same: compare `session_id`."""
+        """Calls `hook` on every connection, with a new session or the same: compare `session_id`."""
         self._session.connected_hooks.append(hook)
 
     def on_disconnected(self, hook: Callable[[], None]) -> None:
+        """Calls `hook` when the connection is lost."""
         self._session.disconnected_hooks.append(hook)
 
     def on_watch(self, hook: Callable[[WatchKind, str], None]) -> None:
-        """Called for every watch that fires, before any answer that shows the change is given out."""
+        """Calls `hook` for every watch that fires, before any call returns an answer that shows the change."""
         self._watchers.append(hook)
 
     def _watch_fired(self, kind: int, path: str) -> None:
         if kind not in WatchKind.__members__.values():
-            return  # a session event, or of a kind of watch that is never placed here
+            return  # a session event, or a kind of watch that this client never sets
         local = path[len(self.chroot) :] or "/"
         for hook in list(self._watchers):
             try:
@@ -173,7 +175,7 @@ class ZooKeeper:
     # One znode
 
     async def get(self, path: str, watch: bool = False) -> tuple[bytes, Stat]:
-        """Data and Stat. Raises NoNode; a watch is only placed where the znode exists."""
+        """Data and Stat. Raises NoNode. Sets the watch only where the znode exists."""
 
         def parse(answer: bytes) -> tuple[bytes, Stat]:
             data, end = jute.decode_buffer(answer, jute.HEADER)
@@ -182,14 +184,14 @@ class ZooKeeper:
         return await self._call(_GET_DATA, path, _flag(watch), parse)
 
     async def exists(self, path: str, watch: bool = False) -> Stat | None:
-        """Its Stat, or None; the watch is placed either way (CREATED, or CHANGED and DELETED)."""
+        """The znode's Stat, or None. Sets the watch either way (CREATED, or CHANGED and DELETED)."""
         try:
             return await self._call(_EXISTS, path, _flag(watch), _stat)
         except NoNode:
             return None
 
     async def children(self, path: str, watch: bool = False) -> list[str]:
-        """Names of the children, in no order. Raises NoNode."""
+        """The names of the children, in no order. Raises NoNode."""
         return await self._call(
             _CHILDREN, path, _flag(watch), lambda answer: jute.decode_strings(answer, jute.HEADER)[0]
         )
@@ -203,7 +205,8 @@ class ZooKeeper:
         sequence: bool = False,
         session: int | None = None,
     ) -> tuple[str, Stat]:
-        """The path made (with its digits where `sequence`) and its Stat. Raises NodeExists, NoNode (of the parent)."""
+        """Creates a znode: its path (with its digits where `sequence`) and its Stat. Raises NodeExists, NoNode (of the
+        parent)."""
 
         def parse(answer: bytes) -> tuple[str, Stat]:
             made, end = jute.decode_buffer(answer, jute.HEADER)
@@ -214,15 +217,15 @@ class ZooKeeper:
         return await self._call(_CREATE2, path, body, parse, session)
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION, *, session: int | None = None) -> Stat:
-        """Raises NoNode, BadVersion."""
+        """Writes the data. Raises NoNode, BadVersion."""
         return await self._call(_SET_DATA, path, _INT.pack(len(data)) + data + _INT.pack(version), _stat, session)
 
     async def delete(self, path: str, version: int = ANY_VERSION, *, session: int | None = None) -> None:
-        """Raises NoNode, BadVersion, NotEmpty."""
+        """Deletes the znode. Raises NoNode, BadVersion, NotEmpty."""
         await self._call(_DELETE, path, _INT.pack(version), _nothing, session)
 
     async def sync(self, path: str = "/") -> None:
-        """Wait until the server we are connected to has all that the leader had: reads after it are up to date."""
+        """Waits until the connected server has caught up with the leader: later reads are up to date."""
         await self._call(_SYNC, path, b"", _nothing)
 
     async def _call(
@@ -236,15 +239,16 @@ class ZooKeeper:
     # Transactions
 
     async def multi(self, ops: Sequence[Op], session: int | None = None) -> list[Result]:
-        """All of the operations or none, in order. Results: Stat (SetData), (path, Stat) (Create), None (others).
+        """Carries out all of the operations, in order, or none. Results: Stat (SetData), (path, Stat) (Create), None
+        (others).
 
-        `session` binds it to that session.
-        Raises TransactionFailed(index, error), SessionOver, TooBig, NotSent, Unknown.
+        `session` binds the transaction to that session. Raises TransactionFailed(index, error), SessionOver, TooBig,
+        NotSent, Unknown.
         """
         return await self.submit_multi(ops, session)
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> asyncio.Future[list[Result]]:
-        """As `multi`, sent before it returns: calls of this leave in the order in which they are made."""
+        """As `multi`, but sent before it returns: transactions are sent in the order of these calls."""
         connection = self._session.connection(session)
         xid = self._session.next_xid()
         packet = jute.encode_multi(xid, ops, self.chroot, self._acl)
@@ -257,22 +261,23 @@ class ZooKeeper:
         in_flight: int = 4,
         fence: Check | None = None,
     ) -> list[list[Result]]:
-        """Transactions one after the other, several in flight; the results of each.
+        """Sends transactions one after the other, several in flight; returns the results of each.
 
-        Stops sending at the first failure and raises BatchesFailed, which says what became of each batch. Those that
-        were in flight behind a refused one may have been applied: a batch that must not be needs a check of its own.
-        `fence` is put before every batch (and is not among its results); where it fails, the error is Fenced.
+        Stops sending at the first failure and raises BatchesFailed, which has the outcome of each batch. Batches in
+        flight behind a refused one may have been applied: a batch that must not be needs a check of its own. `fence` is
+        put before every batch, and is not among its results; where it fails, the error is Fenced.
         """
         return await pipeline(self.submit_multi, batches, session, in_flight, fence)
 
     # Many znodes
 
     async def multi_get(self, paths: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """Data and Stat of each, None where there is none. Fast (ZooKeeper 3.6 and later), but not a snapshot."""
+        """Data and Stat of each znode, None where it does not exist. Fast (ZooKeeper 3.6 and later), but not a
+        snapshot."""
         return await self._multi_read(jute.GET_DATA, paths, jute.decode_data_reads)
 
     async def multi_children(self, paths: Sequence[str]) -> list[list[str] | None]:
-        """Names of the children of each, None where there is no such znode. As `multi_get`."""
+        """The names of the children of each znode, None where it does not exist. As `multi_get`."""
         return await self._multi_read(jute.GET_CHILDREN, paths, jute.decode_children_reads)
 
     async def _multi_read(
@@ -309,9 +314,10 @@ class ZooKeeper:
         *,
         since_zxid: int,
     ) -> None:
-        """Place one-shot watches on many znodes; what has changed after transaction `since_zxid` fires at once.
+        """Sets one-shot watches on many znodes. A watch fires at once where its znode has changed after `since_zxid`.
 
-        With `since_zxid` = `last_zxid` from before everything was read, nothing is lost between reading and watching.
+        With the `last_zxid` from before the znodes were read as `since_zxid`, no change between reading and watching is
+        lost.
         """
         flying: list[asyncio.Future[None]] = []
         try:
@@ -330,11 +336,11 @@ class ZooKeeper:
                 future.cancel()
 
     async def ensure_path(self, path: str) -> None:
-        """Make the znode and its missing parents, the chroot's included. What exists is left as it is."""
+        """Creates the znode and its missing parents, the chroot's included. Existing znodes stay as they are."""
         names = [name for name in (self.chroot + path).split("/") if name]
         missing = ["/" + "/".join(names[:depth]) for depth in range(len(names), 0, -1)]
         made_from = len(missing)
-        for index, real in enumerate(missing):  # from the deepest upwards: mostly the first is there
+        for index, real in enumerate(missing):  # from the deepest upwards: usually the first one exists
             try:
                 await self._create_real(real)
             except NoNode:
@@ -355,7 +361,7 @@ class ZooKeeper:
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:
-        """The znode and all below it, children before their parents; empty where it does not exist."""
+        """The znode and all znodes below it, children before their parents; empty where it does not exist."""
         levels: list[list[str]] = []
         level = [path]
         while level:
@@ -369,9 +375,10 @@ class ZooKeeper:
         return [one for level in reversed(levels) for one in level]
 
     async def delete_tree(self, path: str) -> None:
-        """Remove the znode and all below it, not as one transaction; what appears meanwhile is removed too.
+        """Deletes the znode and all znodes below it, not in one transaction. Deletes znodes that are added meanwhile,
+        too.
 
-        Raises NotEmpty where somebody keeps adding to it.
+        Raises NotEmpty where another process keeps adding znodes.
         """
         for _ in range(DELETE_TREE_PASSES):
             doomed = [Delete(one) for one in await self.tree(path)]

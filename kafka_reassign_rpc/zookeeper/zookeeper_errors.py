@@ -1,12 +1,12 @@
-"""What a call to ZooKeeper can end in, so that the caller knows what has happened there.
+"""The outcomes of a call to ZooKeeper. From the class the caller knows whether the call took effect.
 
-NotSent             nothing has left this process: the same call may be made again
-SessionOver         the session that the call was bound to is not the current one: nothing was sent
-TooBig              larger than ZooKeeper takes in one packet: nothing was sent
-Answered            ZooKeeper refused; nothing was changed. One class per code that a caller may want to tell apart
-TransactionFailed   a multi was refused as a whole; `index` and `error` name the operation that was at fault
-Fenced              a transaction was refused because the controller epoch has moved on
-BatchesFailed       a sequence of transactions did not go through; says which did, which did not and which may have
+NotSent             not sent: the same call may be made again
+SessionOver         not sent: the session that the call was bound to is not the current one
+TooBig              not sent: larger than ZooKeeper takes in one packet
+Answered            ZooKeeper refused; nothing was changed. One class for each code that a caller may want to tell apart
+TransactionFailed   ZooKeeper refused a multi as a whole; `index` and `error` name the operation at fault
+Fenced              ZooKeeper refused a transaction because there is a newer controller epoch
+BatchesFailed       a sequence of transactions failed; has those that were done, not done, and perhaps done
 Unknown             sent, and the connection was lost before the answer: it may have been done. Read before going on
 """
 
@@ -17,15 +17,15 @@ from kafka_reassign_rpc.zookeeper.operations import Result
 
 
 class ZkError(Exception):
-    """Base of all that a call to ZooKeeper raises."""
+    """Base of all errors that a call to ZooKeeper raises."""
 
 
 class NotSent(ZkError):
-    """Not connected: nothing was sent, the same call may be made again."""
+    """Not connected: nothing was sent. The same call may be made again."""
 
 
 class Unknown(ZkError):
-    """The connection was lost before the answer came: the request may or may not have been carried out."""
+    """The connection was lost before the answer came: ZooKeeper may or may not have carried out the request."""
 
 
 class SessionOver(ZkError):
@@ -119,7 +119,7 @@ SESSION_MOVED = -118
 
 
 def from_code(code: int, path: str = "") -> ZkError:
-    """The error for a code in an answer. All of them mean that nothing was changed."""
+    """The error for a code in an answer. Each of them means that nothing was changed."""
     if code == SESSION_EXPIRED:
         return SessionOver("ZooKeeper has ended the session")
     if code == SESSION_MOVED:
@@ -129,7 +129,7 @@ def from_code(code: int, path: str = "") -> ZkError:
 
 
 class TransactionFailed(ZkError):
-    """A multi was refused as a whole: operation `index` met `error`. Nothing of it was done."""
+    """ZooKeeper refused a multi as a whole: operation `index` failed with `error`. Nothing was done."""
 
     def __init__(self, index: int, error: ZkError) -> None:
         super().__init__(f"operation {index}: {error}")
@@ -138,16 +138,16 @@ class TransactionFailed(ZkError):
 
 
 class Fenced(ZkError):
-    """The controller epoch is not ours any more: another controller has taken over. Nothing was done."""
+    """Another controller has been elected: the controller epoch is not ours any more. Nothing was done."""
 
 
 class BatchesFailed(ZkError):
-    """A pipelined sequence of transactions was not done as a whole. Batches are named by their place in it.
+    """A pipelined sequence of transactions failed. Batches are named by their index in it.
 
-    done        results of those that were applied
-    refused     those that ZooKeeper refused (TransactionFailed, Fenced), or that were too big
-    unknown     those sent without an answer: a prefix of them may have been applied
-    unsent      those that never left
+    done        results of the applied batches
+    refused     batches that ZooKeeper refused (TransactionFailed, Fenced), or that were too big
+    unknown     batches sent without an answer: the first ones of them may have been applied
+    unsent      batches that were not sent
     """
 
     def __init__(

@@ -1,19 +1,19 @@
-"""The session as such: kept over lost connections, over exactly when it is over, and never silently replaced.
+"""A ZooKeeper session: kept over lost connections, over exactly when it is over, and never silently replaced.
 
-    from        by                                                      to          told
-    new         handshake accepted                                      connected   connected
-    connected   close, reset, bad packet, 2T/3 of silence               suspended   disconnected
-    suspended   handshake accepted with the same session                connected   connected
-    suspended   handshake refused, swallowed or closed; no route        suspended   nobody: the next host is tried
-    suspended   the server says that the session has expired            new         over
-    any         T since the last request that was answered was sent     new         over (the *lease* has run out)
+    from        event                                               to          hooks called
+    new         handshake accepted                                  connected   connected
+    connected   close, reset, bad packet, 2T/3 of silence           suspended   disconnected
+    suspended   handshake accepted with the same session            connected   connected
+    suspended   handshake refused, swallowed or closed; no route    suspended   none: the next host is tried
+    suspended   the server says that the session has expired        new         over
+    any         T has passed since the last answered request left   new         over (the *lease* has run out)
 
-T is the negotiated session timeout. The lease is counted from when an answered request was *sent*, so by our own clock
-it never ends after the server's. `over` is told synchronously before a new session is asked for. A session whose lease
-has run out may still be alive on a server that was away as long as we were: it is then taken up once more only to be
-closed, so that its ephemeral znodes do not stand in the way of the new one's.
+T is the negotiated session timeout. The lease counts from the time when an answered request was *sent*. So, by our own
+clock, it never ends after the server's. The `over` hooks are called synchronously before a new session is asked for. A
+server that was away as long as this process may still keep a session whose lease has run out. This process then
+connects to it once more, only to close it: otherwise its ephemeral znodes would block those of the new session.
 
-Built on aiozk's Session for its fields and its shape; everything that waits, retries or restores is replaced.
+A subclass of aiozk's Session, for its fields and its shape; all code that waits, retries or restores is replaced.
 """
 
 import asyncio
@@ -42,18 +42,19 @@ MIN_BACKOFF, MAX_BACKOFF = 0.05, 1.0
 FIRST_STEP_SECONDS = 5.0
 MIN_STEP_SECONDS = 0.25
 SHORT_LIVED_SECONDS = 0.5
-"""A connection lost sooner counts like a refused one: a server that accepts and drops us is not tried in a ring."""
+"""A connection lost sooner counts as refused: otherwise the client would try a server that accepts and drops again and
+again without a pause."""
 
 Sasl = Callable[[Callable[[bytes], Awaitable[bytes]]], Awaitable[None]]
-"""Authenticates over SASL: it is given `exchange(token) -> challenge` and calls it until it is done."""
+"""Authenticates over SASL: receives `exchange(token) -> challenge` and calls it until authentication is complete."""
 
 
 class Expired(Exception):
-    """The server does not know the session any more."""
+    """The server no longer knows the session."""
 
 
 class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
-    """See the table above. The hooks are called synchronously; what they raise is logged."""
+    """See the table above. Hooks are called synchronously; their exceptions are logged."""
 
     conn: ZooKeeperConnection | None
     hosts: list[tuple[str, int]]
@@ -103,11 +104,13 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return bool(self.state.current_state == States.CONNECTED)
 
     def lease_left(self) -> float:
-        """Seconds that the session lives at least, as far as we can know; 0 or less: act as if it were over."""
+        """Seconds that the session lives at least, as far as this process can know. At 0 or less: act as if it were
+        over."""
         return 0.0 if self.session_id is None else self.alive_at + self.timeout - monotonic()
 
     def connection(self, session: int | None = None) -> ZooKeeperConnection:
-        """The connection to send on. Raises SessionOver where `session` is not the current one, NotSent."""
+        """The connection to send on. Raises SessionOver where `session` is not the current one, NotSent while not
+        connected."""
         if session is not None and session != self.session_id:
             raise SessionOver(f"session {session:#x} is over")
         if self.conn is None or self.state.current_state != States.CONNECTED:
@@ -119,7 +122,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.xid
 
     async def start(self) -> None:
-        """Begin to connect and wait until connected. Bound it by a timeout; then `close`."""
+        """Begins to connect and waits until connected. Call it with a timeout; then `close`."""
         if not self.started:
             self.started = True
             self.repair_loop_task = asyncio.create_task(self.repair_loop())
@@ -127,7 +130,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         await self._connected.wait()
 
     async def close(self) -> None:
-        """End the session (its ephemeral znodes go at once when connected). No hook is called."""
+        """Ends the session; when connected its ephemeral znodes go at once. Calls no hook."""
         if not self.started:
             return
         self.started = False
@@ -157,7 +160,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     # Getting and keeping a connection
 
     async def repair_loop(self) -> None:
-        """For ever: connect to the next host, shake hands, pump until lost. Ends only by being cancelled."""
+        """Connects to the next host, shakes hands and reads until the connection is lost, again and again until
+        cancelled."""
         failures = 0
         while True:
             since = monotonic()
@@ -188,13 +192,14 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return self.hosts[self._host % len(self.hosts)]
 
     def _step_seconds(self) -> float:
-        """How long connecting and shaking hands with one host may take: all hosts must fit before the lease ends."""
+        """The time for connecting and shaking hands with one host: all hosts must fit in before the lease ends."""
         if self.session_id is None:
             return min(FIRST_STEP_SECONDS, max(self.wanted_timeout, MIN_STEP_SECONDS))
         return max(self.timeout / 3 / max(1, len(self.hosts) - 1), MIN_STEP_SECONDS)
 
     async def _connect(self) -> asyncio.Task[str]:
-        """A session over the next host: new, or the one that we have. Returns the task that reads the connection."""
+        """Opens a session over the next host, or resumes the current one. Returns the task that reads the
+        connection."""
         self._host += 1
         async with asyncio.timeout(self._step_seconds()):
             asked_for = self.session_id
@@ -204,7 +209,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
                 if asked_for is not None and asked_for == self.session_id:
                     raise Expired
                 raise ConnectionError("the server gave no session")
-            if asked_for != self.session_id:  # the lease ran out meanwhile: what came back is not ours any more
+            if asked_for != self.session_id:  # the lease ran out meanwhile: the resumed session is not ours any more
                 conn.drop("session given up")
                 raise ConnectionError("the session was given up during the handshake")
             pump = asyncio.create_task(conn.pump())
@@ -269,9 +274,9 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return answer[20 : 20 + max(size, 0)]
 
     async def _close_stale(self, session: int, password: bytes) -> None:
-        """Close the session that we gave up, should the server (which has just answered) still keep it. One try.
+        """Closes the session that was given up, should the server (which has just answered) still keep it. One attempt.
 
-        A server that was away itself keeps it for a whole timeout after its return.
+        A server that was away itself keeps the session for a whole timeout after its return.
         """
         self._stale = None
         pump = None
@@ -317,7 +322,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         _call(self.over_hooks, old)
 
     def _tick(self) -> None:
-        """The watchdog: pings when the lease is a third used, drops a silent connection, ends a lease that ran out."""
+        """The watchdog: pings when a third of the lease is used, drops a silent connection, ends a lease that has run
+        out."""
         if self._timer is not None:
             self._timer.cancel()
         timeout = self.timeout
@@ -331,7 +337,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
                 now = monotonic()
                 if self.conn is not None and self.connected:
                     if now - self.conn.last_recv > timeout * 2 / 3:
-                        # After a stall of this process the answer may lie in the socket, unread: let it be read first.
+                        # After a stall of this process the answer may lie unread in the socket: read it first.
                         asyncio.get_running_loop().call_soon(self._silent, self.conn, 3)
                     elif now - self.alive_at >= timeout / 3:
                         self.conn.ping()
@@ -348,11 +354,11 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     # aiozk's machinery that must never run
 
     async def send(self, request: Any) -> Any:
-        """One try of an aiozk request; its response object. Raises ZkError."""
+        """Sends an aiozk request once; returns its response object. Raises ZkError."""
         return await self.connection().send(request, self.next_xid())
 
     def set_heartbeat(self) -> None:
-        """Pings are the watchdog's."""
+        """Does nothing: the watchdog pings."""
 
 
 def _why(error: Exception) -> str:

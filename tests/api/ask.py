@@ -1,4 +1,4 @@
-"""Asks a node as a client would, without a socket: every request and answer goes through the codec."""
+"""Sends a request to a node as a client would, without a socket: request and answer go through the codec."""
 
 from inspect import isawaitable
 from typing import Any

@@ -1,4 +1,4 @@
-"""A node over plain `core.state.cluster` values, to test handlers and the server against their ports."""
+"""A node made of plain `core.state.cluster` values, for tests of handlers and of the server."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
@@ -37,14 +37,14 @@ NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
 
 
 def topic(name: str, partitions: Mapping[int, Partition] | int = 1, **changes: Any) -> Topic:
-    """A topic; a number of partitions means so many on brokers 1, 2 and 3, led by 1."""
+    """A topic. A number of partitions means that many on brokers 1, 2 and 3, led by broker 1."""
     if isinstance(partitions, int):
         partitions = {i: Partition(replicas=(1, 2, 3), leader=1, isr=(1, 2, 3)) for i in range(partitions)}
     return Topic(name=name, id=uuid5(NAMESPACE, name), partitions=dict(partitions), **changes)
 
 
 def moving(index: int = 0) -> Partition:
-    """A partition on its way from 1, 2, 3 to 1, 2, 4."""
+    """A partition that moves from 1, 2, 3 to 1, 2, 4."""
     return Partition(
         replicas=(1, 2, 4, 3),
         adding=(4,),
@@ -75,7 +75,7 @@ class DictConfigs:
 
 
 class ModelController:
-    """Remembers what it is asked, and answers from the node's topics. `hold` makes Alter wait."""
+    """Records the calls to it, and answers from the node's topics. `hold` makes Alter wait."""
 
     def __init__(self, node: "ModelNode") -> None:
         self._node = node
@@ -125,7 +125,7 @@ class ModelController:
                 if moving:
                     yield found, moving
 
-    async def closed(self) -> KafkaError | None:
+    async def reassignments_disabled(self) -> KafkaError | None:
         await self._enter("closed")
         return self.guard
 
@@ -201,7 +201,7 @@ class ModelController:
 
 
 class ModelLogDirs:
-    """Log dirs as given; moves are remembered."""
+    """Log dirs with given contents; records moves."""
 
     def __init__(self, dirs: Sequence[LogDir]) -> None:
         self.dirs = dirs
@@ -270,6 +270,6 @@ class ModelNode:
 
 
 def handler_service(handle: Callable[[Any], Any | Awaitable[Any]], *keys: int) -> Any:
-    """A service that answers what `handle(request)` gives, for these API keys (all of the server's by default)."""
+    """A service that answers what `handle(request)` returns, for these API keys (by default all of the server's)."""
     served = {k: (a.min_version, a.max_version) for k, a in SERVER_APIS.items() if not keys or k in keys}
     return SimpleNamespace(served=served, handle=lambda request, _peer: handle(request))

@@ -1,4 +1,4 @@
-"""Config definitions, values, and the three config APIs. Expected texts were printed by Kafka 3.9.1's own classes."""
+"""Config definitions, values, and the three config APIs. Kafka 3.9.1's own classes have printed the expected texts."""
 
 from typing import Any
 
@@ -135,7 +135,7 @@ def test_sv_2_a_bad_topic_config_is_refused_with_kafkas_text(configs: dict[str, 
         {"message.format.version": "3.0"},
     ],
 )
-def test_sv_2_what_kafka_takes_is_taken(configs: dict[str, str]) -> None:
+def test_sv_2_a_value_that_kafka_accepts_is_accepted(configs: dict[str, str]) -> None:
     validate_topic_configs(configs)
 
 

@@ -1,4 +1,4 @@
-"""FindCoordinator: clients that are connected to the server are sent to the brokers that keep their groups."""
+"""FindCoordinator: the server sends its clients to the brokers that coordinate their groups."""
 
 from typing import Any
 
@@ -51,7 +51,7 @@ async def test_sv_2_the_leader_of_its_partition_keeps_a_transaction() -> None:
 
 
 @pytest.mark.parametrize("changes", [{"partitions": {}}, {"partitions": LED, "deleting": True}])
-async def test_sv_2_a_topic_that_is_no_use_names_no_coordinator(changes: dict[str, Any]) -> None:
+async def test_sv_2_a_missing_or_leaderless_topic_has_no_coordinator(changes: dict[str, Any]) -> None:
     assert await found(ModelNode(topic("__consumer_offsets", **changes)), 4, GROUP, "d") == [UNAVAILABLE]
 
 

@@ -1,4 +1,4 @@
-"""DescribeReassignmentEvents: what a server has recorded, for whoever asks it."""
+"""DescribeReassignmentEvents: the events that a server has recorded."""
 
 import pytest
 

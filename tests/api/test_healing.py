@@ -1,4 +1,4 @@
-"""DescribeSelfHealing and HealBroker: what becomes of lost brokers, and an operator's order to heal one."""
+"""DescribeSelfHealing and HealBroker: failed brokers, and an operator's order to heal one."""
 
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
@@ -57,7 +57,7 @@ async def test_46_6_an_order_that_cannot_be_followed_is_answered_with_the_reason
     assert (answer.bytes_to_copy, list(answer.topics), list(answer.left_out)) == (-1, [], [])
 
 
-async def test_46_only_the_controller_knows_who_is_lost() -> None:
+async def test_46_only_the_controller_answers_about_failed_brokers() -> None:
     node = ModelNode()
     assert node.controller is not None
     node.controller.active = False

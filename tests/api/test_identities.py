@@ -1,4 +1,4 @@
-"""ListReassignments and DescribeReassignments: the identity of a move, and what is known of it (KIP-240)."""
+"""ListReassignments and DescribeReassignments: the identities of moves, and their descriptions (KIP-240)."""
 
 from typing import Any
 
@@ -144,7 +144,7 @@ def described(draw: st.DrawFn) -> tuple[Partition, MoveProgress]:
 
 
 @given(name=st.text(min_size=1, max_size=200), index=st.integers(0, 2**31 - 1), what=described())
-def test_240_6_a_description_has_the_bytes_that_the_codec_would_give_it(
+def test_240_6_a_description_has_the_bytes_that_the_codec_writes(
     name: str, index: int, what: tuple[Partition, MoveProgress]
 ) -> None:
     partition, figures = what

@@ -1,4 +1,4 @@
-"""Metadata, DescribeCluster, DescribeTopicPartitions: what clients see of the cluster."""
+"""Metadata, DescribeCluster, DescribeTopicPartitions: the cluster as clients see it."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,6 @@
-"""AlterPartitionReassignments, ListPartitionReassignments, and what brokers ask: translation to and from the port."""
+"""AlterPartitionReassignments, ListPartitionReassignments and the inter-broker APIs: translation to and from
+the port.
+"""
 
 import asyncio
 from typing import Any
@@ -263,7 +265,7 @@ def test_455_1_hand_written_fragments_equal_what_the_codec_writes(size: int) -> 
     id_=st.integers(-1, 2**62),
     waits=st.booleans(),
 )
-def test_240_4_what_is_told_of_a_move_has_the_bytes_that_the_codec_would_give_it(
+def test_240_4_the_tags_of_a_move_have_the_bytes_that_the_codec_writes(
     route: str, reason: str, id_: int, waits: bool
 ) -> None:
     one = ListPartitionReassignmentsResponse.OngoingTopicReassignment
@@ -306,7 +308,7 @@ def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
     assert fragments.encode("t", [(0, second, None)]) == after
 
 
-async def test_236_13_what_waits_is_listed_with_what_stands_and_what_the_move_will_bring() -> None:
+async def test_236_13_a_waiting_move_is_listed_with_current_adding_and_removing_replicas() -> None:
     node = ModelNode(topic("t", {0: moving(0), 1: Partition((1, 2)), 2: Partition((1, 2))}))
     node.controller.waiting = {"t": {1: Waiting((2, 3), QUEUE), 2: Waiting((2, 1), QUEUE)}}
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)

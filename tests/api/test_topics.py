@@ -1,4 +1,4 @@
-"""CreateTopics, DeleteTopics, CreatePartitions, log dirs, and what keeps clients from stumbling."""
+"""CreateTopics, DeleteTopics, CreatePartitions, log dirs, and the APIs of features that the server does not have."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""The embedded ZooKeeper: ready when it says so, its data kept, and never an orphan."""
+"""The embedded ZooKeeper: ready when it says so, its data kept, and never without its parent."""
 
 import asyncio
 import os

@@ -1,6 +1,6 @@
-"""A controller that does what a test says, over real sockets: it sends frames to brokers, and answers theirs.
+"""A scripted controller over real sockets: sends requests to brokers, and answers theirs.
 
-It holds just as much state as ISR changes need. What a real controller decides by itself is left to the test.
+It holds only the state that ISR changes need. The test makes all other decisions of a real controller.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ TIMEOUT_S = 10.0
 
 
 class Partition(NamedTuple):
-    """As it stands in the scripted controller."""
+    """A partition's state in the scripted controller."""
 
     leader: int
     replicas: tuple[int, ...]
@@ -36,7 +36,7 @@ class Partition(NamedTuple):
 
 
 class ScriptedController:
-    """Controller 1000 with epoch 1. `alter_errors` are given to the next AlterPartitions, one each, top level."""
+    """Controller 1000 with epoch 1. The next AlterPartitions get `alter_errors` at the top level, one each."""
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
@@ -77,8 +77,8 @@ class ScriptedController:
 
     # ------------------------------------------------------------------------------------------ to brokers
 
-    async def tell(self, broker: int, request: Any, version: int) -> Any:
-        """Sends a request to a broker of the fleet, on the one connection that there is to it."""
+    async def send(self, broker: int, request: Any, version: int) -> Any:
+        """Sends a request to a broker of the fleet, on the one connection to it."""
         host, port = self.fleet.addresses[broker]
         async with self._turn:
             if broker not in self._connections:
@@ -86,7 +86,7 @@ class ScriptedController:
             return await self._connections[broker].call(type(request), request, version)
 
     async def update_metadata(self, *names: TopicPartition) -> None:
-        """Tells all brokers who is alive, and how these partitions stand."""
+        """Sends all brokers the live brokers and these partitions' states."""
         brokers = {
             broker: address
             for broker, address in {**self.fleet.addresses, ID: self.address}.items()
@@ -104,11 +104,11 @@ class ScriptedController:
                     controller_epoch=self.epoch,
                     broker_epoch=broker.broker_epoch,
                 )
-                answer = await self.tell(broker_id, request, 8)
+                answer = await self.send(broker_id, request, 8)
                 assert answer.error_code == 0
 
     async def set(self, index: int, partition: Partition, topic: str = "t") -> None:
-        """The partition stands like this from now on: all replicas and everybody's metadata learn it."""
+        """Sets the partition's state, and sends it to all replicas and to everybody's metadata."""
         name = TopicPartition(topic, index)
         self.partitions[name] = partition
         await self.update_metadata(name)
@@ -116,14 +116,14 @@ class ScriptedController:
             await self.leader_and_isr(broker, name)
 
     async def leader_and_isr(self, broker: int, name: TopicPartition) -> int:
-        """Tells one replica; the partition's error."""
+        """Sends LeaderAndIsr to one replica; returns the partition's error."""
         request = messages.leader_and_isr(
             self._state(name),
             topic=name.topic,
             controller_epoch=self.epoch,
             broker_epoch=self.fleet.brokers[broker].broker_epoch,
         )
-        answer = await self.tell(broker, request, 7)
+        answer = await self.send(broker, request, 7)
         assert answer.error_code == 0
         error: int = answer.topics[0].partition_errors[0].error_code
         return error
@@ -135,7 +135,7 @@ class ScriptedController:
             controller_epoch=self.epoch,
             broker_epoch=self.fleet.brokers[broker].broker_epoch,
         )
-        answer = await self.tell(broker, request, 4)
+        answer = await self.send(broker, request, 4)
         assert answer.error_code == 0
         error: int = answer.partition_errors[0].error_code
         return error
@@ -154,17 +154,17 @@ class ScriptedController:
     # ------------------------------------------------------------------------------------------ from brokers
 
     async def until(self, condition: Callable[[], bool], timeout: float = TIMEOUT_S) -> None:
-        """Waits until a request has made it true."""
+        """Waits until a request has made the condition true."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(condition)
 
     async def isr_is(self, index: int, *members: int, timeout: float = TIMEOUT_S) -> None:
-        """Waits until leaders have brought the ISR to these members."""
+        """Waits until leaders have changed the ISR to these members."""
         name = TopicPartition("t", index)
         await self.until(lambda: set(self.partitions[name].isr) == set(members), timeout)
 
     def of(self, key: int) -> list[Any]:
-        """The requests of an API that have come, in order."""
+        """The received requests of an API, in order."""
         return [request.body for request in self.requests if request.header.api_key == key]
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Frames that a controller or a follower would send, made short for the tests of this directory."""
+"""Frames of controllers and followers, with short builders for the tests of this directory."""
 
 from typing import Any
 from uuid import UUID
@@ -169,7 +169,7 @@ def fetch(
     max_throttled_bytes: int = NO_LIMIT,
     throttled: bool = False,
 ) -> Any:
-    """A follower's request; each partition added: index, leader epoch, size."""
+    """A follower's request; each added partition: index, leader epoch, size."""
     of_topic = SimulatedFetchRequest.AddedTopic
     return SimulatedFetchRequest(
         version=0,
@@ -195,7 +195,7 @@ def fetch(
 
 
 def granted(answer: Any) -> dict[int, tuple[int, int, int]]:
-    """By partition: error, leader's size, bytes; as the follower reads it."""
+    """By partition: error, leader's size, bytes; as the follower decodes them."""
     frame = encode_response(answer, version=0, correlation_id=1)
     _, answer = decode_response(SimulatedFetchResponse, frame[4:], version=0)
     return {
@@ -206,6 +206,6 @@ def granted(answer: Any) -> dict[int, tuple[int, int, int]]:
 
 
 def received(request: Any, version: int) -> Any:
-    """The request as the broker reads it."""
+    """The request as the broker decodes it."""
     frame = encode_request(request, version=version, correlation_id=1, client_id="1000")
     return decode_request(frame[4:]).body

@@ -1,4 +1,4 @@
-"""A simulated broker checks what a controller tells it as Kafka's ReplicaManager does."""
+"""A simulated broker checks a controller's requests as Kafka's ReplicaManager does."""
 
 from typing import Any
 from uuid import UUID
@@ -18,7 +18,7 @@ LED = {"index": 0, "leader": 1, "epoch": 3, "isr": [1, 2], "replicas": [1, 2]}
 
 
 class Broker:
-    """Broker 1 with broker epoch 10; new partitions are born with 100 bytes."""
+    """Broker 1 with broker epoch 10; new partitions have 100 bytes from the start."""
 
     def __init__(self) -> None:
         self.table = ReplicaTable(2)
@@ -41,7 +41,7 @@ class Broker:
 
 
 class Done:
-    """A request that was applied to its end: all that it changed, and the answer as the controller reads it."""
+    """A request that was applied to its end: all its changes, and the answer as the controller decodes it."""
 
     def __init__(self, steps: Steps[Any], version: int) -> None:
         self.leaders: list[SimulatedReplica] = []

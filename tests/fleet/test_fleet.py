@@ -40,7 +40,7 @@ async def controller(fleet: Fleet) -> AsyncIterator[ScriptedController]:
 
 
 async def until(condition: Callable[[], bool], timeout: float = 10.0) -> None:
-    """For what nobody announces: look again every 10 ms."""
+    """Waits for a condition that nothing announces: checks every 10 ms."""
     async with asyncio.timeout(timeout):
         while not condition():
             await asyncio.sleep(0.01)
@@ -55,7 +55,7 @@ async def ask(fleet: Fleet, broker: int, request: Any, version: int) -> Any:
 
 
 async def sizes(fleet: Fleet, broker: int) -> dict[TopicPartition, int]:
-    """What DescribeLogDirs shows."""
+    """The sizes that DescribeLogDirs shows."""
     answer = await ask(fleet, broker, DescribeLogDirsRequest(version=4, topics=None), 4)
     return {
         TopicPartition(topic.name, partition.partition_index): partition.partition_size
@@ -66,7 +66,7 @@ async def sizes(fleet: Fleet, broker: int) -> dict[TopicPartition, int]:
 
 
 async def set_size(zk: ZooKeeper, topic: str, size: int) -> None:
-    """New partitions of the topic are born with that size."""
+    """Sets the size that new partitions of the topic have from the start."""
     await zk.ensure_path("/simulated_fleet")
     await zk.create(f"/simulated_fleet/{topic}", b"%d" % size)
 
@@ -166,7 +166,7 @@ async def test_a_member_that_is_not_eligible_is_proposed_again_later(
     await controller.isr_is(0, 1, 2)
 
 
-async def test_a_follower_that_caught_up_while_it_counted_as_dead_joins_once_it_does_not(
+async def test_a_follower_that_caught_up_while_it_counted_as_dead_joins_once_it_is_live(
     fleet: Fleet, controller: ScriptedController
 ) -> None:
     controller.dead = {2}
@@ -220,7 +220,7 @@ async def test_controlled_shutdown_is_asked_for_before_a_broker_leaves(
     assert await zk.exists("/brokers/ids/2") is None
 
 
-async def test_a_restarted_broker_has_a_new_epoch_and_refuses_what_was_meant_for_its_former_self(
+async def test_a_restarted_broker_has_a_new_epoch_and_refuses_requests_for_the_old_one(
     zk_connect: str, tmp_data: Path
 ) -> None:
     config = FleetConfig(zookeeper_connect=zk_connect, broker_ids=(1, 2), data_dir=tmp_data)
@@ -257,7 +257,7 @@ async def test_a_session_that_is_over_is_followed_by_a_new_registration(
 
 
 async def end_session(zk: ZooKeeper) -> None:
-    """Ends somebody's session on the server, as its expiry does: by closing it from another connection."""
+    """Ends a session on the server, as its expiry does: closes it from another connection."""
     thief = ZooKeeper(zk.connect)
     thief._session.session_id, thief._session.password = zk._session.session_id, zk._session.password
     await thief.start()

@@ -1,4 +1,4 @@
-"""How a fleet is asked for, and how its first topics are laid out and created."""
+"""The configuration of a fleet, and how its first topics are laid out and created."""
 
 import json
 

@@ -1,14 +1,14 @@
-"""Which ISR a leader asks for, and what it makes of the answer."""
+"""Which ISR a leader proposes, and what it does with the answer."""
 
 from uuid import UUID
 
 import pytest
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.fleet.isr_proposals import IsrKeeper, IsrProposal, alter_partition
-from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.isr_proposals import IsrProposal, IsrProposals, alter_partition
+from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_request
 
 from .messages import fetch
@@ -17,16 +17,16 @@ NAME = TopicPartition("t", 0)
 
 
 class Leader:
-    """Broker 1 leads t-0 (100 bytes, replicas 1 to 4) with the ISR given; broker 4 is dead."""
+    """Broker 1 leads t-0 (100 bytes, replicas 1 to 4) with a given ISR; broker 4 is dead."""
 
     def __init__(self, *isr: int) -> None:
         self.table = ReplicaTable()
         log = self.table.create(NAME, UUID(int=7), 100)
         self.replica = SimulatedReplica(NAME, log, 1, leader_epoch=5, partition_epoch=3, replicas=(1, 2, 3, 4), isr=isr)
         self.table.online[NAME] = self.replica
-        self.leading = Leading(1, self.table, Throttles(), None, 30.0, lambda *_: None, 0.0)
+        self.leading = LeaderReplication(1, self.table, ThrottledReplicas(), None, 30.0, lambda *_: None, 0.0)
         self.leading.became_leader(self.replica, 0.0)
-        self.keeper = IsrKeeper(1, self.table, self.leading, lambda broker: broker != 4)
+        self.keeper = IsrProposals(1, self.table, self.leading, lambda broker: broker != 4)
 
     def heard_of(self, broker: int, now: float = 0.0) -> None:
         self.leading.fetch(fetch(0, (0, 5, 100), replica_id=broker), now)
@@ -80,14 +80,14 @@ def test_an_answer_about_an_earlier_leader_epoch_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("error", [3, 42, 74, 95, 100])
-def test_after_an_error_of_the_leaders_own_knowledge_it_waits_to_be_told(error: int) -> None:
+def test_after_an_error_about_its_state_a_leader_waits_for_leader_and_isr(error: int) -> None:
     leader = Leader(1)
     leader.heard_of(2)
     [proposal] = leader.keeper.take(10, 0.0)
     assert leader.keeper.settle(proposal, error, (), 0, 0)
     leader.heard_of(3)
     assert leader.proposed() == []
-    leader.keeper.told(NAME)
+    leader.keeper.leader_and_isr_received(NAME)
     assert leader.proposed() == [(1, 2, 3)]
 
 

@@ -1,4 +1,4 @@
-"""The leader's side of the simulated replication: sessions, grants, bandwidth, throttles, who is caught up."""
+"""The leader's side of the simulated replication: sessions, grants, bandwidth, throttles, caught-up followers."""
 
 from typing import Any
 
@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.fleet.leader_replication import Leading
+from kafka_reassign_rpc.fleet.leader_replication import LeaderReplication
 from kafka_reassign_rpc.fleet.replica_table import ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 
 from .messages import fetch, granted
 
@@ -17,13 +17,13 @@ MIB = 1 << 20
 
 
 class Leader:
-    """Broker 1, leading partitions of topic t; times are given by hand."""
+    """Broker 1, which leads partitions of topic t; the test gives the times."""
 
     def __init__(self, sizes: list[int], isr: tuple[int, ...] = (1,), bandwidth: float | None = None) -> None:
         self.table = ReplicaTable()
-        self.throttles = Throttles()
+        self.throttles = ThrottledReplicas()
         self.caught_up: list[tuple[int, int]] = []
-        self.leading = Leading(
+        self.leading = LeaderReplication(
             1,
             self.table,
             self.throttles,
@@ -59,7 +59,7 @@ def test_a_follower_that_has_everything_is_caught_up_at_once() -> None:
     assert leader.caught_up == [(0, 2)]
 
 
-def test_a_follower_that_has_too_much_is_told_where_the_log_ends() -> None:
+def test_a_follower_with_too_many_bytes_learns_where_the_log_ends() -> None:
     leader = Leader([700])
     assert granted(leader.ask(fetch(0, (0, 5, 900)))) == {0: (0, 700, 0)}
 
@@ -165,7 +165,7 @@ def test_a_lost_connection_alone_makes_nobody_late() -> None:
     sizes=st.lists(st.integers(0, 5 * MIB), min_size=1, max_size=6),
     budgets=st.lists(st.tuples(st.integers(0, 2 * MIB), st.integers(0, 2 * MIB)), max_size=30),
 )
-def test_whatever_is_asked_for_nobody_gets_more_than_asked_for_or_than_there_is(
+def test_no_follower_gets_more_bytes_than_it_asked_for_or_than_there_are(
     sizes: list[int], budgets: list[tuple[int, int]]
 ) -> None:
     leader = Leader(sizes)

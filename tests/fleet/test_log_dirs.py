@@ -1,4 +1,4 @@
-"""Log dirs of a simulated broker: what is in them, and moving replicas between them."""
+"""Log dirs of a simulated broker: their replicas, and moves between them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.fleet.log_dirs import SimulatedLogDirs
 from kafka_reassign_rpc.fleet.replica_table import Log, ReplicaTable, SimulatedReplica
-from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import LOG_DIRS_RATE, ThrottledReplicas
 
 MIB = 1 << 20
 NAME = TopicPartition("t", 0)
@@ -20,7 +20,7 @@ class Broker:
 
     def __init__(self) -> None:
         self.table = ReplicaTable(2)
-        self.throttles = Throttles()
+        self.throttles = ThrottledReplicas()
         self.arrived = asyncio.Event()
         self.dirs = SimulatedLogDirs(1, ["/a", "/b"], self.table, self.throttles, None, self._written)
         log = self.table.create(NAME, None, 8 * MIB)
@@ -101,7 +101,7 @@ async def test_only_what_is_asked_for_is_described(broker: Broker) -> None:
 
 def test_240_6_dirs_share_one_volume_of_which_bytes_are_left_until_it_is_full() -> None:
     table = ReplicaTable(2)
-    dirs = SimulatedLogDirs(1, ["/a", "/b"], table, Throttles(), None, lambda *_: None, 10)
+    dirs = SimulatedLogDirs(1, ["/a", "/b"], table, ThrottledReplicas(), None, lambda *_: None, 10)
 
     def volumes() -> list[tuple[int, int]]:
         return [(one.total_bytes, one.usable_bytes) for one in dirs.describe(None)]

@@ -1,4 +1,4 @@
-"""What a simulated broker keeps on disk."""
+"""A simulated broker's file of log sizes."""
 
 from pathlib import Path
 from uuid import UUID
@@ -25,7 +25,7 @@ def kept(path: Path) -> dict[TopicPartition, Log]:
     return found
 
 
-def test_the_last_that_was_said_about_a_log_counts(tmp_path: Path) -> None:
+def test_the_last_line_about_a_log_counts(tmp_path: Path) -> None:
     store, found = opened(tmp_path / "x" / "broker.log")
     assert found == {}
     store.put(A, Log(10, 1, UUID(int=3)))

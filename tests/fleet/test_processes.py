@@ -1,4 +1,4 @@
-"""Fleets as processes of their own: killed, frozen and started again under a stock controller."""
+"""Fleets as processes of their own: killed, frozen and restarted under a stock controller."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ SIZE = 3 << 20
 
 
 class Cluster:
-    """A stock broker as the controller; fleets come as processes."""
+    """A stock broker as the controller; fleets are processes."""
 
     def __init__(self, zk: ZooKeeper, stock: StockCluster, tools: Tools, directory: Path) -> None:
         self.stock = stock
@@ -33,7 +33,7 @@ class Cluster:
 
     @asynccontextmanager
     async def fleet(self, ids: str) -> AsyncIterator[asyncio.subprocess.Process]:
-        """Simulated brokers in a process that has said that it is ready."""
+        """Simulated brokers in a process that has reported that it is ready."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "kafka_reassign_rpc.cli.main", "fleet", "--broker-ids", ids),
             *("--zookeeper-connect", self._zk.connect, "--data-dir", str(self._directory / "fleet")),
@@ -57,7 +57,7 @@ class Cluster:
         return output.out
 
     async def isr(self) -> set[int]:
-        """As ZooKeeper has it: a tool might ask the frozen broker."""
+        """The ISR in ZooKeeper: a tool might ask the frozen broker."""
         state, _ = await self._zk.get("/brokers/topics/t/partitions/0/state")
         return set(json.loads(state)["isr"])
 

@@ -1,4 +1,6 @@
-"""The honesty of the fleet: the controller of a stock Kafka 3.9.1 broker drives it, by the stock tools."""
+"""The controller of a stock Kafka 3.9.1 broker drives the fleet by the stock tools: the fleet behaves as real brokers
+do.
+"""
 
 import asyncio
 import json

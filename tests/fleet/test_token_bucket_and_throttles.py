@@ -1,4 +1,4 @@
-"""Rates: token buckets, and what topic and broker configs say about them."""
+"""Rates: token buckets, and the throttles of topic and broker configs."""
 
 import pytest
 from hypothesis import given
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, LEADER_RATE, named_replicas
-from kafka_reassign_rpc.fleet.throttled_replicas import Throttles
+from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
 from kafka_reassign_rpc.fleet.token_bucket import BURST_S, UNLIMITED, TokenBucket
 
 
@@ -63,7 +63,7 @@ def test_l_lists_of_throttled_replicas_are_read_as_kafka_writes_them(
 
 
 def test_l_a_rate_comes_from_the_broker_or_else_from_all_brokers() -> None:
-    throttles = Throttles()
+    throttles = ThrottledReplicas()
     assert throttles.rate(LEADER_RATE, 1) is None
     throttles.set_broker("<default>", {LEADER_RATE: "5"})
     throttles.set_broker("1", {LEADER_RATE: "7", FOLLOWER_RATE: "nonsense"})
@@ -75,7 +75,7 @@ def test_l_a_rate_comes_from_the_broker_or_else_from_all_brokers() -> None:
 
 
 def test_l_the_two_sides_have_lists_of_their_own_and_a_deleted_config_ends_them() -> None:
-    throttles = Throttles()
+    throttles = ThrottledReplicas()
     changes: list[int] = []
     throttles.on_change.append(lambda: changes.append(1))
     name = TopicPartition("t", 3)

@@ -1,7 +1,7 @@
-"""Message bodies written by Kafka's own classes, 3.9.1 and 4.1.0: what our codec is measured against.
+"""Message bodies written by Kafka's own classes, 3.9.1 and 4.1.0, to compare our codec with.
 
-`kafka_bodies.jsonl` holds one for each API, version and direction that we read, with the fields as Kafka names them
-for the messages whose schemas are ours. `python -m tests.protocol.kafka_bodies` writes it anew.
+`kafka_bodies.jsonl` has one for each API, version and direction that the codec reads; for messages whose schemas are
+ours also the fields as Kafka names them. `python -m tests.protocol.kafka_bodies` writes it anew.
 """
 
 import json
@@ -48,7 +48,7 @@ def load() -> tuple[Body, ...]:
 
 
 def write_with_kafka() -> tuple[Body, ...]:
-    """Let Kafka write them, now. Needs Java and Kafka's jars."""
+    """Has Kafka write them now. Needs Java and Kafka's jars."""
     found: dict[tuple[int, int, str, str], Body] = {}
     for release in TOOL_VERSIONS:
         command = ["java", "-cp", f"{jars(release)}/*", str(_WRITER)]

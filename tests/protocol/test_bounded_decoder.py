@@ -1,4 +1,4 @@
-"""Whatever bytes come, the answer is a message or a typed error, in memory and time bounded by the bytes."""
+"""Any bytes decode to a message or a typed error; memory and time are bounded by the number of bytes."""
 
 import contextlib
 import struct
@@ -66,7 +66,7 @@ def frame_of(body: kafka_bodies.Body) -> bytes:
 
 
 def alter(body: bytes, version: int = 0) -> DecodedRequest:
-    """Decode a body of AlterPartitionReassignments behind a good header."""
+    """Decodes a body of AlterPartitionReassignments behind a valid header."""
     return decode_request(struct.pack(">hhih", 45, version, 1, -1) + b"\0" + body)
 
 
@@ -285,7 +285,7 @@ def test_sv_6_a_protocol_error_of_no_side_cannot_be_raised() -> None:
 
 
 def test_sv_6_every_api_that_is_served_has_a_least_message() -> None:
-    """An empty body is refused for all but the messages that have nothing in them."""
+    """An empty body is refused for all messages but those without fields."""
     empty = {ApiKey.API_VERSIONS, ApiKey.LIST_GROUPS}
     for key, (low, _) in SUPPORTED.items():
         header = struct.pack(">hhih", key, low, 1, -1)

@@ -61,7 +61,7 @@ def reply(number: int) -> bytes:
 
 
 def take(connection: Connection) -> DecodedRequest | Refusal:
-    """The next request: it is in work."""
+    """The next request; it is in work then."""
     return connection.parse(connection.next_frame())
 
 
@@ -72,7 +72,7 @@ def take_request(connection: Connection) -> DecodedRequest:
 
 
 def serve(connection: Connection) -> tuple[list[Any], bytes]:
-    """Answers all that is queued. What tells the requests and refusals apart, and what went out."""
+    """Answers all queued frames. Returns a description of each request or refusal, and the bytes that go out."""
     seen: list[Any] = []
     out = b""
     while connection.queued:
@@ -213,7 +213,7 @@ def test_sv_6_a_fault_closes_the_connection_after_what_came_before_is_answered(
     assert connection.held_bytes == 0
 
 
-def test_sv_6_the_first_fault_is_the_one_that_is_told() -> None:
+def test_sv_6_the_first_fault_is_the_one_that_is_reported() -> None:
     connection = Connection(SUPPORTED)
     connection.receive(raw(key=9999) + raw(size=-1))
     refusal = take(connection)
@@ -248,7 +248,7 @@ def test_sv_6_a_frame_of_the_largest_size_is_served_and_a_larger_one_is_a_fault(
     assert small.over
 
 
-def test_sv_6_what_is_held_is_counted_until_it_is_answered() -> None:
+def test_sv_6_held_bytes_are_counted_until_their_requests_are_answered() -> None:
     connection = Connection(SUPPORTED)
     frame = list_request(1)
     connection.receive(frame * 2 + frame[:7])

@@ -1,4 +1,4 @@
-"""240-6: answers of DescribeLogDirs, read piece by piece, say what the codec's own decoder says."""
+"""240-6: the slice-wise reader of DescribeLogDirs answers finds the same as the codec's own decoder."""
 
 from collections.abc import Sequence
 

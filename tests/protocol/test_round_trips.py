@@ -1,4 +1,4 @@
-"""Whatever fits a schema comes back from the wire as it was, in every version; and the bytes are Kafka's."""
+"""Any message that fits a schema is the same after encoding and decoding, in every version; the bytes are Kafka's."""
 
 import base64
 import re
@@ -134,7 +134,7 @@ def _plain(value: Any, field: Any, version: int) -> Any:
 
 
 def renamed(fields: Any) -> Any:
-    """Kafka's JSON with our names: snake_case, and two names that we could not or would not keep."""
+    """Kafka's JSON with our names: snake_case, and two fields that have another name here."""
     if isinstance(fields, list):
         return [renamed(element) for element in fields]
     if isinstance(fields, dict):

@@ -1,4 +1,4 @@
-"""The schemas themselves, and the classes made of them."""
+"""The schemas, and the message classes made from them."""
 
 import json
 import tomllib

@@ -1,4 +1,4 @@
-"""Messages made up by Hypothesis from a parsed schema."""
+"""Messages that Hypothesis generates from a parsed schema."""
 
 from typing import Any
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Servers under test."""
+"""Fixtures: running servers."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ StartServer = Callable[..., Awaitable[Server]]
 
 @pytest_asyncio.fixture
 async def start_server() -> AsyncIterator[StartServer]:
-    """start_server(node or service, **limits): a running server; closed when the test is over."""
+    """start_server(node or service, **limits): a running server, closed at the end of the test."""
     servers: list[Server] = []
 
     async def start(target: Any = None, **limits: Any) -> Server:

@@ -1,4 +1,4 @@
-"""The small machines that keep limits, without a clock or a socket; and the choice of the event loop."""
+"""The bookkeeping of limits, without a clock or a socket; and the choice of the event loop."""
 
 import asyncio
 

@@ -1,4 +1,4 @@
-"""What comes in: whole, halved, garbled, hostile. That connection answers or closes; everybody else is served."""
+"""Input of all kinds: whole, halved, garbled, hostile. Its connection answers or closes; all others are served."""
 
 import struct
 
@@ -179,7 +179,7 @@ async def test_sv_6_requests_that_come_together_are_answered_in_order(start_serv
 
 
 async def test_sv_6_a_large_frame_is_answered_in_its_turn(start_server: StartServer) -> None:
-    """It is decoded in a thread; what was sent behind it waits."""
+    """A thread decodes it; later frames wait."""
     server = await start_server()
     large = CreateTopicsRequest(version=2, timeout_ms=1, validate_only=True)
     large.topics = [

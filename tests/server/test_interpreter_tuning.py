@@ -1,4 +1,4 @@
-"""What the interpreter itself may not do to the event loop."""
+"""Garbage collection and thread switching must not hold up the event loop."""
 
 import asyncio
 import gc
@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 @pytest.fixture(autouse=True)
 def interpreter() -> Iterator[None]:
-    """As it was, whatever a test has done to it."""
+    """Restores the interpreter's settings after the test."""
     thresholds, interval = gc.get_threshold(), sys.getswitchinterval()
     yield
     gc.set_threshold(*thresholds)
@@ -31,7 +31,7 @@ def test_sv_1_the_oldest_objects_are_collected_by_the_clock_alone() -> None:
     assert sys.getswitchinterval() == pytest.approx(interpreter_tuning.SWITCH_S)
 
 
-def test_sv_1_what_was_loaded_is_out_of_the_collector_s_sight() -> None:
+def test_sv_1_loaded_objects_are_excluded_from_collection() -> None:
     interpreter_tuning.tune_interpreter()
     loaded = [[number] for number in range(1000)]
     seen = {id(one) for one in gc.get_objects()}

@@ -1,4 +1,4 @@
-"""Order, back-pressure, limits, idleness, and the end of a server."""
+"""Order, back-pressure, limits, idle connections, and the end of a server."""
 
 import asyncio
 import logging
@@ -76,7 +76,7 @@ async def test_sv_6_one_request_of_a_connection_is_in_work_and_answers_come_in_o
 
 
 async def test_sv_6_a_client_with_many_requests_does_not_keep_others_waiting(start_server: StartServer) -> None:
-    """Its run is cut after `turn_ms`, so that another connection gets in between."""
+    """Its run ends after `turn_ms`, so that another connection is served in between."""
     answered: list[str] = []
 
     def handle(request: Any) -> Any:
@@ -196,7 +196,7 @@ async def test_sv_6_requests_beyond_queued_max_requests_wait(start_server: Start
 
 
 async def test_sv_6_request_bytes_are_bounded_over_all_connections(start_server: StartServer) -> None:
-    """Beyond the limit nobody new is read; the slowest senders lose their connection, the others go on."""
+    """Beyond the limit the server reads no new connection; the slowest senders are closed, the others continue."""
     server = await start_server(queued_max_request_bytes=300_000, slow_frame_ms=100)
     half = struct.pack(">i", 5_000_000) + bytes(200_000)
     async with connected(address(server)) as one, connected(address(server)) as two:
@@ -368,7 +368,7 @@ async def test_several_listeners_tell_the_service_which_one_it_was(start_server:
 async def test_sv_6_large_answers_are_made_in_a_thread(
     start_server: StartServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Metadata of many partitions and configs of many topics: the loop goes on meanwhile."""
+    """Metadata of many partitions and configs of many topics; the loop runs meanwhile."""
     threads: dict[str, set[int]] = {"metadata": set(), "configs": set()}
 
     def recorded(kind: str, function: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A proxy in front of the shared ZooKeeper, clients through it, and servers of a test's own."""
+"""Fixtures: a proxy in front of the shared ZooKeeper, clients through it, and servers for one test alone."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

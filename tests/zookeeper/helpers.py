@@ -1,4 +1,4 @@
-"""Waiting for what a client tells, and for what nothing announces."""
+"""Waiting for a client's hooks, and for conditions that nothing announces."""
 
 import asyncio
 from collections.abc import Callable
@@ -7,7 +7,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
 class Events:
-    """What a client told, in order, each with the session id that the client showed at that moment."""
+    """The calls of a client's hooks, in order, each with the client's session id at that moment."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self.zk = zk
@@ -33,7 +33,7 @@ class Events:
 
 
 async def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for a condition that nothing announces."""
+    """Waits for a condition that nothing announces."""
     async with asyncio.timeout(seconds):
         while not condition():
             await asyncio.sleep(0.005)

@@ -1,8 +1,8 @@
 """A TCP proxy that breaks connections in the ways networks and servers do.
 
-fin()           close every connection in an orderly way
-rst()           reset every connection
-silence()       nothing gets through in either direction, nothing is closed; `heal` lets through what was held
+fin()           closes every connection in an orderly way
+rst()           resets every connection
+silence()       nothing gets through in either direction, nothing is closed; `heal` lets the held bytes through
 mute()          requests still reach the server, its answers are held
 refusing        new connections: "" accepted, "close" accepted and closed at once, "swallow" accepted, never answered
 delay           seconds that each piece of data waits

@@ -1,4 +1,4 @@
-"""What we rely on in aiozk: a release that changes one of these fails here, not in an operator's cluster."""
+"""The parts of aiozk that the client relies on. A release that changes one of them fails here, not in a cluster."""
 
 import inspect
 

@@ -1,4 +1,4 @@
-"""Dynamic configs: where Kafka looks for them, announced as Kafka listens."""
+"""Dynamic configs: written where Kafka looks for them, announced as Kafka expects."""
 
 import asyncio
 import json
@@ -40,7 +40,7 @@ async def test_236_11_a_change_that_changes_nothing_is_announced_all_the_same(zk
     assert len(await zk.children("/config/changes")) == 2
 
 
-async def test_236_11_what_refuses_a_change_comes_through_and_nothing_is_written(zk: ZooKeeper) -> None:
+async def test_236_11_an_error_of_the_change_function_is_passed_on_and_nothing_is_written(zk: ZooKeeper) -> None:
     def refuse(_: Mapping[str, str]) -> Mapping[str, str]:
         raise LookupError("no")
 

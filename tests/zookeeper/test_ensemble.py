@@ -1,4 +1,4 @@
-"""Three servers: losing the leader, losing our own, one that freezes."""
+"""Three servers: the leader is lost, our own server is lost, a server freezes."""
 
 import asyncio
 import signal
@@ -27,7 +27,7 @@ def server_of(zk: ZooKeeper, ensemble: Ensemble) -> EmbeddedZooKeeper:
 
 
 async def write(zk: ZooKeeper, data: bytes) -> None:
-    """Write until one write is known to have been done."""
+    """Writes until one write is known to be done."""
     async with asyncio.timeout(20):
         while True:
             try:

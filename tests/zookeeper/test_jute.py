@@ -1,4 +1,4 @@
-"""The hand-written jute against aiozk's classes, which know nothing of it."""
+"""The hand-written jute, compared with aiozk's classes."""
 
 import contextlib
 import struct

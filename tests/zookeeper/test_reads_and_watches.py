@@ -123,7 +123,7 @@ async def test_sv_3_watches_placed_in_bulk_lose_nothing_that_changed_meanwhile(z
     ]
 
 
-async def test_sv_3_watches_are_not_restored_by_a_reconnect_but_its_owner_is_told(
+async def test_sv_3_a_reconnect_calls_the_hooks_and_restores_no_watches(
     proxy: Proxy, through_proxy: ZooKeeper, zk: ZooKeeper
 ) -> None:
     await through_proxy.create("/a")

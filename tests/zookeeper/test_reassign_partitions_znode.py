@@ -1,4 +1,4 @@
-"""The JSON of `/admin/reassign_partitions`: what Kafka and its operators write, and whatever else they do."""
+"""The JSON of `/admin/reassign_partitions`: as Kafka and its operators write it, and malformed."""
 
 import contextlib
 import json
@@ -72,7 +72,7 @@ def test_i08_no_version_is_version_1_and_fields_nobody_knows_are_passed_over() -
     ],
     ids=lambda data: repr(data[:30]),
 )
-def test_i08_what_is_no_batch_is_refused_with_its_path(data: bytes) -> None:
+def test_i08_content_that_is_no_batch_is_refused_with_its_path(data: bytes) -> None:
     with pytest.raises(BadZnode, match=r"^/admin/reassign_partitions: "):
         decode_reassignments(data, PATH)
 

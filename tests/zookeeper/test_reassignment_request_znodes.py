@@ -1,4 +1,4 @@
-"""The JSON of `/admin/reassignment_requests/request_NNN`: KIP-236's, and what people make of it."""
+"""The JSON of `/admin/reassignment_requests/request_NNN`: KIP-236's, and malformed."""
 
 import contextlib
 import json
@@ -61,7 +61,7 @@ def test_236_8_a_request_reads_back_as_it_was_written(targets: dict[Any, Any], l
         ('{"t":{"0":[1],"0":[2]}}', {TopicPartition("t", 0): (2,)}, "t-0 stands there twice: the later target counts"),
     ],
 )
-def test_236_8_what_is_wrong_with_one_target_is_said_of_that_one(
+def test_236_8_an_error_in_one_target_is_reported_for_that_target_alone(
     assignments: str, targets: dict[Any, Any], problem: str
 ) -> None:
     read = decode_request(f'{{"version":1,"assignments":{assignments}}}'.encode(), PATH)
@@ -80,7 +80,7 @@ def test_236_8_nothing_is_lost_of_a_topic_that_stands_there_twice() -> None:
     assert read.problems == ["t-1 stands there twice: the later target counts"]
 
 
-def test_236_8_what_we_do_not_know_is_no_problem() -> None:
+def test_236_8_unknown_fields_are_no_problem() -> None:
     data = b'{"assignments":{"[t]":{"0":[1]}},"comment":[[1]],"version":1}'
     assert decode_request(data, PATH) == (ReassignmentRequest({TopicPartition("[t]", 0): (1,)}), [])
 
@@ -95,7 +95,7 @@ def test_236_8_what_we_do_not_know_is_no_problem() -> None:
         b'{"version":1,"assignments":{"t":{"0":[' + b"9" * 5_000 + b"]}}}",
     ],
 )
-def test_236_8_what_is_no_request_at_all_is_a_bad_znode(data: bytes) -> None:
+def test_236_8_content_that_is_no_request_is_a_bad_znode(data: bytes) -> None:
     with pytest.raises(BadZnode) as caught:
         decode_request(data, PATH)
     assert str(caught.value).startswith(f"{PATH}: ")
@@ -110,7 +110,7 @@ json_values = st.recursive(
 
 
 @given(json_values, json_values, json_values)
-def test_236_8_whatever_it_says_is_a_request_or_a_bad_znode(assignments: Any, legacy: Any, extra: Any) -> None:
+def test_236_8_any_json_is_a_request_or_a_bad_znode(assignments: Any, legacy: Any, extra: Any) -> None:
     fields = {"version": 1, "assignments": assignments, "legacy": legacy, "extra": extra}
     for data in (json.dumps(fields), json.dumps({"assignments": {"t": assignments, "u": extra}})):
         try:
@@ -121,6 +121,6 @@ def test_236_8_whatever_it_says_is_a_request_or_a_bad_znode(assignments: Any, le
 
 
 @given(st.binary(max_size=60))
-def test_236_8_whatever_bytes_it_has_it_is_a_request_or_a_bad_znode(data: bytes) -> None:
+def test_236_8_any_bytes_are_a_request_or_a_bad_znode(data: bytes) -> None:
     with contextlib.suppress(BadZnode):
         decode_request(data, PATH)

@@ -1,4 +1,4 @@
-"""Contents of znodes: Kafka's bytes in and out, and garbage that is reported, never fatal."""
+"""Contents of znodes: Kafka's bytes in and out; garbage is reported and never fatal."""
 
 import contextlib
 import json
@@ -193,7 +193,7 @@ fields = st.sampled_from(
 
 
 @given(st.one_of(st.binary(max_size=80), st.dictionaries(fields, json_values).map(lambda v: json.dumps(v).encode())))
-def test_sv_6_whatever_is_in_a_znode_is_a_value_or_a_bad_znode(data: bytes) -> None:
+def test_sv_6_any_content_of_a_znode_is_a_value_or_a_bad_znode(data: bytes) -> None:
     for decode in (*DECODERS, znode_contents.decode_config, znode_contents.decode_producer_id_block):
         with contextlib.suppress(BadZnode):
             decode(data, PATH)

@@ -1,4 +1,4 @@
-"""The session over faults: kept while it can be kept, over exactly when it is over, never replaced in silence."""
+"""The session under faults: kept while it can be kept, over exactly when it is over, never silently replaced."""
 
 import asyncio
 import time
@@ -184,7 +184,7 @@ async def test_sv_3_a_server_killed_and_started_again_keeps_the_session(own_zook
         assert (await zk.get("/mine"))[0] == b"kept"
 
 
-async def test_sv_3_a_server_away_for_longer_than_the_lease_gives_the_old_ephemerals_free(
+async def test_sv_3_old_ephemerals_go_when_a_server_returns_that_was_away_longer_than_the_lease(
     own_zookeeper: EmbeddedZooKeeper,
 ) -> None:
     async with ZooKeeper(own_zookeeper.address, session_timeout_ms=2000) as zk:

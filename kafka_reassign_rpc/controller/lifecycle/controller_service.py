@@ -109,7 +109,7 @@ class ControllerService:
             if found:
                 yield cluster.topics[name], found
 
-    async def closed(self) -> KafkaError | None:
+    async def reassignments_disabled(self) -> KafkaError | None:
         await self._active().up_to_date()
         return restrictions.reassignments_disabled(self._active().loop.cluster)
 
