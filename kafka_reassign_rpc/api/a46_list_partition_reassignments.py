@@ -23,7 +23,7 @@ from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
@@ -42,7 +42,7 @@ _ROUTE, _REASON = b"\xf2\x01", b"\xf3\x01"
 
 _LONG = struct.Struct(">q")
 
-Listed = Sequence[tuple[int, Partition, Waiting | None]]
+Listed = Sequence[tuple[int, Partition, WaitingMove | None]]
 Moving = tuple[Sequence[int], Sequence[Partition]]
 """The partitions of a topic that move: their indexes, and their current values."""
 
@@ -92,7 +92,7 @@ class ListFragments:
     unchanged."""
 
     def __init__(self) -> None:
-        self._partitions: dict[str, dict[int, tuple[Partition, Waiting | None, bytes]]] = {}
+        self._partitions: dict[str, dict[int, tuple[Partition, WaitingMove | None, bytes]]] = {}
         self._topics: dict[str, tuple[int, bytes]] = {}
 
     def of_topic(self, name: str, revision: int) -> bytes | None:
@@ -110,7 +110,7 @@ class ListFragments:
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
-        current: dict[int, tuple[Partition, Waiting | None, bytes]] = {}
+        current: dict[int, tuple[Partition, WaitingMove | None, bytes]] = {}
         for index, partition, waiting in listed:
             entry = known.get(index)
             if entry is None or entry[0] is not partition or entry[1] is not waiting:
@@ -139,7 +139,7 @@ def _format(replicas: int, adding: int, removing: int) -> struct.Struct:
     return struct.Struct(f">iB{replicas}iB{adding}iB{removing}i")
 
 
-def encode_partition(index: int, partition: Partition, waiting: Waiting | None = None) -> bytes:
+def encode_partition(index: int, partition: Partition, waiting: WaitingMove | None = None) -> bytes:
     """An OngoingPartitionReassignment of version 0. `waiting`: the move in the queue of a partition that has none in
     flight."""
     replicas, adding, removing = partition.replicas, partition.adding, partition.removing
@@ -162,7 +162,7 @@ def encode_partition(index: int, partition: Partition, waiting: Waiting | None =
     return struct.pack(">i", index) + compact_ids(replicas) + compact_ids(adding) + compact_ids(removing) + tags
 
 
-def _tags(first: bytes, of: MoveRecord | Waiting) -> bytes:
+def _tags(first: bytes, of: MoveRecord | WaitingMove) -> bytes:
     """The tagged fields: `first` (one or none), then the route and the reason where they are not the default."""
     tags = [first] if first else []
     if of.route != RPC:

@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 TOPICS = "topics"
@@ -128,7 +128,7 @@ class ControllerPort(Protocol):
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, WaitingMove]]]]:
         """The partitions that have no move in flight but one in the queue, in the same way."""
 
     async def healing(self) -> HealingStatus:

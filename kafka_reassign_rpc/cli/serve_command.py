@@ -14,8 +14,8 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import Healing
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.restrictions import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
@@ -148,11 +148,11 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
 
 def _healing_config(values: dict[str, Any]) -> Healing:
     return Healing(
-        interval_ms=values[lost_brokers.INTERVAL],
-        alert_interval_ms=values[lost_brokers.ALERT_INTERVAL],
-        max_brokers=values[lost_brokers.MAX_BROKERS],
-        max_percentage=values[lost_brokers.MAX_PERCENTAGE],
-        throttle=values[lost_brokers.THROTTLE],
-        chunk=values[lost_brokers.CHUNK],
-        cancel_on_return=values[lost_brokers.CANCEL_ON_RETURN],
+        interval_ms=values[healing_settings.INTERVAL],
+        alert_interval_ms=values[healing_settings.ALERT_INTERVAL],
+        max_brokers=values[healing_settings.MAX_BROKERS],
+        max_percentage=values[healing_settings.MAX_PERCENTAGE],
+        throttle=values[healing_settings.THROTTLE],
+        chunk=values[healing_settings.CHUNK],
+        cancel_on_return=values[healing_settings.CANCEL_ON_RETURN],
     )

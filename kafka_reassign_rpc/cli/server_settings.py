@@ -18,8 +18,8 @@ from kafka_reassign_rpc.cli.value_parsers import (
 )
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import Healing
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED, HealingThrottle
 from kafka_reassign_rpc.server.connection_limits import ServerLimits
@@ -189,8 +189,8 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MS",
     ),
     Setting(
-        lost_brokers.INTERVAL,
-        whole(-1, lost_brokers.MAX_INTERVAL_MS),
+        healing_settings.INTERVAL,
+        whole(-1, healing_settings.MAX_INTERVAL_MS),
         _HEALING.interval_ms,
         "Milliseconds for which a broker has to be gone before the controller moves its replicas to other brokers."
         " -1: never, self-healing is off.",
@@ -199,8 +199,8 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MS",
     ),
     Setting(
-        lost_brokers.ALERT_INTERVAL,
-        whole(-1, lost_brokers.MAX_INTERVAL_MS),
+        healing_settings.ALERT_INTERVAL,
+        whole(-1, healing_settings.MAX_INTERVAL_MS),
         _HEALING.alert_interval_ms,
         "Milliseconds for which a broker has to be gone before the server logs an alert, with self-healing on or off."
         " A repair never starts before its alert: where self-healing is on, failure.interval.ms is the upper limit."
@@ -210,7 +210,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MS",
     ),
     Setting(
-        lost_brokers.MAX_BROKERS,
+        healing_settings.MAX_BROKERS,
         whole(0),
         _HEALING.max_brokers,
         "If more brokers than this are gone, the controller starts no repair.",
@@ -219,7 +219,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="BROKERS",
     ),
     Setting(
-        lost_brokers.MAX_PERCENTAGE,
+        healing_settings.MAX_PERCENTAGE,
         whole(0, 100),
         _HEALING.max_percentage,
         "If more than this percentage of the brokers is gone, the controller starts no repair.",
@@ -228,7 +228,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="PERCENT",
     ),
     Setting(
-        lost_brokers.THROTTLE,
+        healing_settings.THROTTLE,
         HealingThrottle.parse,
         _HEALING.throttle,
         "The replication throttle of repairs for each broker: bytes per second, or a share such as 50% of the observed"
@@ -239,7 +239,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="BYTES/S|SHARE%",
     ),
     Setting(
-        lost_brokers.CHUNK,
+        healing_settings.CHUNK,
         whole(1),
         _HEALING.chunk,
         "Moves of repairs in flight at a time.",
@@ -248,7 +248,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MOVES",
     ),
     Setting(
-        lost_brokers.CANCEL_ON_RETURN,
+        healing_settings.CANCEL_ON_RETURN,
         true_or_false,
         _HEALING.cancel_on_return,
         "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the repair"

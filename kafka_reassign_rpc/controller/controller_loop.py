@@ -139,7 +139,7 @@ class ControllerLoop:
                 log.warning("reading the cluster again: %s", reason)
                 self.throttler.given_up()
                 gone += await self._store.reload(self.cluster)
-                self._said += decided_events.kept(work.view.said, self.cluster)
+                self._said += decided_events.durable_notes(work.view.notes, self.cluster)
                 first = [self._anew(gone)]
                 self.throttler.everything()
             else:
@@ -164,7 +164,7 @@ class ControllerLoop:
         problems = [
             Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
         ]
-        said = deque(chain(self._said, problems, view.said))
+        said = deque(chain(self._said, problems, view.notes))
         self._said = []
         news = list(self._news_of.of(self.cluster))
         if said or news:

@@ -1,11 +1,10 @@
-"""Values of dynamic configs: texts that anybody may have written. One that makes no sense is None, and counts for
-nothing: what stood before it holds."""
+"""Parsing of dynamic configs, which anybody may have written. An invalid text gives None: the former value holds."""
 
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
 
 def flag(text: str) -> bool | None:
-    """true or false, in letters of any size."""
+    """true or false, in letters of any case."""
     word = text.strip().lower()
     return word == "true" if word in ("true", "false") else None
 

@@ -1,21 +1,21 @@
-"""What a new controller decides about each partition that it has loaded.
+"""Controller failover: what a new controller decides about each partition that it has loaded.
 
-Whatever the one before left half-written is made whole here, so that a commit may stop between any two of its
-writes. What there can be, and what follows:
+The former controller may have stopped between any two of its writes. The new one completes its work:
 
-    in the topic znode       elsewhere                            then
-    no move                  a move record                        nothing had moved: the record is removed (an orphan)
-    no move, pending_deletion         ISR or leader among the pending_deletion      they leave the ISR; another
-    replica leads
-    a move                   no record (a stock controller's)     a record with the origin as it stands
-    a move                   a record of another target           the record is put right: the topic znode is the truth
-    a move                   the target is in sync                it is finished (again): `completion`
-    a move                   otherwise                            it goes on, under a higher leader epoch, since nobody
-                                                                  knows which replicas have been told
-    a partition              no state                             its first leader and ISR
-    our own id as replica    -                                    another broker instead, or none: `topics.adopted`
+    in the topic znode               elsewhere                  the new controller
+    no move                          a move record              removes the record: nothing had moved (an orphan)
+    no move, pending deletion        ISR or leader among them   takes them out of the ISR and elects another leader
+    a move                           no record                  writes a record with the present origin (a stock
+                                                                controller has started the move)
+    a move                           record of another target   corrects the record: the topic znode is the truth
+    a move                           the target is in sync      completes the move (again)
+    a move                           otherwise                  continues it, with a higher leader epoch, since it
+                                                                cannot know which replicas the former one has reached
+    a partition                      no state                   writes the first leader and ISR
+    its own broker id as a replica   -                          replaces that replica, or removes it
+                                                                (`topic_changes.without_own_id`)
 
-Retired replicas are sent their StopReplica again by whoever tells brokers: they are in `Partition.pending_deletion`.
+Replicas that are pending deletion get their StopReplica again (see `Partition.pending_deletion`).
 """
 
 from msgspec.structs import replace
@@ -31,23 +31,23 @@ from kafka_reassign_rpc.core.round.round_view import (
     assignment_write,
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord, Partition
-from kafka_reassign_rpc.core.topics.topic_changes import adopted
+from kafka_reassign_rpc.core.topics.topic_changes import without_own_id
 
 
 def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> list[Change]:
-    """Make one partition whole. `own_id`: the server's broker id, which no assignment may name."""
+    """Decide one partition. `own_id`: this server's broker id, which no assignment may contain."""
     partition = view.get(topic, index)
     if partition is None:
         return []
     value = partition
     if own_id in value.replicas:
-        value = adopted(view.cluster, value, own_id, index)
-    value = _without_strangers(view.cluster, topic, value)
+        value = without_own_id(view.cluster, value, own_id, index)
+    value = _without_former_replicas(view.cluster, topic, value)
     value = settled(view.cluster, topic, value)
     if value.is_moving:
         value = _resumed(value, partition)
     elif value.move is not None:
-        # An orphan. It may also be what is left of an end of which the replicas were not told: the epoch tells them.
+        # An orphan, or the end of a move that was not propagated: a higher leader epoch makes replicas accept it.
         value = replace(value, move=None, leader_epoch=max(value.leader_epoch, partition.leader_epoch + 1))
     if value is partition:
         return []
@@ -55,14 +55,17 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> l
     return [PartitionChange(topic, index, value, write)]
 
 
-def _without_strangers(cluster: Cluster, topic: str, partition: Partition) -> Partition:
-    """Take out of ISR and leadership what is not a replica (any more): a cancel or a new target was half-written."""
+def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:
+    """Take brokers out of ISR and leadership that are no replicas any more.
+
+    A cancel or a change of target was half-written.
+    """
     isr = among(partition.isr, partition.replicas)
     if isr == partition.isr and partition.leader in (NO_LEADER, *partition.replicas):
         return partition
     if not isr:
-        # All records are with replicas that were given up. Only an unclean election can help, and the one before us
-        # had leave for it (a stock controller needs none: it cancels so, and the partition stays offline).
+        # All records are on replicas that left. Only an unclean election helps. The former controller did this only
+        # where the topic allows it; a stock controller always does, and the partition stays offline.
         if allows_unclean(cluster, topic):
             live = first_live(cluster, partition.replicas)
             if live is not None:
@@ -81,6 +84,7 @@ def _without_strangers(cluster: Cluster, topic: str, partition: Partition) -> Pa
 
 
 def _resumed(value: Partition, loaded: Partition) -> Partition:
+    """A move that goes on: with a correct record and a higher leader epoch."""
     move = value.move
     if move is None:
         move = MoveRecord(target=value.target, original=value.origin)

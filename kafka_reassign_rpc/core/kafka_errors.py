@@ -1,7 +1,7 @@
-"""Errors that an operator or a client can meet, each with its Kafka code.
+"""Errors that an operator or a client can get, each with its Kafka code.
 
-One class per Kafka error that we answer; the message says what is wrong and, where it helps, what to do.
-The wire takes `code` and `str(error)` as they stand, so there is one mapping and it is here.
+There is one class per Kafka error. The message says what is wrong and, where it helps, what to do. The wire carries
+`code` and `str(error)` unchanged, so this file is the only mapping.
 Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
 
@@ -10,7 +10,7 @@ from typing import ClassVar
 
 
 class KafkaError(Exception):
-    """A Kafka error. `code` goes on the wire; `retriable` says whether the same call may succeed later."""
+    """A Kafka error. `code`: on the wire; `retriable`: whether the same call may succeed later."""
 
     code: ClassVar[int] = -1
     retriable: ClassVar[bool] = False

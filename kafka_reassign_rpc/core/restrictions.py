@@ -1,19 +1,19 @@
-"""What no new move gets past, by whatever route it comes: the guard of KIP-236, and the rule on replication factors.
+"""Restrictions on new moves, whatever their route: reassignments disabled (KIP-236), and changes of replication factor.
 
-    closed by                                                        what waits or is refused
-    `/admin/reassign_cancel` exists                                  every new target: clients are refused with
-    `partition.reassignments.enabled=false` for the whole cluster    POLICY_VIOLATION, znodes wait; cancels go through
+Reassignments are disabled while `/admin/reassign_cancel` exists, or while the cluster-wide dynamic config
+`partition.reassignments.enabled` is false. Then every new target of a client is refused with POLICY_VIOLATION, and
+targets in znodes wait. Cancels go through.
 
-What may start still waits where the caps on moves in flight say so: see `core.reassignment.in_flight_caps`.
+The rule on replication factors (`partition.reassignments.replication.factor.change.allowed`) holds for every target,
+whatever the request says (KIP-860). The cluster-wide dynamic config takes precedence over the server's own setting.
 
-The rule on replication factors holds for every target too, whatever a request says about it (KIP-860); a
-cluster-wide dynamic config stands above the server's own setting.
+Caps on moves in flight: see `core.reassignment.in_flight_caps`.
 """
 
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT64, flag, number
-from kafka_reassign_rpc.core.healing.lost_brokers import Healing, settings_of
+from kafka_reassign_rpc.core.healing.healing_settings import Healing, settings_of
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
@@ -22,17 +22,16 @@ REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.
 MAX_PER_BROKER = "partition.reassignments.max.per.broker"
 MAX_PER_CLUSTER = "partition.reassignments.max.per.cluster"
 MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
-GUARD_ZNODE = "/admin/reassign_cancel"
+DISABLING_ZNODE = "/admin/reassign_cancel"
 
 
 class InFlightCaps(msgspec.Struct, frozen=True):
-    """Caps on what is in flight at a time; -1: none."""
+    """Caps on what is in flight at a time; -1: none. `repairs`: moves of repairs (KIP-46)."""
 
     per_broker: int = -1
     per_cluster: int = -1
     bytes_in_flight: int = -1
     repairs: int = -1
-    """Moves of repairs (KIP-46)."""
 
     @property
     def unlimited(self) -> bool:
@@ -40,7 +39,7 @@ class InFlightCaps(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What the server was started with. `sizes_sampled`: brokers are asked for the sizes of what moves or waits."""
+    """The server's own settings. `sizes_sampled`: the server asks brokers for sizes of partitions that move or wait."""
 
     replication_factor_change_allowed: bool = True
     limits: InFlightCaps = InFlightCaps()
@@ -54,7 +53,7 @@ NO_RULES = Rules()
 def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
     """Why no new move may start, or None where one may."""
     if cluster.disabled_by_znode:
-        reason = f"{GUARD_ZNODE} exists"
+        reason = f"{DISABLING_ZNODE} exists"
     elif not _flag(cluster, ENABLED, default=True):
         reason = f"{ENABLED}=false is set for the cluster"
     else:
@@ -63,11 +62,12 @@ def reassignments_disabled(cluster: Cluster) -> KafkaError | None:
 
 
 def replication_factor_may_change(cluster: Cluster, rules: Rules) -> bool:
+    """Whether the rule allows a target of another size."""
     return _flag(cluster, REPLICATION_FACTOR_CHANGE_ALLOWED, default=rules.replication_factor_change_allowed)
 
 
 def limit_settings(limits: InFlightCaps) -> dict[str, int]:
-    """Under the names by which they are set."""
+    """The caps by the names of their settings."""
     return {
         MAX_PER_BROKER: limits.per_broker,
         MAX_PER_CLUSTER: limits.per_cluster,
@@ -76,6 +76,7 @@ def limit_settings(limits: InFlightCaps) -> dict[str, int]:
 
 
 def limits(cluster: Cluster, rules: Rules) -> InFlightCaps:
+    """The caps in force: the cluster-wide dynamic configs, else the server's settings."""
     per_broker, per_cluster, in_flight = (
         _number(cluster, name, value) for name, value in limit_settings(rules.limits).items()
     )
@@ -83,7 +84,7 @@ def limits(cluster: Cluster, rules: Rules) -> InFlightCaps:
 
 
 def with_reason(error: KafkaError | None, *, forbidden: bool) -> KafkaError | None:
-    """The same error; a changed replication factor names the rule where it is the rule that forbids it."""
+    """The same error. Where the rule (`forbidden`) refuses a change of replication factor, the text names the rule."""
     if forbidden and isinstance(error, InvalidReplicationFactor):
         return InvalidReplicationFactor(f"{error}, which {REPLICATION_FACTOR_CHANGE_ALLOWED}=false forbids")
     return error

@@ -15,7 +15,7 @@ from typing import Annotated, NamedTuple
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import StoredName, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
 
@@ -148,24 +148,24 @@ def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
 class QueueEntries(NamedTuple):
     """The moves of one part in their order, and the errors of malformed entries."""
 
-    entries: dict[StoredName, Waiting]
+    entries: dict[StoredName, WaitingMove]
     problems: list[str]
 
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
     """Decodes a part of the queue. Raises BadZnode where nothing can be understood."""
     problems: list[str] = []
-    entries: dict[StoredName, Waiting] = {}
+    entries: dict[StoredName, WaitingMove] = {}
     for found in _entries(data, path, problems):
         name = (found.topic, found.partition)
         if entries.pop(name, None) is not None:
             problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
-        entries[name] = Waiting(found.replicas, route, found.reason, max(found.throttle, -1))
+        entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1))
     return QueueEntries(entries, problems)
 
 
-def encode_waiting(name: StoredName, move: Waiting) -> bytes:
+def encode_waiting(name: StoredName, move: WaitingMove) -> bytes:
     """One move of a part."""
     return _json.encode(_WrittenMove(name[0], name[1], move.target, move.route, move.reason, move.throttle))
 

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 NAMESPACE = UUID("6ba7b811-9dad-11d1-80b4-00c04fd430c8")
@@ -89,7 +89,7 @@ class ModelController:
         self.figures: dict[tuple[str, int], MoveProgress] = {}
         self.sampled = 0
         self.elections: dict[tuple[str, int], KafkaError | None] = {}
-        self.waiting: dict[str, dict[int, Waiting]] = {}
+        self.waiting: dict[str, dict[int, WaitingMove]] = {}
 
     def is_active(self) -> bool:
         return self.active
@@ -131,7 +131,7 @@ class ModelController:
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, WaitingMove]]]]:
         for name, waiting in self.waiting.items():
             if wanted is None or name in wanted:
                 of_topic = self._node.known[name].partitions

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.messages import (
     AllocateProducerIdsRequest,
@@ -289,7 +289,7 @@ def test_240_4_the_tags_of_a_move_have_the_bytes_that_the_codec_writes(
     )
     move = MoveRecord((2,), (1,), id_, route=route, reason=reason)
     moves = Partition((2, 1), adding=(2,), removing=(1,), move=move)
-    listed = (7, Partition((1,)), Waiting((2,), route, reason)) if waits else (7, moves, None)
+    listed = (7, Partition((1,)), WaitingMove((2,), route, reason)) if waits else (7, moves, None)
     assert ListFragments().encode("t", [listed]) in encode_body(body, version=0)
 
 
@@ -310,7 +310,7 @@ def test_455_1_fragments_follow_the_values_and_forget_what_has_gone() -> None:
 
 async def test_236_13_a_waiting_move_is_listed_with_current_adding_and_removing_replicas() -> None:
     node = ModelNode(topic("t", {0: moving(0), 1: Partition((1, 2)), 2: Partition((1, 2))}))
-    node.controller.waiting = {"t": {1: Waiting((2, 3), QUEUE), 2: Waiting((2, 1), QUEUE)}}
+    node.controller.waiting = {"t": {1: WaitingMove((2, 3), QUEUE), 2: WaitingMove((2, 1), QUEUE)}}
     answer = await ask(node, ListPartitionReassignmentsRequest(version=0, topics=None), 0)
     listed = {one.partition_index: one for one in answer.topics[0].partitions}
     assert [listed[i].state for i in range(3)] == ["moving", "waiting", "waiting"]

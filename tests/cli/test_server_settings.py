@@ -5,7 +5,7 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
-from kafka_reassign_rpc.core.healing.lost_brokers import Healing, settings_of
+from kafka_reassign_rpc.core.healing.healing_settings import Healing, settings_of
 from kafka_reassign_rpc.core.restrictions import NO_RULES, limits, replication_factor_may_change
 from kafka_reassign_rpc.core.state.cluster import Cluster
 

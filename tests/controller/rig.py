@@ -24,7 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, QUEUE, RPC, Cluster, Endpoint, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Queue, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import Queue, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
@@ -219,7 +219,7 @@ def _known(batch: BatchZnode | None) -> object:
     return None if batch is None else (batch.entries, batch.version, batch.changed)
 
 
-def _moves(queue: Queue) -> dict[Name, Waiting]:
+def _moves(queue: Queue) -> dict[Name, WaitingMove]:
     """What waits, by partition."""
     return {(topic, index): place.move for topic, places in queue.topics.items() for index, place in places.items()}
 

@@ -1,4 +1,4 @@
-"""Short ways to say what stands, for tests of decisions."""
+"""Short builders of partitions and clusters, for tests of decisions."""
 
 from collections.abc import Iterable, Mapping
 from uuid import UUID
@@ -37,7 +37,7 @@ def view(
 
 
 def standing(*replicas: int, isr: Iterable[int] | None = None, leader: int | None = None, epoch: int = 5) -> Partition:
-    """A partition that is not moving, led by the first of its ISR unless said otherwise."""
+    """A partition at rest. By default the first of its ISR leads."""
     members = replicas if isr is None else tuple(isr)
     return Partition(
         replicas=replicas,
@@ -57,7 +57,7 @@ def moving(
     leader: int | None = None,
     recorded: bool = True,
 ) -> Partition:
-    """A partition on its way from `origin` to `target`, by default with nothing copied yet."""
+    """A partition that moves from `origin` to `target`, by default with nothing copied yet."""
     before, after = tuple(origin), tuple(target)
     members = before if isr is None else tuple(isr)
     return Partition(
@@ -74,7 +74,7 @@ def moving(
 
 
 def made(changes: Iterable[Change]) -> Partition:
-    """The value that the only change makes stand."""
+    """The value of the only change."""
     (change,) = changes
     assert isinstance(change, PartitionChange)
     return change.value

@@ -1,4 +1,4 @@
-"""A new controller makes whole what the one before left, whoever that was."""
+"""A new controller completes the half-written work of the former one, its own kind or stock."""
 
 from msgspec.structs import replace
 
@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partiti
 from tests.core.build import TOPIC, made, moving, sets, standing, view
 
 
-def taken(here: RoundView, own_id: int = -1) -> Partition:
+def failed_over(here: RoundView, own_id: int = -1) -> Partition:
     return made(fail_over(here, TOPIC, 0, own_id=own_id))
 
 
@@ -17,49 +17,49 @@ def read(assigned: LoadedAssignment, state: LoadedState, move: MoveRecord | None
     return view(partition_of(assigned, state, move))
 
 
-def test_sv_3_where_all_is_well_nothing_changes() -> None:
+def test_sv_3_a_healthy_partition_does_not_change() -> None:
     assert fail_over(view(standing(1, 2)), TOPIC, 0) == []
     assert fail_over(view(replace(standing(1, 2), pending_deletion=(3,))), TOPIC, 0) == []
     assert fail_over(view(), TOPIC, 0) == []
 
 
-def test_455_9_a_stock_controllers_move_goes_on_with_a_record() -> None:
+def test_455_9_a_move_of_a_stock_controller_continues_with_a_record() -> None:
     before = moving((1, 2, 3), (3, 4, 2), recorded=False)
-    assert taken(view(before)) == replace(before, leader_epoch=7, move=MoveRecord((3, 4, 2), (3, 2, 1)))
+    assert failed_over(view(before)) == replace(before, leader_epoch=7, move=MoveRecord((3, 4, 2), (3, 2, 1)))
 
 
-def test_455_9_our_own_move_goes_on_under_a_higher_epoch() -> None:
+def test_455_9_a_move_continues_with_a_higher_leader_epoch() -> None:
     before = moving((1, 2, 3), (3, 4, 2))
-    assert taken(view(before)) == replace(before, leader_epoch=7)
+    assert failed_over(view(before)) == replace(before, leader_epoch=7)
 
 
-def test_455_9_a_move_that_is_over_is_ended_again() -> None:
-    value = taken(view(moving((1, 2), (2, 3), isr=(2, 3), leader=2)))
+def test_455_9_a_complete_move_is_completed_again() -> None:
+    value = failed_over(view(moving((1, 2), (2, 3), isr=(2, 3), leader=2)))
     assert (value.replicas, value.pending_deletion, value.leader_epoch, value.move) == ((2, 3), (1,), 7, None)
 
 
-def test_sv_3_a_record_of_a_target_that_never_came_is_put_right() -> None:
+def test_sv_3_a_record_of_a_target_that_was_never_written_is_corrected() -> None:
     here = read(
         LoadedAssignment((1, 4, 2), (4,), (2,)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 5), (1, 2), 400, 9)
     )
-    assert taken(here).move == MoveRecord((1, 4), (1, 2), 400, 9)
+    assert failed_over(here).move == MoveRecord((1, 4), (1, 2), 400, 9)
 
 
-def test_sv_3_a_record_of_a_move_that_somebody_else_ended_is_put_right() -> None:
+def test_sv_3_a_record_of_a_move_that_another_controller_ended_is_corrected() -> None:
     here = read(LoadedAssignment((5, 4), (5,), (4,)), LoadedState(4, 6, (4,), 1, 12), MoveRecord((4,), (1,), 400, 9))
-    assert taken(here).move == MoveRecord((5,), (4,), 400, 9)
+    assert failed_over(here).move == MoveRecord((5,), (4,), 400, 9)
 
 
 def test_236_8_an_orphan_record_is_removed() -> None:
     here = read(LoadedAssignment((1, 2)), LoadedState(1, 6, (1, 2), 1, 12), MoveRecord((1, 3), (1, 2), 400, 9))
-    value = taken(here)
+    value = failed_over(here)
     assert (value.move, value.leader_epoch, value.replicas) == (None, 7, (1, 2))
 
 
-def test_455_6_a_half_written_cancel_is_made_whole() -> None:
-    # The topic znode has the original replicas back, 4 to be deleted; the state knows nothing of it. 3 is late.
+def test_455_6_a_half_written_cancel_is_completed() -> None:
+    # The topic znode has the original replicas again, with 4 pending deletion; the state is old. 3 is out of sync.
     state = LoadedState(4, 6, (1, 2, 4), 1, 12)
-    value = taken(read(LoadedAssignment((1, 2, 3, 4), (), (4,)), state, MoveRecord((1, 2, 4), (1, 2, 3), 400, 9)))
+    value = failed_over(read(LoadedAssignment((1, 2, 3, 4), (), (4,)), state, MoveRecord((1, 2, 4), (1, 2, 3), 400, 9)))
     assert sets(value) == ((1, 2, 3), (), ())
     assert (value.pending_deletion, value.isr, value.leader, value.leader_epoch, value.move) == (
         (4,),
@@ -75,24 +75,24 @@ def test_455_6_after_a_stock_controllers_unclean_cancel_only_an_unclean_election
     assert fail_over(read(assigned, state), TOPIC, 0) == []
     allowed = read(assigned, state)
     allowed.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
-    value = taken(allowed)
+    value = failed_over(allowed)
     assert (value.leader, value.isr, value.leader_recovery_state) == (2, (2,), 1)
     allowed = read(assigned, state)
     allowed.cluster.topic_configs[TOPIC] = {"unclean.leader.election.enable": "true"}
     allowed.cluster.brokers.pop(2)
-    assert taken(allowed).isr == (2,), "2 will lead when it comes back"
+    assert failed_over(allowed).isr == (2,), "2 will lead when it comes back"
     nobody = read(assigned, LoadedState(4, 6, (4,), 1, 12))
     nobody.cluster.brokers.pop(2)
-    value = taken(nobody)
+    value = failed_over(nobody)
     assert (value.leader, value.isr) == (NO_LEADER, (4,))
 
 
-def test_sv_4_a_leader_that_died_meanwhile_is_replaced() -> None:
-    value = taken(view(standing(1, 2), live=(2,)))
+def test_sv_4_a_leader_that_died_during_the_failover_is_replaced() -> None:
+    value = failed_over(view(standing(1, 2), live=(2,)))
     assert (value.leader, value.isr, value.leader_epoch) == (2, (2,), 6)
 
 
-def test_sv_4_our_own_id_as_a_replica_is_replaced_and_the_znode_written() -> None:
+def test_sv_4_the_servers_own_id_as_a_replica_is_replaced_and_the_znode_written() -> None:
     (change,) = fail_over(view(Partition((1000, 1)), live=(1, 2)), TOPIC, 0, own_id=1000)
     assert (change.value.replicas, change.value.leader) == ((2, 1), 2)  # type: ignore[union-attr]
     assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
-"""ZooKeeper as far as the core is concerned: what is written in which order, and what can be read back.
+"""ZooKeeper, as far as the core is concerned: the order of the writes, and what a controller reads back.
 
-A round's writes are made one by one in the order in which the controller makes them, so that a test can stop
-between any two: move records, then topic znodes, then partition states and the end of move records.
+An image makes the writes of a round one by one, in the controller's order, so that a test can stop between any two:
+move records, then topic znodes, then partition states and the end of move records.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class Image:
         return cluster
 
     def commit(self, cluster: Cluster, view: RoundView, controller_epoch: int, stop_after: int | None) -> Durable:
-        """Make a round durable. `stop_after`: how many writes are made before the controller dies."""
+        """Write a round. `stop_after`: the controller dies after so many writes."""
         durable = Durable({}, {}, {})
         writes = self._writes(cluster, view, controller_epoch, durable)
         for count, write in enumerate(writes):

@@ -1,7 +1,7 @@
-"""KIP-236's batch, its cancellation and the guard among all that clients, brokers and crashes do.
+"""KIP-236's batch, its cancel and disabled reassignments, in any order with clients, brokers and crashes.
 
-The run of `test_controller_states` with the three znodes in it: they are written one by one too, in the controller's
-order, with a crash and a takeover possible between any two writes of anything.
+The run of `test_controller_states`, with the three znodes in it. The image writes them one by one too, in the
+controller's order, so that a crash and a failover are possible between any two writes.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ entry_names = st.one_of(names, names, st.sampled_from([TopicPartition("gone", 0)
 
 @dataclass
 class BatchImage(Image):
-    """With the batch's znode and the two others. `changed`: the zxid of the batch's last write."""
+    """Also the batch's znode and the two others. `changed`: the zxid of the batch's last write."""
 
     batch: dict[TopicPartition, BatchEntry] | None = None
     version: int = 0
@@ -59,7 +59,7 @@ class BatchImage(Image):
         self.cancel = self.zxid
 
     def put(self, entries: dict[TopicPartition, BatchEntry] | None) -> None:
-        """By hand, or by the controller."""
+        """A write of an operator, or of the controller."""
         self.zxid += 1
         self.version = 0 if self.batch is None else self.version + 1
         self.batch, self.changed = entries, self.zxid
@@ -100,35 +100,35 @@ class BatchController(Controller):
     # ------------------------------------------------------------------------------------------ what happens
 
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=3), crash=crashes)
-    def a_batch_is_made(self, wanted: dict[TopicPartition, tuple[int, ...]], crash: int | None) -> None:
+    def a_batch_is_created(self, wanted: dict[TopicPartition, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is None:
             self.image.put({name: BatchEntry(target) for name, target in wanted.items()})
-            self.look(crash)
+            self.decide_batch(crash)
 
     @rule(wanted=st.dictionaries(entry_names, targets, max_size=2), crash=crashes)
     def the_batch_is_changed_by_hand(self, wanted: dict[TopicPartition, tuple[int, ...]], crash: int | None) -> None:
         if self.image.batch is not None:
             self.image.put(self.image.batch | {name: BatchEntry(target) for name, target in wanted.items()})
-            self.look(crash)
+            self.decide_batch(crash)
 
     @rule(name=names, crash=crashes)
     def an_entry_is_taken_out_by_hand(self, name: TopicPartition, crash: int | None) -> None:
         if self.image.batch is not None:
             self.image.put({one: entry for one, entry in self.image.batch.items() if one != name})
-            self.look(crash)
+            self.decide_batch(crash)
 
     @rule(crash=crashes)
     def the_batch_is_deleted_by_hand(self, crash: int | None) -> None:
         if self.image.batch is not None:
             self.image.put(None)
-            self.look(crash)
+            self.decide_batch(crash)
 
     @rule(crash=crashes)
     def all_is_cancelled(self, crash: int | None) -> None:
         self.image.put_cancel()
         before = {name: self.partition(name) for name in NAMES}
         pending = dict(self.image.batch or {})
-        self.look(crash)
+        self.decide_batch(crash)
         assert self.image.cancel is None
         left = self.image.batch or {}
         for name in NAMES:
@@ -146,9 +146,9 @@ class BatchController(Controller):
         assert set(left) <= set(NAMES)
 
     @rule(crash=crashes)
-    def the_guard_changes(self, crash: int | None) -> None:
+    def reassignments_are_disabled_or_enabled(self, crash: int | None) -> None:
         self.image.disabled_by_znode = not self.image.disabled_by_znode
-        self.look(crash)
+        self.decide_batch(crash)
 
     @rule(wanted=st.lists(st.tuples(names, replica_lists), max_size=3), crash=crashes)
     def give_many_targets(self, wanted: list[tuple[TopicPartition, tuple[int, ...]]], crash: int | None) -> None:
@@ -158,9 +158,9 @@ class BatchController(Controller):
         self.commit(view, crash)
 
     @rule()
-    def everything_is_done(self) -> None:
-        """Everybody there, nothing disabled_by_znode: no entry is left but of partitions that nobody can lead."""
-        self.all_brokers_come()
+    def all_entries_end_when_all_is_well(self) -> None:
+        """With all brokers alive and reassignments enabled, only entries of partitions that nobody can lead stay."""
+        self.all_brokers_start()
         self.image.disabled_by_znode = False
         self.fail_over(None)
         for name in NAMES:
@@ -177,7 +177,7 @@ class BatchController(Controller):
             return closed
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         self.add(view, changes)
-        return reassign_partitions.overruled(view, name, error)
+        return reassign_partitions.withdraw_for_client(view, name, error)
 
     def alter(self, name: TopicPartition, target: tuple[int, ...] | None, crash: int | None) -> KafkaError | None:
         view = RoundView(self.cluster)
@@ -188,12 +188,12 @@ class BatchController(Controller):
                 assert self.partition(name).target == target
         return error
 
-    def look(self, crash: int | None) -> None:
-        """What the znodes' watches bring about."""
+    def decide_batch(self, crash: int | None) -> None:
+        """What the controller does when a watch of the znodes fires."""
         view = RoundView(self.cluster)
         self.cluster.disabled_by_znode = self.image.disabled_by_znode
         self.cluster.cancel_all = None if self.image.cancel is None else CancelAll(self.image.cancel)
-        reassign_partitions.seen(view, self.image.read())
+        reassign_partitions.put_read(view, self.image.read())
         self.settle(view)
         self.commit(view, crash)
 
@@ -234,14 +234,14 @@ class BatchController(Controller):
         reassign_partitions.put_durable(self.cluster, view, self.image.version, self.image.changed)
         self.joining, self.unclean_asked = set(), False
         for name, logs in self.logs.items():
-            self.tell(name, self.partition(name))
+            self.propagate(name, self.partition(name))
             logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
         return True
 
     # ------------------------------------------------------------------------------------------ what holds
 
     @invariant()
-    def the_batch_in_memory_is_the_one_in_zookeeper(self) -> None:
+    def the_batch_in_memory_equals_zookeeper(self) -> None:
         known = self.cluster.batch
         if known is not None:
             known = replace(known, stripped=frozenset(), waiting=0, crowded=False)
@@ -249,8 +249,8 @@ class BatchController(Controller):
         assert self.cluster.cancel_all is None
 
     @invariant()
-    def an_entry_is_worth_something(self) -> None:
-        """It waits behind the guard, or its partition is on its way to the target from the replicas it names."""
+    def every_entry_waits_or_moves(self) -> None:
+        """Reassignments are disabled, or its partition moves from its original replicas to its target."""
         for name, entry in (self.image.batch or {}).items():
             assert name in NAMES
             value = self.partition(name)

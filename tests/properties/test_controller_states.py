@@ -1,7 +1,7 @@
-"""Whatever clients, brokers and crashes do, in whatever order: what must always hold.
+"""Invariants of the controller, whatever clients, brokers and crashes do, in whatever order.
 
-A random run of everything the core decides, over an image of ZooKeeper that is written one znode at a time, with
-a crash and a takeover possible between any two writes.
+A random run of all decisions of the core, over an image of ZooKeeper that is written one znode at a time. A crash and a
+controller failover are possible between any two writes.
 """
 
 from collections.abc import Iterable
@@ -44,7 +44,7 @@ def chosen(replicas: Iterable[int], mask: int) -> list[int]:
 
 
 class Controller(RuleBasedStateMachine):
-    """One controller after the other, one image."""
+    """One controller after the other, on one image."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +55,7 @@ class Controller(RuleBasedStateMachine):
         self.unclean_asked = False
         self.cluster = Cluster()
         self.logs: dict[TopicPartition, set[int]] = {name: set() for name in NAMES}
-        self.told: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
+        self.known_to_brokers: dict[tuple[TopicPartition, int], tuple[object, ...]] = {}
 
     # ------------------------------------------------------------------------------------------ what happens
 
@@ -93,10 +93,10 @@ class Controller(RuleBasedStateMachine):
             assert self.partition(name).isr == before.isr
 
     @rule(name=names, replicas=replica_lists, joined=masks, left=masks, preferred=st.booleans(), gone=masks)
-    def a_move_gets_half_way(
+    def a_move_is_half_way(
         self, name: TopicPartition, replicas: tuple[int, ...], joined: int, left: int, preferred: bool, gone: int
     ) -> None:
-        """The start of all that is hard: some adding replicas are in sync, some old ones not, or down."""
+        """The start of all hard cases: some adding replicas are in sync, some existing ones are not, or are dead."""
         if self.alter(name, replicas, None) is not None:
             return
         for replica in chosen(self.partition(name).adding, joined):
@@ -111,7 +111,7 @@ class Controller(RuleBasedStateMachine):
         if standing.leader != NO_LEADER:
             self.ask_for_isr(name, tuple(r for r in standing.isr if r not in late), None)
         for replica in chosen(late, gone):
-            self.a_broker_goes(broker_id=replica, crash=None)
+            self.a_broker_dies(broker_id=replica, crash=None)
 
     @rule(name=names, pick=picks, crash=crashes)
     def a_follower_catches_up(self, name: TopicPartition, pick: int, crash: int | None) -> None:
@@ -143,7 +143,7 @@ class Controller(RuleBasedStateMachine):
             self.ask_for_isr(name, tuple(r for r in standing.isr if r != replica), crash)
 
     @rule(name=names, pick=picks)
-    def the_isr_is_asked_for_with_a_dead_broker(self, name: TopicPartition, pick: int) -> None:
+    def a_leader_asks_for_an_isr_with_a_dead_broker(self, name: TopicPartition, pick: int) -> None:
         standing = self.partition(name)
         dead = [r for r in standing.replicas if not self.cluster.is_live(r) and r not in standing.isr]
         if dead:
@@ -151,21 +151,21 @@ class Controller(RuleBasedStateMachine):
             assert isinstance(answer, KafkaError)
 
     @rule(name=names, crash=crashes)
-    def the_leader_is_alone_and_goes(self, name: TopicPartition, crash: int | None) -> None:
+    def a_leader_alone_in_the_isr_dies(self, name: TopicPartition, crash: int | None) -> None:
         standing = self.partition(name)
         if standing.leader != NO_LEADER:
             self.ask_for_isr(name, (standing.leader,), None)
-            self.a_broker_goes(broker_id=standing.leader, crash=crash)
+            self.a_broker_dies(broker_id=standing.leader, crash=crash)
 
     @rule(broker_id=broker_ids, crash=crashes)
-    def a_broker_goes(self, broker_id: int, crash: int | None) -> None:
+    def a_broker_dies(self, broker_id: int, crash: int | None) -> None:
         if self.registered.pop(broker_id, None) is not None:
             for logs in self.logs.values():
                 logs.discard(broker_id)
             self.brokers_changed(crash)
 
     @rule(broker_id=broker_ids, crash=crashes)
-    def a_broker_comes(self, broker_id: int, crash: int | None) -> None:
+    def a_broker_starts(self, broker_id: int, crash: int | None) -> None:
         if broker_id not in self.registered:
             self.register(broker_id)
             self.brokers_changed(crash)
@@ -177,7 +177,7 @@ class Controller(RuleBasedStateMachine):
             self.brokers_changed(crash)
 
     @rule()
-    def all_brokers_come(self) -> None:
+    def all_brokers_start(self) -> None:
         for broker_id in BROKERS:
             if broker_id not in self.registered:
                 self.register(broker_id)
@@ -203,10 +203,10 @@ class Controller(RuleBasedStateMachine):
 
     @rule(name=names, crash=crashes)
     def the_preferred_replica_leads(self, name: TopicPartition, crash: int | None) -> None:
-        self.an_election_is_asked_for(name=name, election=Election.PREFERRED, crash=crash)
+        self.an_operator_requests_an_election(name=name, election=Election.PREFERRED, crash=crash)
 
     @rule(name=names, election=st.sampled_from(Election), crash=crashes)
-    def an_election_is_asked_for(self, name: TopicPartition, election: Election, crash: int | None) -> None:
+    def an_operator_requests_an_election(self, name: TopicPartition, election: Election, crash: int | None) -> None:
         self.unclean_asked = election is Election.UNCLEAN
         view = RoundView(self.cluster)
         error, changes = elect(view, *name, election)
@@ -215,7 +215,7 @@ class Controller(RuleBasedStateMachine):
         self.commit(view, crash)
 
     @rule(name=names, crash=crashes)
-    def a_replica_confirms_its_end(self, name: TopicPartition, crash: int | None) -> None:
+    def a_broker_confirms_a_deletion(self, name: TopicPartition, crash: int | None) -> None:
         view = RoundView(self.cluster)
         stopped = [r for r in self.partition(name).pending_deletion if r in self.registered][:1]
         self.logs[name].difference_update(stopped)
@@ -223,13 +223,13 @@ class Controller(RuleBasedStateMachine):
         self.commit(view, crash)
 
     @rule(crash=crashes)
-    def another_controller_takes_over(self, crash: int | None) -> None:
+    def another_controller_is_elected(self, crash: int | None) -> None:
         self.fail_over(crash)
 
     @precondition(lambda self: len(self.registered) == len(BROKERS))
     @rule()
-    def all_is_well_for_a_while(self) -> None:
-        """Everybody there and caught up, everything confirmed: nothing is left to do."""
+    def all_moves_complete_when_all_is_well(self) -> None:
+        """All brokers are alive, in sync, and confirm all deletions: nothing is left to do."""
         self.fail_over(None)
         for name in NAMES:
             for _ in range(2):
@@ -239,7 +239,7 @@ class Controller(RuleBasedStateMachine):
                 continue
             assert not partition.is_moving
             while self.partition(name).pending_deletion:
-                self.a_replica_confirms_its_end(name=name, crash=None)
+                self.a_broker_confirms_a_deletion(name=name, crash=None)
             assert self.image.assigned[name] == LoadedAssignment(partition.replicas)
             assert name not in self.image.records
 
@@ -280,7 +280,7 @@ class Controller(RuleBasedStateMachine):
         return answer
 
     def brokers_changed(self, crash: int | None) -> None:
-        changed = replay.brokers_seen(self.cluster, self.registered)
+        changed = replay.put_brokers(self.cluster, self.registered)
         view = RoundView(self.cluster)
         for down in [changed.bounced, ()] if changed.bounced else [()]:
             for name in NAMES:
@@ -301,7 +301,7 @@ class Controller(RuleBasedStateMachine):
             view.add(change)
 
     def commit(self, view: RoundView, crash: int | None) -> bool:
-        """Whether the round became durable; where the controller died, another one has taken over since."""
+        """Returns whether the round became durable. If the controller died, another one has been elected since."""
         try:
             durable = self.image.commit(self.cluster, view, self.epoch, crash)
         except Crashed:
@@ -312,17 +312,19 @@ class Controller(RuleBasedStateMachine):
             pass
         self.joining, self.unclean_asked = set(), False
         for name, logs in self.logs.items():
-            self.tell(name, self.partition(name))
+            self.propagate(name, self.partition(name))
             logs.update(replica for replica in self.partition(name).replicas if replica in self.registered)
         return True
 
-    def tell(self, name: TopicPartition, value: Partition) -> None:
-        """Brokers act on a LeaderAndIsr only where its leader epoch is higher than what they know.
+    def propagate(self, name: TopicPartition, value: Partition) -> None:
+        """Brokers apply a LeaderAndIsr only with a higher leader epoch than they know.
 
-        The order of the replicas is nothing to them.
+        The order of the replicas does not matter to them.
         """
         news = (set(value.replicas), set(value.adding), set(value.removing), value.leader)
-        assert self.told.setdefault((name, value.leader_epoch), news) == news, "a change that no broker would act on"
+        assert self.known_to_brokers.setdefault((name, value.leader_epoch), news) == news, (
+            "a change that no broker would act on"
+        )
 
     # ------------------------------------------------------------------------------------------ what holds
 
@@ -354,7 +356,7 @@ class Controller(RuleBasedStateMachine):
             assert (name[1] in self.cluster.moving.get(name[0], ())) == value.is_moving
 
     @invariant()
-    def nobody_is_leaderless_without_need(self) -> None:
+    def no_partition_lacks_a_leader_without_need(self) -> None:
         for name in NAMES if self.cluster.topics else ():
             value = self.partition(name)
             assert value.isr
@@ -371,14 +373,13 @@ class Controller(RuleBasedStateMachine):
             assert self.logs[name] <= {*value.replicas, *value.pending_deletion}
 
     @invariant()
-    def what_zookeeper_holds_is_what_is_in_memory(self) -> None:
+    def memory_equals_zookeeper(self) -> None:
         loaded = self.image.load(self.registered, CONFIGS)
         for name in NAMES if self.cluster.topics else ():
             memory, read = self.partition(name), loaded.get(*name)
             assert read is not None
             if not memory.pending_deletion or memory.is_moving:
-                # Confirmations are written with the last one: the znode may name more pending_deletion replicas
-                # until then.
+                # The last confirmation writes all of them: until then the znode may name more pending deletions.
                 assert set(memory.pending_deletion) <= set(read.pending_deletion)
                 assert replace(read, pending_deletion=memory.pending_deletion) == memory
             else:

@@ -1,7 +1,7 @@
-"""Leases among operators who change the same configs by hand, with crashes at any point (236-11).
+"""Throttle leases while operators change the same configs, with crashes at any point (236-11).
 
-What is checked after every step is design's invariant: no throttle without a move that needs it, no leased replica
-without its throttle, and what others have set stands, during and after.
+Every step checks the invariant: no throttle without a move that needs it, no leased replica without its throttle, and
+the values of others stay, during the leases and after them.
 """
 
 from hypothesis import HealthCheck, settings
@@ -29,7 +29,7 @@ leases = st.builds(
 
 
 class OperatorsAndLeases(RuleBasedStateMachine):
-    """One topic and three brokers; `others`, `hand`: what stands there by other hands, of each config."""
+    """One topic and three brokers. `others`, `hand`: by config, what others have set."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
         }
 
     def known(self) -> Leases:
-        """As a controller knows them that has just taken over: from the moves' records."""
+        """The leases as a new controller knows them: from the move records."""
         found = Leases()
         for partition, lease in self.moves.items():
             found.put("t", partition, lease)
@@ -52,7 +52,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
 
     @rule(partition=partitions, lease=leases | st.none())
     def move(self, partition: int, lease: Lease | None) -> None:
-        """It starts, gets another target or rate, or ends."""
+        """A move starts, gets another target or rate, or ends."""
         if lease is None:
             self.moves.pop(partition, None)
         else:
@@ -71,7 +71,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
 
     @rule(name=st.sampled_from([LEADER_REPLICAS, FOLLOWER_REPLICAS]), entries=entry_lists, keep=st.booleans())
     def list_by_hand(self, name: str, entries: list[str], keep: bool) -> None:
-        """What is written while we are at it is what stands and more, or something else altogether."""
+        """An operator adds to the present list, or replaces it."""
         memory = self.of_topic.leader if name == LEADER_REPLICAS else self.of_topic.follower
         ours = set() if memory is None else set(memory.ours.split(","))
         standing = [entry for entry in self.topic.get(name, "").split(",") if entry] if keep else []
@@ -83,7 +83,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
     @rule(broker=brokers, name=st.sampled_from([LEADER_RATE, FOLLOWER_RATE]), text=texts)
     def rate_by_hand(self, broker: int, name: str, text: str | None) -> None:
         if self.rates[broker].get(name) == text:
-            return  # nobody can tell that anybody has written it
+            return  # nobody can tell who has written it
         self.hand[broker][name] = text
         if text is None:
             del self.rates[broker][name]
@@ -92,7 +92,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
         self.follow()
 
     @invariant()
-    def lists_name_what_is_leased_and_what_others_name(self) -> None:
+    def lists_name_the_leased_replicas_and_entries_of_others(self) -> None:
         of_topic = self.known().topics.get("t", NOTHING)
         for name, wanted in ((LEADER_REPLICAS, of_topic.leaders), (FOLLOWER_REPLICAS, of_topic.followers)):
             found = [entry for entry in self.topic.get(name, "").split(",") if entry]
@@ -101,7 +101,7 @@ class OperatorsAndLeases(RuleBasedStateMachine):
         assert self.topic["retention.ms"] == "1"
 
     @invariant()
-    def rates_stand_where_leases_need_them_and_others_have_set_them(self) -> None:
+    def rates_are_set_where_leases_need_them_and_others_have_set_them(self) -> None:
         found = self.known()
         for broker in BROKERS:
             for name, text in self.hand[broker].items():

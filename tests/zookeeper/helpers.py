@@ -1,4 +1,4 @@
-"""Waiting for a client's hooks, and for conditions that nothing announces."""
+"""WaitingMove for a client's hooks, and for conditions that nothing announces."""
 
 import asyncio
 from collections.abc import Callable

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Refusals, 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 
 
@@ -84,8 +84,10 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         )
         for change in changes:
             if target is not None and self._has_to_wait(work, name, target, change.value):
-                move = Waiting(target, self._request.route, self._request.reason, self._request.throttle)
-                return reassign_partitions.overruled(work.view, name, queue_admission.append(work.view, name, move))
+                move = WaitingMove(target, self._request.route, self._request.reason, self._request.throttle)
+                return reassign_partitions.withdraw_for_client(
+                    work.view, name, queue_admission.append(work.view, name, move)
+                )
             work.view.add(change)
             self._wanted[name] = change.value
         return self._overruling(work, name, restrictions.with_reason(error, forbidden=not may_change))
@@ -100,8 +102,8 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
 
     def _overruling(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
         """What the batch and the queue have for the partition leaves them: the answer that stands then."""
-        answer = queue_admission.overruled(work.view, name, error)
-        answer = reassign_partitions.overruled(work.view, name, answer)
+        answer = queue_admission.withdraw_for_client(work.view, name, error)
+        answer = reassign_partitions.withdraw_for_client(work.view, name, answer)
         if isinstance(error, NoReassignmentInProgress):
             if answer is None:
                 self._given_up.add(name)

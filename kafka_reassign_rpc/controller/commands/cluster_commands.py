@@ -60,7 +60,7 @@ class BrokersRead(Command[None]):
         self._bounced: set[int] = set()
 
     def decide(self, work: Round) -> Iterator[None]:
-        changed = replay.brokers_seen(work.view.cluster, self._registered)
+        changed = replay.put_brokers(work.view.cluster, self._registered)
         self._changed |= bool(changed)
         self._bounced.update(changed.bounced)
         if self._changed:
@@ -91,7 +91,7 @@ class ConfigsRead(Command[None]):
         self._configs = configs
 
     def decide(self, work: Round) -> Iterator[None]:
-        replay.configs_seen(work.view.cluster, self._kind, self._configs)
+        replay.put_configs(work.view.cluster, self._kind, self._configs)
         self.answer(None)
         yield
 
@@ -104,7 +104,7 @@ class SizesSampled(Command[None]):
         self._sizes = sizes
 
     def decide(self, work: Round) -> Iterator[None]:
-        yield from replay.sizes_seen(work.view.cluster, self._sizes)
+        yield from replay.put_sizes(work.view.cluster, self._sizes)
         self.answer(None)
 
 

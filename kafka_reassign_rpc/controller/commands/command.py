@@ -57,7 +57,7 @@ class Round:
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether a partition may be changed so now, as far as the caps go."""
-        if self.schedule.held_by(name, before, after) is not None:
+        if self.schedule.waits_for(name, before, after) is not None:
             return False
         self.schedule.replace(name, before, after)
         return True
@@ -66,13 +66,13 @@ class Round:
         """Whether a partition may not be changed so yet, since others wait for room already, or there is none."""
         if self.schedule.limits.unlimited or not after.adding:
             return False
-        return queue_admission.claimed(self.view.cluster) or not self.starts(name, before, after)
+        return queue_admission.is_room_claimed(self.view.cluster) or not self.starts(name, before, after)
 
     def look_at_queue(self) -> Iterator[None]:
         """Let start what waits and may start now."""
         asked_by, self.view.by = self.view.by, BY_QUEUE
         yield from self.schedule_moves()
-        yield from queue_admission.look(self.view, self.rules, self.schedule, self.refused)
+        yield from queue_admission.start_waiting_moves(self.view, self.rules, self.schedule, self.refused)
         self.view.by = asked_by
 
 

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import Election, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
-from kafka_reassign_rpc.core.leadership.leader_imbalance import Imbalance
+from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.support.slices import in_slices
@@ -48,7 +48,7 @@ class RebalanceLeaders(Command[int]):
         self._percentage = percentage
 
     def decide(self, work: Round) -> Iterator[None]:
-        imbalance = Imbalance(work.view.cluster)
+        imbalance = LeaderImbalance(work.view.cluster)
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
             imbalance.count((name,))
             if pause:

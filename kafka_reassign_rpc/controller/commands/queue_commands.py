@@ -11,7 +11,7 @@ from kafka_reassign_rpc.controller.loading.load_queue import QueueRootRead, Znod
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 
 
@@ -55,8 +55,8 @@ class QueueZnodesRead(Command[None]):
             return
         if known is not None and seen.part.created > known.created:
             for part in queue.of(seen.root):
-                queue_admission.forget(work.view, part.path)
-                yield from queue.drop(part.path)
+                queue_admission.discard_changes(work.view, part.path)
+                yield from queue.remove(part.path)
         yield from queue.put(seen.part)
         queue.more = True
         if seen.occupied:
@@ -69,7 +69,7 @@ class QueueZnodesRead(Command[None]):
 class WithdrawQueuedMoves(Command[int]):
     """Moves that wait, and that `which` is true of, are given up. Answers with how many."""
 
-    def __init__(self, which: Callable[[TopicPartition, Waiting], bool], by: str = CONTROLLER) -> None:
+    def __init__(self, which: Callable[[TopicPartition, WaitingMove], bool], by: str = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._which = which
@@ -81,13 +81,13 @@ class WithdrawQueuedMoves(Command[int]):
             for index, place in places.items():
                 name = TopicPartition(topic, index)
                 if self._which(name, place.move) and queue_admission.find(view, name) == place.move:
-                    queue_admission.overrule(view, name)
+                    queue_admission.withdraw(view, name)
                     dropped += 1
                 looked += 1
                 if looked % SLICE == 0:
                     yield
         for name, move in list(view.queue.appended.items()):
             if self._which(name, move):
-                queue_admission.overrule(view, name)
+                queue_admission.withdraw(view, name)
                 dropped += 1
         self.answer(dropped)

@@ -18,7 +18,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import crosses_waiting
+from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 
@@ -106,12 +106,12 @@ def _outcome(
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
         move = queue_admission.find(work.view, name)
-        ignored = None if move is None else crosses_waiting(move.route, move.target)
+        ignored = None if move is None else waiting_route_conflict(move.route, move.target)
         if ignored is not None:
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
         if work.schedule.is_full:
             return reassign_partitions.BatchEntryOutcome(entry, waits=True)
-    outcome = reassign_partitions.take_up(work.view, name, entry, work.rules, stripped=stripped)
+    outcome = reassign_partitions.decide_entry(work.view, name, entry, work.rules, stripped=stripped)
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:
         return reassign_partitions.BatchEntryOutcome(None, report=str(refused))
@@ -133,7 +133,7 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
         outcome = reassign_partitions.roll_back(work.view, name, entry)
         refused = work.refused.get(name[0])
         if outcome.changes and refused is not None:
-            outcome = reassign_partitions.left_alone(entry, str(refused))
+            outcome = reassign_partitions.not_cancelled_outcome(entry, str(refused))
         for change in outcome.changes:
             work.view.add(change)
         if outcome.changes and before is not None:
@@ -195,4 +195,4 @@ class AdminZnodesRead(Command[None]):
         cluster.disabled_by_znode = read.disabled_by_znode
         cancel = read.cancel_all
         cluster.cancel_all = None if cancel is None or cancel.id == cluster.cancelled else cancel
-        return read.problems if self._batch_read and reassign_partitions.seen(work.view, read.batch) else []
+        return read.problems if self._batch_read and reassign_partitions.put_read(work.view, read.batch) else []

@@ -1,6 +1,6 @@
 """Commands about lost brokers (KIP-46): who is missing, whose repair is queued, whose repair is not needed any more.
 
-Which broker is healed, and when, stands in `core.healing.lost_brokers`; where its replicas go is the planner's.
+Which broker is healed, and when, stands in `core.healing.failed_brokers`; where its replicas go is the planner's.
 """
 
 from collections import Counter
@@ -13,14 +13,15 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import Diagnosis, FailureWatch, Healing, Losses, diagnose
+from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
+from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
@@ -98,11 +99,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def decide(self, work: Round) -> Iterator[None]:
         self._begin()
         cluster, memory = work.view.cluster, self._memory
-        settings, self._problems = lost_brokers.settings_of(cluster, self._started_with)
-        self._problems += lost_brokers.rack_problems(cluster, settings)
+        settings, self._problems = healing_settings.settings_of(cluster, self._started_with)
+        self._problems += failed_brokers.rack_problems(cluster, settings)
         yield from self._queued(work)
         yield from self._under_way(work, cancel=settings.cancel_on_return)
-        losses = Losses(cluster)
+        losses = LostReplicas(cluster)
         for name, pause in in_slices(every_partition(cluster), SLICE):
             partition = work.view.get(*name)
             if partition is not None:
@@ -147,9 +148,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _queued(self, work: Round) -> Iterator[None]:
         """What has not started of the repair of a broker that is back leaves the queue."""
         for looked, (name, move) in enumerate(_heals(work), 1):
-            left = lost_brokers.still_needed(work.view.cluster, work.view.get(*name), move.target)
+            left = repair_targets.still_needed(work.view.cluster, work.view.get(*name), move.target)
             if left is None:
-                waiting.overrule(work.view, name)
+                waiting.withdraw(work.view, name)
                 self._dropped[move.reason] += 1
             elif left == move.target or waiting.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
@@ -171,7 +172,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 if partition is None or partition.move is None or partition.move.route != HEAL:
                     continue
                 changes: list[PartitionChange] = []
-                if cancel and lost_brokers.may_go_back(work.view.cluster, partition):
+                if cancel and repair_targets.is_repair_of_returned_brokers(work.view.cluster, partition):
                     _, changes = alter(work.view, topic, index, None, allow_replication_factor_change=True)
                 for change in changes:
                     work.view.add(change)
@@ -208,7 +209,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             report(Event(catalogue.HEAL_DONE, reason=f"{reason}: its last move has ended"))
 
 
-def _heals(work: Round) -> Iterator[tuple[TopicPartition, Waiting]]:
+def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
     """Repairs that wait."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
@@ -285,7 +286,7 @@ class QueueRepairs(Command[None]):
             if partition is not None and not gone.isdisjoint(move.original):
                 queued = waiting.find(work.view, name)
                 joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
-                if joined or lost_brokers.wanted(cluster, partition, queued) == move.original:
+                if joined or repair_targets.wanted_replicas(cluster, partition, queued) == move.original:
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
                     turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
@@ -301,11 +302,11 @@ class QueueRepairs(Command[None]):
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
         reason = _reason(lost)
         if error is None:
-            error = waiting.append(work.view, name, Waiting(move.target, HEAL, reason, self._rate))
+            error = waiting.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
         if error is not None:
             self._leave(work, name, move.original, f"{error.name}: {error}")
             return
-        reassign_partitions.overruled(work.view, name, None)
+        reassign_partitions.withdraw_for_client(work.view, name, None)
         self._repairs.add(reason)
         for broker in lost:
             self._moves[broker] += 1
@@ -329,7 +330,7 @@ class QueueRepairs(Command[None]):
     def durable(self) -> None:
         memory, live = self._memory, frozenset(self._prepared.live)
         for broker in self._unhealed:
-            memory.tried[broker] = (self._now_ms + lost_brokers.RETRY_MS, live)
+            memory.tried[broker] = (self._now_ms + failed_brokers.RETRY_MS, live)
         memory.repairs |= self._repairs
         memory.left = self._left
         super().durable()

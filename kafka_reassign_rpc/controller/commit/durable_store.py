@@ -86,7 +86,7 @@ class DurableStore:
         lost = {topic.name for topic in gone}
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
         # What was told of what waits has been told; and of the batch more is known than its znode says.
-        fresh.queue.told = cluster.queue.told
+        fresh.queue.reported = cluster.queue.reported
         if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
             fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
         for field in cluster.__struct_fields__:

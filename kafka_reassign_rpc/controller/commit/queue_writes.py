@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.state.queue_entries import Part, Queue, QueueChanges, StoredName, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import Queue, QueueChanges, QueuePart, StoredName, WaitingMove
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, encode_queue, encode_waiting
@@ -33,7 +33,7 @@ def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
         if znode_paths.REASSIGN_QUEUE not in queue.parts:
             yield Create(znode_paths.REASSIGN_QUEUE, EMPTY)
             root = znode_paths.REASSIGN_QUEUE
-            changes.made[root] = Part(root, root, size=len(EMPTY))
+            changes.made[root] = QueuePart(root, root, size=len(EMPTY))
         yield from _new_parts(queue, changes, znode_paths.REASSIGN_QUEUE, changes.appended.items())
     for path in changes.split:
         part = queue.parts[path]
@@ -65,11 +65,11 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
 def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) -> Iterator[None]:
     """Put a committed round's queue into the cluster. `written`: the znodes' Stats, as the writes have left them."""
     queue, changes = cluster.queue, view.queue
-    if changes.told is not None:
-        queue.told = changes.told
+    if changes.reported is not None:
+        queue.reported = changes.reported
     for path, part in changes.made.items():
         if part is None:
-            yield from queue.drop(path)
+            yield from queue.remove(path)
             continue
         stat = written[path]
         known = queue.parts.get(path)
@@ -78,12 +78,12 @@ def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) 
         yield  # many parts are too short to come to one of their own
 
 
-def _left(part: Part, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, Waiting]:
+def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, WaitingMove]:
     gone = leaving.get(part.path)
     return part.entries if not gone else {name: move for name, move in part.entries.items() if name not in gone}
 
 
-def _written(changes: QueueChanges, part: Part, entries: Mapping[StoredName, Waiting]) -> Op:
+def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
     """The part with these entries alone; a child that has none goes."""
     if not entries and not part.is_root:
         changes.made[part.path] = None
@@ -96,19 +96,19 @@ def _written(changes: QueueChanges, part: Part, entries: Mapping[StoredName, Wai
 
 
 def _new_parts(
-    queue: Queue, changes: QueueChanges, root: str, moves: Iterable[tuple[StoredName, Waiting]]
+    queue: Queue, changes: QueueChanges, root: str, moves: Iterable[tuple[StoredName, WaitingMove]]
 ) -> Iterator[Op]:
     known = [part.path for part in queue.of(root)] + [path for path, part in changes.made.items() if part is not None]
     number = max((znode_paths.queue_part_number(path) for path in known if path.startswith(f"{root}/")), default=-1)
     for entries, data in _chunks(moves):
         number += 1
         path = znode_paths.queue_part(root, number)
-        changes.made[path] = Part(root, path, entries, size=len(data))
+        changes.made[path] = QueuePart(root, path, entries, size=len(data))
         yield Create(path, data)
 
 
-def _chunks(moves: Iterable[tuple[StoredName, Waiting]]) -> Iterator[tuple[dict[StoredName, Waiting], bytes]]:
-    entries: dict[StoredName, Waiting] = {}
+def _chunks(moves: Iterable[tuple[StoredName, WaitingMove]]) -> Iterator[tuple[dict[StoredName, WaitingMove], bytes]]:
+    entries: dict[StoredName, WaitingMove] = {}
     encoded: list[bytes] = []
     size = 0
     for name, move in moves:

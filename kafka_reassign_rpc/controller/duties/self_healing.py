@@ -28,8 +28,9 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, PREPARE_MS, Healing, Repairs
+from kafka_reassign_rpc.core.healing import repair_targets
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
+from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
@@ -170,7 +171,7 @@ class Healer:
         found = await self._loop.submit(
             DiagnoseFailedBrokers(self._started_with, self._memory, self._now_ms(), ordered)
         )
-        self.last_seen = Repairs(
+        self.last_seen = RepairCounts(
             failed=len(self._loop.cluster.failed),
             alerted=len(found.diagnosis.alerts),
             waiting=found.waiting,
@@ -216,7 +217,7 @@ class Healer:
 
 def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
     place = cluster.queue.place(topic, index)
-    return lost_brokers.wanted(cluster, partition, None if place is None else place.move)
+    return repair_targets.wanted_replicas(cluster, partition, None if place is None else place.move)
 
 
 def _let_go(topics: list[PlannerTopic]) -> Iterator[None]:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
-from kafka_reassign_rpc.core.topics.topic_changes import left_to_delete
+from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 
 
 class TopicDeletions:
@@ -32,6 +32,6 @@ class TopicDeletions:
         if found is None or not found.deleting:
             return
         confirmed = self._confirmed.get(topic, set())
-        if next(left_to_delete(self._cluster, topic, confirmed), None) is None:
+        if next(replicas_to_delete(self._cluster, topic, confirmed), None) is None:
             self._confirmed.pop(topic, None)
             self._due(topic)

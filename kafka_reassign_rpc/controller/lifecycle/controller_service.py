@@ -20,12 +20,12 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class ControllerService:
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
-    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, Waiting]]]]:
+    ) -> Iterable[tuple[str, Sequence[tuple[int, Partition, WaitingMove]]]]:
         cluster = self._active().loop.cluster
         waiting = cluster.queue.topics
         for name in list(waiting) if wanted is None else [name for name in wanted if name in waiting]:
@@ -151,7 +151,7 @@ class ControllerService:
         return NO_TOTALS if self._office is None or not self.is_active() else self._office.progress.totals
 
     @property
-    def repairs(self) -> Repairs:
+    def repairs(self) -> RepairCounts:
         """As the last look has found them; none while this process is not the controller."""
         return NO_REPAIRS if self._office is None or not self.is_active() else self._office.healer.last_seen
 

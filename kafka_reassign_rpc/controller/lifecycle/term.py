@@ -182,7 +182,9 @@ class Term:
             self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record
         )
         sampler = self._sampler
-        self._healer = Healer(self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.links)
+        self._healer = Healer(
+            self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput
+        )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
 
     def _tell(self, applied: ReplayedChanges) -> Iterator[None]:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.state.queue_entries import Part, Queue
+from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -36,7 +36,7 @@ class QueueRootRead(NamedTuple):
     """
 
     root: str
-    part: Part | None = None
+    part: QueuePart | None = None
     children: Sequence[str] = ()
     occupied: bool = False
     problems: Sequence[ZnodeProblem] = ()
@@ -53,7 +53,7 @@ async def read_queue(zk: ZooKeeper) -> ReadQueue:
     """Everything, in the order in which it was submitted."""
     queue = Queue()
     problems: list[ZnodeProblem] = []
-    parts: list[Part] = []
+    parts: list[QueuePart] = []
     pace = SliceTimer()
     for root in znode_paths.QUEUES:
         seen = await read_root(zk, root)
@@ -89,8 +89,8 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
     return QueueRootRead(root, part, children, occupied, problems)
 
 
-def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[Part, list[ZnodeProblem]]:
-    known = Part(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
+def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
+    known = QueuePart(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
     try:
         entries, problems = decode_queue(data, path)
     except BadZnode as error:

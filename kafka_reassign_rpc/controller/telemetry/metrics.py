@@ -18,7 +18,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing.lost_brokers import NO_REPAIRS, Repairs
+from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, Totals
 from kafka_reassign_rpc.core.state.cluster import ROUTES
 from kafka_reassign_rpc.server.http_server import HttpPage
@@ -64,7 +64,7 @@ class ServerStatus(NamedTuple):
     round_trip: float
     events_lost: int
     progress: Totals = NO_TOTALS
-    healing: Repairs = NO_REPAIRS
+    healing: RepairCounts = NO_REPAIRS
 
 
 class Metrics:

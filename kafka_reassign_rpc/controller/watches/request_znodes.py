@@ -31,9 +31,13 @@ from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
-from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome, take_up
+from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
+    ReassignmentRequest,
+    RequestOutcome,
+    decide_target,
+)
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -126,12 +130,12 @@ class StartRequests(Command[RequestsOutcome]):
             outcome = RequestOutcome(report=str(refused))
         else:
             before = work.view.get(*name)
-            outcome = take_up(work.view, name, target, route, work.rules)
+            outcome = decide_target(work.view, name, target, route, work.rules)
             if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
-                error = waiting.append(work.view, name, Waiting(target, route))
+                error = waiting.append(work.view, name, WaitingMove(target, route))
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:
-                waiting.overrule(work.view, name)
+                waiting.withdraw(work.view, name)
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:

@@ -1,7 +1,7 @@
-"""What was decided, by whom, as events: for the event log, for operators, for the counts that metrics show.
+"""Events: each decision, with its requester, for the event log, for operators and for metrics.
 
-A decision about a partition's assignment is noted by `View.add`; whatever else somebody has to be told (an entry that
-is refused, a throttle that is set) is said with `View.report`. Both become events here, once their round is durable:
+`RoundView.add` notes each decision about a partition's assignment. `RoundView.report` notes everything else (a refused
+entry, a throttle). Once the round is durable, `events_of` makes events of both:
 
     the partition before      after                                  event(s)
     at rest                   moving                                 move.started
@@ -11,12 +11,12 @@ is refused, a throttle that is set) is said with `View.report`. Both become even
     moving                    at rest, with the original replicas    move.cancelled
     moving                    at rest, with others                   move.retargeted, move.completed
 
-Of a move that has to wait in the queue first it is noted that it does (move.waiting) and, where somebody gives it up
-or wants something else before it has started, that too (move.withdrawn).
+A move that has to wait in the queue has the event move.waiting. If a client cancels or replaces it before it starts, it
+has move.withdrawn.
 
-A move that a stock controller has started, or the controller before this one, is known by its id alone: it has the
-events of what happens to it from then on. What is read of the cluster (brokers, the guard) becomes events by
-`ClusterNews`, however it came to be known.
+A move that a stock controller or an earlier controller started is known by its id alone: it has the events of its
+further life. `ClusterNews` makes events of changes that are read, not decided: brokers, reassignments disabled,
+self-healing paused.
 """
 
 from collections import deque
@@ -28,26 +28,26 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.healing import lost_brokers
+from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
 
 CONTROLLER = "controller"
-"""Who decides what nobody has asked for: that a move is over, for one."""
+"""`who` of decisions without a request, such as the completion of a move."""
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
-"""Who asks, with the name of the znode after it."""
+"""`who` of a request znode; its name follows."""
 
 REFUSALS = 100
-"""Refused partitions of one request that have an event each; the others share one for each topic and error."""
+"""So many refused partitions of a request have an event each; the others share one for each topic and error."""
 
 SLICE = 200
-"""Events between two `yield`s where many are made."""
+"""Number of events between two `yield`s."""
 
 
 class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
-    """One line of the event log, without when and where it was written.
+    """One line of the event log, without its time and place.
 
     `event` is its name in `catalogue.EVENTS`, which says what fields it has; `catalogue.EVENT_FIELDS` explains them.
     """
@@ -69,7 +69,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class AssignmentDecision(NamedTuple):
-    """A partition before and after a decision about its assignment, and who has asked for that."""
+    """A partition before and after a decision about its assignment, and the requester."""
 
     topic: str
     partition: int
@@ -79,74 +79,79 @@ class AssignmentDecision(NamedTuple):
 
 
 RoundNote = AssignmentDecision | Event
-"""What a round notes, in its order."""
+"""An entry of `RoundView.notes`."""
 
 
 def reassigned(before: Partition, after: Partition) -> bool:
-    """Whether a new value is a decision about the assignment, and not about leader or ISR alone."""
+    """Whether a new value changes the assignment, and not leader or ISR alone."""
     return before.replicas != after.replicas or before.adding != after.adding or before.removing != after.removing
 
 
-def events_of(said: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    """A durable round's events, in the order of its decisions. `moves`: those whose records it has written.
+def events_of(notes: deque[RoundNote], moves: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
+    """The events of a durable round, in the order of its decisions. `moves`: the move records that it has written.
 
-    Takes `said` apart as it goes: to let go of a hundred thousand decisions at once takes longer than to tell of some.
+    Empties `notes` step by step: freeing a hundred thousand decisions at once would take longer than a slice may.
     """
-    while said:
-        one = said.popleft()
-        if isinstance(one, Event):
-            yield one
+    while notes:
+        note = notes.popleft()
+        if isinstance(note, Event):
+            yield note
         else:
-            yield from _of_move(one, moves)
+            yield from _events_of_decision(note, moves)
 
 
-def kept(said: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
-    """What was made durable of a round whose commit was lost: what stands in the cluster as it was read again since.
+def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[RoundNote]:
+    """The notes of a round with a lost commit that turned out durable: those that `cluster`, as read since, confirms.
 
-    The rest is decided again, and noted again then. An entry that was refused is not there any more to be refused.
+    The controller decides the rest again and then notes it again, except refusals of entries that are gone.
     """
     decided: dict[TopicPartition, list[AssignmentDecision]] = {}
-    for one in said:
-        if isinstance(one, AssignmentDecision):
-            decided.setdefault(TopicPartition(one.topic, one.partition), []).append(one)
-        elif _stands(cluster, one):
-            yield one
-    for (topic, index), ones in decided.items():
+    for note in notes:
+        if isinstance(note, AssignmentDecision):
+            decided.setdefault(TopicPartition(note.topic, note.partition), []).append(note)
+        elif _is_still_true(cluster, note):
+            yield note
+    for (topic, index), decisions in decided.items():
         standing = cluster.get(topic, index)
-        if standing is not None and _durable(ones[0].before, ones[-1].after, standing):
-            for one in ones:
-                move = one.after.move and standing.move
-                yield one if move is None else one._replace(after=replace(one.after, move=move))
+        if standing is not None and _is_durable(decisions[0].before, decisions[-1].after, standing):
+            for decision in decisions:
+                move = decision.after.move and standing.move
+                yield decision if move is None else decision._replace(after=replace(decision.after, move=move))
 
 
-def _stands(cluster: Cluster, event: Event) -> bool:
-    """Whether what was reported with a lost commit is not found again when its round is decided again."""
+def _is_still_true(cluster: Cluster, event: Event) -> bool:
+    """Whether a report of a lost commit is final, because the repeated round will not report it again."""
     match event.event:
         case catalogue.ENTRY_REFUSED:
-            return not _looked_at_again(cluster, event)
+            return not _is_decided_again(cluster, event)
         case catalogue.MOVE_WAITING:
-            return _waits(cluster, event)
+            return _is_queued(cluster, event)
         case catalogue.MOVE_WITHDRAWN:
-            return not _waits(cluster, event)
+            return not _is_queued(cluster, event)
     return False
 
 
-def _durable(first: Partition, last: Partition, standing: Partition) -> bool:
-    """Whether what was to stand after `first` stands. A move's end goes into ZooKeeper with the end of its record."""
+def _is_durable(first: Partition, last: Partition, standing: Partition) -> bool:
+    """Whether the result of the decisions from `first` to `last` is in ZooKeeper.
+
+    One transaction writes the end of a move and of its record.
+    """
     if first.move is not None and last.move is None:
         return standing.move is None
-    written = _written(last)
-    return _written(standing) == written and (written != _written(first) or standing.leader_epoch >= last.leader_epoch)
+    written = _as_written(last)
+    return _as_written(standing) == written and (
+        written != _as_written(first) or standing.leader_epoch >= last.leader_epoch
+    )
 
 
-def _written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """As the topic znode has it: pending_deletion replicas are read again as removing ones."""
+def _as_written(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The assignment in the topic znode: pending deletions are read as removing replicas."""
     pending_deletion = partition.pending_deletion
     return (*partition.replicas, *pending_deletion), partition.adding, (*partition.removing, *pending_deletion)
 
 
-def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
-    """Also where it is not about one entry of batch or queue: whoever found that says it again."""
+def _is_decided_again(cluster: Cluster, refused: Event) -> bool:
+    """Whether a repeated round reports this refusal again. So it does for refusals of a whole batch or queue part."""
     who, topic, partition = refused.who or "", refused.topic, refused.partition
     if who.startswith(BY_REQUEST):
         return who.removeprefix(BY_REQUEST) in cluster.requests
@@ -155,23 +160,23 @@ def _looked_at_again(cluster: Cluster, refused: Event) -> bool:
     return cluster.batch is not None and (topic, partition) in cluster.batch.entries
 
 
-def _waits(cluster: Cluster, event: Event) -> bool:
-    """Whether the move that an event is about stands in the queue."""
+def _is_queued(cluster: Cluster, event: Event) -> bool:
+    """Whether the move of this event is in the queue."""
     if event.topic is None or event.partition is None:
         return False
     place = cluster.queue.place(event.topic, event.partition)
     return place is not None and (place.move.route, place.move.target) == (event.route, event.target)
 
 
-def _of_move(one: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    topic, partition, before, after, who = one
+def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
+    topic, partition, before, after, who = decision
     move = after.move or before.move
     route, reason = (None, None) if move is None else (move.route, move.reason or None)
     if move is not None and move.id < 0:
         move = durable.get(TopicPartition(topic, partition))
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = original(before), after.target
-    for name in _what(before, after, back):
+    for name in _event_names(before, after, back):
         yield Event(
             name,
             topic,
@@ -187,8 +192,8 @@ def _of_move(one: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecor
         )
 
 
-def _what(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
-    """What happens to a move whose original replicas are `back`."""
+def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:
+    """The names of the events of one decision. `back`: the original replicas."""
     if not before.is_moving:
         return (catalogue.MOVE_STARTED,) if after.is_moving else (catalogue.MOVE_STARTED, catalogue.MOVE_COMPLETED)
     if not after.is_moving and after.replicas == back:
@@ -198,7 +203,7 @@ def _what(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[s
 
 
 class Refusals:
-    """The partitions of one request that are refused: `REFUSALS` of them one by one, the others by topic and error."""
+    """The refused partitions of one request: one event each for the first `REFUSALS`, then one per topic and error."""
 
     def __init__(self, who: str) -> None:
         self._who = who
@@ -222,39 +227,38 @@ class Refusals:
 
 
 class ClusterNews:
-    """What has changed since the last look about what is read, not decided: which brokers live, whether the guard
-    is closed, whether healing is paused."""
+    """Events of changes that are read, not decided: brokers, reassignments disabled or enabled, self-healing paused."""
 
     def __init__(self) -> None:
         self._brokers: Mapping[int, Broker] | None = None
-        self._closed: str | None = None
+        self._disabled: str | None = None
         self._paused = False
 
     def of(self, cluster: Cluster) -> Iterator[Event]:
-        """The first look at a cluster finds no broker lost or back, but says what is closed or paused."""
+        """The first call reports no broker as lost or returned, but reports disabled reassignments and a pause."""
         if cluster.brokers is not self._brokers:
             if self._brokers is not None:
-                yield from _brokers(self._brokers, cluster.brokers)
+                yield from _broker_events(self._brokers, cluster.brokers)
             self._brokers = cluster.brokers
-        closed = restrictions.reassignments_disabled(cluster)
-        reason = None if closed is None else str(closed)
-        if reason != self._closed:
-            self._closed = reason
+        disabled = restrictions.reassignments_disabled(cluster)
+        reason = None if disabled is None else str(disabled)
+        if reason != self._disabled:
+            self._disabled = reason
             yield (
                 Event(catalogue.REASSIGNMENTS_ENABLED)
                 if reason is None
                 else Event(catalogue.REASSIGNMENTS_DISABLED, reason=reason)
             )
-        if lost_brokers.is_paused(cluster) != self._paused:
+        if healing_settings.is_paused(cluster) != self._paused:
             self._paused = not self._paused
             yield (
-                Event(catalogue.HEAL_PAUSED, reason=f"{lost_brokers.PAUSED}=true")
+                Event(catalogue.HEAL_PAUSED, reason=f"{healing_settings.PAUSED}=true")
                 if self._paused
                 else Event(catalogue.HEAL_RESUMED)
             )
 
 
-def _brokers(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
+def _broker_events(before: Mapping[int, Broker], after: Mapping[int, Broker]) -> Iterator[Event]:
     for id_ in sorted(before.keys() | after.keys()):
         if id_ not in after:
             yield Event(catalogue.BROKER_LOST, broker=id_)

@@ -1,0 +1,6 @@
+"""Self-healing (KIP-46).
+
+failed_brokers.py    which failed brokers are repaired, and when
+repair_targets.py    whether a repair is still needed once brokers return or other moves come
+healing_settings.py  the settings
+"""

@@ -1,0 +1,7 @@
+"""Leaders and ISR.
+
+elections.py         rules of election, and ElectLeaders
+isr_changes.py       AlterPartition
+broker_changes.py    what a broker's start, failure, bounce or controlled shutdown means for a partition
+leader_imbalance.py  automatic election of preferred leaders
+"""

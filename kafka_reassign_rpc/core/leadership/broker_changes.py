@@ -1,19 +1,19 @@
-"""What a broker's coming, going or shutting down means for a partition.
+"""What a broker's start, failure, bounce or controlled shutdown means for a partition.
 
-`settle` brings one partition in line with the brokers that are there; it looks at nothing but the partition, does
-nothing where all is well, and can be repeated. A failure, a join, a bounce and a takeover are all "settle every
-partition", cut by the caller into slices. In the order of effects:
+`settle` adapts one partition to the brokers that are registered. It reads only that partition, changes nothing where
+nothing is wrong, and can be repeated. For a failure, a start, a bounce and a controller failover the controller settles
+every partition, in slices. In the order of effects:
 
-1. a partition that has no state yet gets its first leader and ISR;
-2. dead replicas leave the ISR, a dead leader is replaced from the ISR (KafkaController.onReplicasBecomeOffline);
-   where no member of the ISR is left, the leader is nobody and the ISR stays: all of its members have all records,
-   and the first of them to come back leads. (Kafka keeps one of them, whichever it comes to last.)
-3. a partition without a leader gets one from the ISR, or from the live replicas where its topic allows unclean
-   election (PartitionStateMachine.triggerOnlinePartitionStateChange);
-4. a move that only waited for this is finished;
-5. a pending_deletion replica whose broker is gone counts as deleted. As in Kafka, its log may lie on that broker's disk
-   when it comes back; keeping it in the topic znode until then would show stock brokers a reassignment in progress,
-   for ever where the broker has been taken out of service, which is what moves are mostly for.
+1. A partition without a state gets its first leader and ISR.
+2. Dead replicas leave the ISR, and a live member of the ISR replaces a dead leader
+   (KafkaController.onReplicasBecomeOffline). If the whole ISR is dead, there is no leader and the ISR stays: each
+   member has all records, and the first one to return leads. (Kafka shrinks the ISR to the member handled last.)
+3. A partition without a leader gets one from the ISR; if its topic allows unclean election, from all live replicas
+   (PartitionStateMachine.triggerOnlinePartitionStateChange).
+4. A move that has only waited for this is completed.
+5. A replica that is pending deletion counts as deleted once its broker is gone. As in Kafka, the log may still be on
+   that broker's disk when it returns. If the topic znode listed the replica until then, stock brokers would show a
+   reassignment in progress, and for ever if the broker is decommissioned, which is what most moves are for.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, StaleBrokerEpoch
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 
@@ -31,10 +31,10 @@ UNKNOWN_BROKER_EPOCH = -1
 
 
 def settle(view: RoundView, topic: str, index: int, *, down: Collection[int] = ()) -> list[Change]:
-    """Bring a partition in line with the brokers that are there.
+    """Adapt a partition to the registered brokers.
 
-    down    brokers that are registered but have to be taken for dead: they have bounced, that is, come back under
-            a new epoch before their going was seen. Settle once with them and once without.
+    down    registered brokers that count as dead: they bounced, that is, they registered with a new epoch before the
+            controller saw that they were gone. Settle the partition once with them and once without.
     """
     partition = view.get(topic, index)
     if partition is None:
@@ -46,13 +46,13 @@ def settle(view: RoundView, topic: str, index: int, *, down: Collection[int] = (
 
 
 def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
-    """The partition as `settle` would have it: the very same object where nothing has to change."""
+    """The partition after `settle`: the same object where nothing has to change."""
     if partition.partition_epoch < 0 and not partition.isr:
         value = first_state(cluster, partition)
     else:
         value = _with_leader_and_isr(cluster, topic, partition, down)
     if value.is_moving and not down:
-        value = finished(cluster, value) or value
+        value = completed(cluster, value) or value
     if value.pending_deletion and not all(replica in cluster.brokers for replica in value.pending_deletion):
         value = replace(
             value, pending_deletion=tuple(replica for replica in value.pending_deletion if replica in cluster.brokers)
@@ -61,9 +61,9 @@ def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection
 
 
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
-    """A new partition's leader and ISR: the first live replica, and all live ones.
+    """A new partition's first leader and ISR: the first live replica, and all live replicas.
 
-    Where none is alive nobody leads, and all replicas are the ISR: each of them has all there is, nothing.
+    If none is live, there is no leader and the ISR is all replicas: each of them has all records, since there are none.
     """
     isr = tuple(replica for replica in partition.replicas if cluster.is_live(replica))
     return replace(
@@ -76,7 +76,7 @@ def first_state(cluster: Cluster, partition: Partition) -> Partition:
 
 def _with_leader_and_isr(cluster: Cluster, topic: str, partition: Partition, down: Collection[int]) -> Partition:
     brokers = cluster.brokers
-    # Written for the usual case, in which nothing has changed: this runs for every partition of the cluster.
+    # Fast where nothing has changed, which is the usual case: this runs for every partition of the cluster.
     leader = partition.leader
     for replica in partition.isr:
         if replica not in brokers or replica in down:
@@ -94,7 +94,7 @@ def _with_leader_and_isr(cluster: Cluster, topic: str, partition: Partition, dow
                 return unclean_leader(partition, unclean)
         if elected is not None:
             leader = elected
-        elif leader not in isr:  # a leader in controlled shutdown leads on while nobody can take over
+        elif leader not in isr:  # a leader in controlled shutdown stays the leader while no other replica can lead
             leader = NO_LEADER
     isr = isr or partition.isr
     if leader == partition.leader and isr == partition.isr:
@@ -103,7 +103,7 @@ def _with_leader_and_isr(cluster: Cluster, topic: str, partition: Partition, dow
 
 
 def may_shut_down(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """Whether a ControlledShutdown request is one of the broker as it is registered now."""
+    """Why a ControlledShutdown request is refused; None where it is from the broker as it is registered now."""
     broker = cluster.brokers.get(broker_id)
     if broker is None:
         return BrokerNotAvailable(f"Broker id {broker_id} does not exist.")
@@ -116,11 +116,10 @@ def may_shut_down(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaE
 
 
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
-    """Take leadership and ISR membership of one partition off a broker that shuts down.
+    """Move leadership and ISR membership of one partition away from a broker that shuts down.
 
-    The broker has to be among `Cluster.shutting_down` already. Returns whether it still leads (the broker will ask
-    again), and the changes. Partitions with a single replica are left alone and not counted, as in Kafka
-    (KafkaController.doControlledShutdown).
+    The broker must be in `Cluster.shutting_down` already. Returns whether it still leads (then it asks again), and the
+    changes. Partitions with a single replica are ignored, as in Kafka (KafkaController.doControlledShutdown).
     """
     partition = view.get(topic, index)
     if partition is None or len(partition.replicas) < 2 or broker not in partition.replicas:
@@ -137,5 +136,5 @@ def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) ->
         if not isr or isr == partition.isr:
             return False, []
     value = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
-    value = finished(cluster, value) or value
+    value = completed(cluster, value) or value
     return False, [PartitionChange(topic, index, value, assignment_write(partition, value))]

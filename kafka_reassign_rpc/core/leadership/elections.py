@@ -1,10 +1,10 @@
-"""Who leads: the rules by which a leader is chosen, and the elections that an operator can ask for.
+"""Leader election: the rules, and the elections that an operator can request (ElectLeaders).
 
-    rule                 candidates, in order        leader is the first that is      ISR afterwards
+    rule                 candidates, in order        the leader is the first that is  ISR afterwards
     offline              replicas                    live and in the ISR              its live members
     offline, unclean     replicas                    live                             the leader alone, recovering
-    reassignment         target replicas             live and in the ISR              as it was
-    preferred            the first of the replicas   live and in the ISR              as it was
+    reassignment         target replicas             live and in the ISR              unchanged
+    preferred            the first of the replicas   live and in the ISR              unchanged
     controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
 Live: registered in ZooKeeper and not in controlled shutdown. Every election raises the leader epoch by one.
@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     PreferredLeaderNotAvailable,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     Change,
@@ -37,13 +37,13 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition,
 
 RECOVERED = 0
 RECOVERING = 1
-"""Leader recovery states: a leader from outside the ISR recovers first (KIP-704)."""
+"""Leader recovery states: a leader from outside the ISR is recovering at first (KIP-704)."""
 
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
 class Election(Enum):
-    """What ElectLeaders can ask for; the values are those on the wire."""
+    """The types of ElectLeaders, with their values on the wire."""
 
     PREFERRED = 0
     UNCLEAN = 1
@@ -52,7 +52,7 @@ class Election(Enum):
 def first_electable(
     cluster: Cluster, candidates: Iterable[int], isr: Collection[int], down: Collection[int] = ()
 ) -> int | None:
-    """The first of `candidates` that is live and in the ISR. `down`: brokers to be taken for dead (a bounce)."""
+    """The first of `candidates` that is live and in the ISR. `down`: brokers that count as dead (they bounced)."""
     for replica in candidates:
         if replica in isr and cluster.is_live(replica) and replica not in down:
             return replica
@@ -60,7 +60,7 @@ def first_electable(
 
 
 def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int] = ()) -> int | None:
-    """The first of `candidates` that is live."""
+    """The first of `candidates` that is live. `down`: brokers that count as dead (they bounced)."""
     for replica in candidates:
         if cluster.is_live(replica) and replica not in down:
             return replica
@@ -68,12 +68,12 @@ def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int
 
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:
-    """Whether the topic may get a leader that is not in sync, and lose records by it."""
+    """Whether the topic allows unclean election, which may lose records."""
     return flag(cluster.topic_config(topic, UNCLEAN_ELECTION, "")) is True
 
 
 def unclean_leader(partition: Partition, leader: int) -> Partition:
-    """The partition under a leader that was not in its ISR."""
+    """The partition with a leader from outside its ISR."""
     return replace(
         partition,
         leader=leader,
@@ -125,5 +125,5 @@ def _unclean(view: RoundView, topic: str, index: int, partition: Partition) -> t
                 " OfflinePartitionLeaderElectionStrategy(true)"
             ), []
         elected = unclean_leader(partition, leader)
-    value = finished(cluster, elected) or elected
+    value = completed(cluster, elected) or elected
     return None, [PartitionChange(topic, index, value, assignment_write(partition, value))]

@@ -1,10 +1,10 @@
 """AlterPartition: a leader asks for another ISR.
 
-The checks of KafkaController.tryProcessAlterPartition in their order, and KRaft's on top (only the leader may ask;
-the ISR is made of distinct replicas of the partition and contains the leader; a member that has bounced since the
-leader saw it is not eligible). A change of the ISR leaves the leader epoch alone. When it is the one that a move
-waited for, the move is finished in the same write; the leader is answered as if the two were separate, and learns
-of the rest by the LeaderAndIsr that follows.
+The checks of KafkaController.tryProcessAlterPartition in their order, then those of KRaft: only the leader may ask; the
+ISR consists of distinct replicas of the partition and contains the leader; a member that bounced since the leader last
+saw it is not eligible. A change of the ISR does not change the leader epoch. If the new ISR completes a move, the
+completion is part of the same write. The answer shows the state before the completion; the leader learns of the
+completion from the LeaderAndIsr request that follows.
 """
 
 from typing import NamedTuple
@@ -26,16 +26,16 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.elections import RECOVERED, RECOVERING
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 
 INELIGIBLE_SINCE = 2
-"""The version of AlterPartition that knows INELIGIBLE_REPLICA; older ones get OPERATION_NOT_ATTEMPTED."""
+"""First version of AlterPartition with INELIGIBLE_REPLICA; older versions get OPERATION_NOT_ATTEMPTED."""
 
 
 class IsrChange(msgspec.Struct, frozen=True, gc=False):
-    """One partition of an AlterPartition request, named by `topic_id` from version 2, by `topic` before."""
+    """One partition of an AlterPartition request: `topic_id` names the topic from version 2, `topic` before."""
 
     topic: str | None
     topic_id: UUID | None
@@ -49,20 +49,20 @@ class IsrChange(msgspec.Struct, frozen=True, gc=False):
 
 
 class IsrAnswer(NamedTuple):
-    """What the leader is told: the partition as it stands after its change (or stood already), or why not."""
+    """The answer to the leader (the partition after its change, or unchanged, or the error), and the changes."""
 
     answer: Partition | KafkaError
     changes: list[Change]
 
 
 def check_sender(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
-    """Whether the request comes from the broker as it is registered now; the answer for the whole request if not."""
+    """The error for the whole request; None where it is from the broker as it is registered now."""
     broker = cluster.brokers.get(broker_id)
     return StaleBrokerEpoch() if broker is None or broker.epoch != broker_epoch else None
 
 
 def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_version: int) -> IsrAnswer:
-    """Decide one partition of an AlterPartition request of `broker_id` (which `check_sender` has let pass)."""
+    """Decide one partition of an AlterPartition request of `broker_id`, after `check_sender`."""
     cluster = view.cluster
     topic = change.topic if change.topic_id is None else cluster.topic_names.get(change.topic_id)
     if topic is None:
@@ -73,29 +73,29 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
     error = _stale(partition, change)
     if error is not None:
         return IsrAnswer(error, [])
-    if _stands(partition, broker_id, change):
+    if _is_already_made(partition, broker_id, change):
         return IsrAnswer(partition, [])
     error = _invalid(cluster, partition, broker_id, change, api_version)
     if error is not None:
         return IsrAnswer(error, [])
     value = replace(partition, isr=tuple(change.isr), leader_recovery_state=change.leader_recovery_state)
-    # The state is written under the version that we know, so this is the one it will have.
+    # The write expects the known version of the state znode, so that the new version is the next one.
     answer = replace(value, partition_epoch=partition.partition_epoch + 1)
-    value = finished(cluster, value) or value
+    value = completed(cluster, value) or value
     return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, assignment_write(partition, value))])
 
 
 def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:
     if change.partition_epoch > partition.partition_epoch or change.leader_epoch > partition.leader_epoch:
-        # The leader has heard of a controller that came after us.
+        # The leader has got requests of a newer controller.
         return NotController()
     if change.leader_epoch < partition.leader_epoch:
         return FencedLeaderEpoch()
     return None
 
 
-def _stands(partition: Partition, broker_id: int, change: IsrChange) -> bool:
-    """Whether the change has been made already: a repeated request gets the state, not an error."""
+def _is_already_made(partition: Partition, broker_id: int, change: IsrChange) -> bool:
+    """Whether the change was made before: a repeated request gets the state, not an error."""
     return (
         partition.leader == broker_id
         and partition.isr == tuple(change.isr)

@@ -1,6 +1,6 @@
-"""Leadership goes home: when too many partitions of a broker are led by others, their preferred leaders are elected.
+"""Automatic election of preferred leaders, where too many partitions of a broker have another leader.
 
-A broker's imbalance is the share of the partitions whose first replica it is that somebody else leads.
+The imbalance of a broker is a share: of the partitions whose preferred leader it is, those that another broker leads.
 Source: KafkaController.checkAndTriggerAutoLeaderRebalance.
 """
 
@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 
 
-class Imbalance:
-    """Counts partitions in slices of the caller's; then `to_elect` says what is to be done."""
+class LeaderImbalance:
+    """Counts partitions, in slices of the caller; `to_elect` then returns the partitions to elect."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
@@ -18,7 +18,7 @@ class Imbalance:
         self._elsewhere: dict[int, list[TopicPartition]] = {}
 
     def count(self, names: Iterable[TopicPartition]) -> None:
-        """Take these partitions into account."""
+        """Count these partitions."""
         for name in names:
             partition = self._cluster.get(*name)
             if partition is None or not partition.replicas:
@@ -29,7 +29,7 @@ class Imbalance:
                 self._elsewhere.setdefault(preferred, []).append(name)
 
     def to_elect(self, percentage: int) -> Iterator[TopicPartition]:
-        """Partitions of live brokers whose imbalance is above `percentage`, as far as they can lead them now."""
+        """Partitions of live brokers with an imbalance above `percentage`, where the preferred leader is in the ISR."""
         for broker, names in self._elsewhere.items():
             if not self._cluster.is_live(broker) or 100 * len(names) <= percentage * self._preferred[broker]:
                 continue

@@ -1,0 +1,7 @@
+"""One move from its target to its end.
+
+alter.py             start, change of target and cancel of one move (AlterPartitionReassignments)
+in_flight_caps.py    how many moves may be in flight: per broker, per cluster, in bytes
+progress.py          bytes, rate, remaining time and stalls of moves
+pending_deletion.py  brokers confirm that they deleted removed replicas
+"""

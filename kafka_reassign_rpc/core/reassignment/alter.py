@@ -1,29 +1,27 @@
 """AlterPartitionReassignments for one partition: start, change of target, cancel.
 
-Checks come in the order of ZooKeeper mode and carry its texts (KafkaController.validateReplicas,
-maybeBuildReassignment, maybeTriggerPartitionReassignment), with three additions and one difference:
+The checks come in the order of ZooKeeper mode and have its texts (KafkaController.validateReplicas,
+maybeBuildReassignment, maybeTriggerPartitionReassignment), with two additions and one difference:
 
-- `expected` (an assignment that has to stand) and the replication factor rule (KIP-860) refuse a target;
-- another target for a partition that moves is refused where what it drops could cut producers off (KIP-236);
-- whatever would leave a partition leaderless that has a live in-sync replica is refused, where Kafka's ZooKeeper
-  mode does it and the partition stays offline. KRaft refuses such a cancel; here a new target is held to the same.
-  Where the topic allows unclean election, it is done if a live replica can lead then.
+- `expected` (compare-and-set on the assignment) and the replication factor guard (KIP-860) refuse a target.
+- A change of target is refused where the replicas that it removes at once could cut producers off (KIP-236).
+- A target or a cancel that would leave the partition without a leader, although it has a live in-sync replica, is
+  refused. Kafka's ZooKeeper mode carries it out, and the partition stays offline. KRaft refuses such a cancel; this
+  controller refuses such a target too. Where the topic allows unclean election, it goes through if a live replica can
+  lead afterwards.
 
-What a target or a cancel does to a partition:
+What a target or a cancel does:
 
-    what stands              is given         then
-    not moving               what stands      nothing at all
-    not moving               same replicas    the new order, leader epoch +1
-    not moving               other replicas   adding and removing replicas, leader epoch +1, a move record; where the
-                                              move is over at once (a shrink), it is completed in the same step
-    moving                   another target   the same, from the same origin; replicas that only the former target
-                                              needed leave assignment and ISR and are pending_deletion, but for those
-                                              whom the
-                                              ISR or leadership cannot do without yet
-                                              (`core.reassignment_algebra.target_change`)
-    moving                   cancel           the original replicas in their original order; all others leave
-                                              assignment and ISR; a leader among them is replaced by a live in-sync
-                                              replica
+    partition    given            result
+    at rest      its replicas     nothing
+    at rest      another order    the new order, leader epoch +1
+    at rest      other replicas   adding and removing replicas, a move record, leader epoch +1; a move that is complete
+                                  at once (a shrink) is completed in the same step
+    moving       another target   the same, from the same origin. Adding replicas that only the former target needed
+                                  leave the assignment and the ISR, and are pending deletion; retained ones stay until
+                                  completion (`core.reassignment_algebra.target_change`)
+    moving       cancel           the original replicas in their original order; all others leave the assignment and
+                                  the ISR; if the leader leaves, a live in-sync replica leads
 """
 
 from msgspec.structs import replace
@@ -42,19 +40,19 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import (
     Replicas,
     among,
     cancel,
+    pending_deletion_after,
     reassign,
-    retire,
 )
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, RPC, Cluster, MoveRecord, Partition
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
 
 Decision = tuple[KafkaError | None, list[PartitionChange]]
-"""Why not, or None; what should stand: one value at most."""
+"""The error, or None; the change, at most one."""
 
 AS_IT_IS = -1
-"""Of a throttle: whatever the move has."""
+"""Throttle of a request that names none: the move keeps the one that it has."""
 
 
 def alter(
@@ -73,17 +71,18 @@ def alter(
 ) -> Decision:
     """Give a partition a new target, or cancel its move (`target` None).
 
-    route, reason     by which the target came, and why: recorded with the move
-    throttle          bytes/s of the move's lease; 0: it has none; AS_IT_IS: what it had, a new one none
-    adding_must_live  brokers that are down may not be added (a target that came through ZooKeeper waits for them)
-    even_uncleanly    cancel as for a topic that allows unclean election
+    expected          the assignment that the client expects; another one refuses the request (None: any)
+    route, reason     how and why the target came; the move record stores both
+    throttle          bytes/s of the move's throttle lease; 0: no lease; AS_IT_IS: as before, for a new move none
+    adding_must_live  refuse a target that adds a dead broker (a target from ZooKeeper waits for the broker instead)
+    even_uncleanly    cancel as if the topic allowed unclean election
     """
     partition = view.get(topic, index)
-    standing = _out_of_reach(view.cluster, topic, index) if partition is None else partition
+    standing = _hidden_partition(view.cluster, topic, index) if partition is None else partition
     to: Reassigned | None = None
     if target is not None:
         to = None if standing is None else reassign(standing, target, target_change.retained(standing, target))
-        error = _invalid(view.cluster, target, to, adding_must_live=adding_must_live)
+        error = _invalid_target(view.cluster, target, to, adding_must_live=adding_must_live)
         if error is not None:
             return error, []
     elif standing is None or not standing.is_moving:
@@ -95,7 +94,7 @@ def alter(
             f"The assignment is not the expected one: expected {list(expected)}, found {list(partition.replicas)}"
         ), []
     if target is None or to is None:
-        return _move(
+        return _with_assignment(
             view.cluster, topic, index, partition, cancel(partition), to_cancel=True, even_uncleanly=even_uncleanly
         )
     if not allow_replication_factor_change and len(target) != len(partition.target):
@@ -104,23 +103,25 @@ def alter(
         ), []
     if not partition.is_moving and partition.replicas == target:
         return None, []
-    error = target_change.refused(view.cluster, topic, index, partition, target)
+    error = target_change.refusal(view.cluster, topic, index, partition, target)
     if error is not None:
         return error, []
-    return _move(
+    return _with_assignment(
         view.cluster, topic, index, partition, to, to_cancel=False, route=route, reason=reason, throttle=throttle
     )
 
 
-def _out_of_reach(cluster: Cluster, topic: str, index: int) -> Partition | None:
-    """What stands for a partition that no command finds (its topic is being deleted): ZooKeeper mode still checks
-    against it."""
+def _hidden_partition(cluster: Cluster, topic: str, index: int) -> Partition | None:
+    """A partition that commands do not find because its topic is in deletion. ZooKeeper mode checks a target against it
+    before it answers that the partition does not exist."""
     known = cluster.topics.get(topic)
     return None if known is None else known.partitions.get(index)
 
 
-def _invalid(cluster: Cluster, target: Replicas, to: Reassigned | None, *, adding_must_live: bool) -> KafkaError | None:
-    """Why a target cannot be; `to` is what it would come to, None where no such partition stands."""
+def _invalid_target(
+    cluster: Cluster, target: Replicas, to: Reassigned | None, *, adding_must_live: bool
+) -> KafkaError | None:
+    """Why a target is invalid, or None. `to`: the replica sets with it, None where the partition does not exist."""
     if not target:
         return InvalidReplicaAssignment("Empty replica list specified in partition reassignment.")
     if len(set(target)) != len(target):
@@ -129,7 +130,7 @@ def _invalid(cluster: Cluster, target: Replicas, to: Reassigned | None, *, addin
         )
     if min(target) < 0:
         return InvalidReplicaAssignment(f"Invalid broker id in replica list: {_sequence(target)}")
-    # Only adding replicas have to be alive: what is there already may be kept, reordered or removed while down (B10).
+    # Only adding replicas must be alive: existing ones may stay, change order or leave while they are down (B10).
     adding = target if to is None else to.adding
     if adding_must_live and not all(map(cluster.is_live, adding)):
         live = sorted(filter(cluster.is_live, cluster.brokers))
@@ -141,7 +142,7 @@ def _invalid(cluster: Cluster, target: Replicas, to: Reassigned | None, *, addin
 
 
 def _sequence(replicas: Replicas) -> str:
-    """As Kafka's message shows a list of replicas: scripts compare these texts."""
+    """A list of replicas as Kafka's message shows it: scripts compare these texts."""
     return f"ArrayBuffer({', '.join(map(str, replicas))})"
 
 
@@ -149,7 +150,7 @@ def _set(brokers: list[int]) -> str:
     return f"{'Set' if len(brokers) <= 4 else 'HashSet'}({', '.join(map(str, brokers))})"
 
 
-def _move(
+def _with_assignment(
     cluster: Cluster,
     topic: str,
     index: int,
@@ -162,33 +163,34 @@ def _move(
     throttle: int = AS_IT_IS,
     even_uncleanly: bool = False,
 ) -> Decision:
+    """The partition with the replica sets `to`; refused where that would need an unclean election."""
     isr = among(partition.isr, to.replicas)
-    leader, recovery = _leader(cluster, partition, to.replicas, isr), partition.leader_recovery_state
+    leader, recovery = _leader_after(cluster, partition, to.replicas, isr), partition.leader_recovery_state
     if _is_unclean(cluster, partition, isr):
         live = first_live(cluster, to.replicas)
         may = even_uncleanly or allows_unclean(cluster, topic)
         if not may or (live is None and any(map(cluster.is_live, partition.isr))):
-            return _refused(topic, index, to_cancel=to_cancel), []
+            return _unclean_election_refused(topic, index, to_cancel=to_cancel), []
         leader, isr, recovery = (NO_LEADER, to.replicas[:1], recovery) if live is None else (live, (live,), RECOVERING)
     value = replace(
         partition,
         replicas=to.replicas,
         adding=to.adding,
         removing=to.removing,
-        pending_deletion=retire(partition, to.removed_at_once, to.replicas),
+        pending_deletion=pending_deletion_after(partition, to.removed_at_once, to.replicas),
         leader=leader,
         isr=isr or partition.isr,
         leader_epoch=partition.leader_epoch + 1,
         leader_recovery_state=recovery,
-        move=_record(partition, to, route, reason, throttle),
+        move=_move_record(partition, to, route, reason, throttle),
     )
-    done = finished(cluster, value)
-    if done is not None:  # one step for those who watch: the epoch rises once
+    done = completed(cluster, value)
+    if done is not None:  # one step for observers: the leader epoch rises once
         value = replace(done, leader_epoch=value.leader_epoch)
     return None, [PartitionChange(topic, index, value)]
 
 
-def _record(partition: Partition, to: Reassigned, route: str, reason: str, throttle: int) -> MoveRecord | None:
+def _move_record(partition: Partition, to: Reassigned, route: str, reason: str, throttle: int) -> MoveRecord | None:
     if not to.is_moving:
         return None
     target = to.replicas[: len(to.replicas) - len(to.removing)]
@@ -200,9 +202,9 @@ def _record(partition: Partition, to: Reassigned, route: str, reason: str, throt
     )
 
 
-def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
-    """The leader stays unless it is dropped: then a live in-sync replica takes over, and it is never nobody
-    while there is one (Kafka's ZooKeeper mode leaves the partition leaderless, D08)."""
+def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Replicas) -> int:
+    """The leader stays if it is in `replicas`. Otherwise the first live in-sync replica leads; there is no leader only
+    where no such replica exists (Kafka's ZooKeeper mode leaves the partition without one, D08)."""
     if partition.leader in replicas:
         return partition.leader
     elected = first_electable(cluster, replicas, isr)
@@ -210,13 +212,13 @@ def _leader(cluster: Cluster, partition: Partition, replicas: Replicas, isr: Rep
 
 
 def _is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
-    """Whether nobody who stays has all records, or nobody alive among them while somebody alive leaves."""
+    """Whether no staying replica is in sync, or only dead ones are while a live in-sync replica leaves."""
     if any(map(cluster.is_live, isr)):
         return False
     return any(map(cluster.is_live, partition.isr)) if isr else bool(partition.isr)
 
 
-def _refused(topic: str, index: int, *, to_cancel: bool) -> KafkaError:
+def _unclean_election_refused(topic: str, index: int, *, to_cancel: bool) -> KafkaError:
     what = "revert partition assignment" if to_cancel else "change the target of the reassignment"
     return InvalidReplicaAssignment(
         f"Unable to {what} for {topic}:{index} because it would require an unclean leader election."

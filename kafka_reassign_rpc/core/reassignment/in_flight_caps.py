@@ -1,16 +1,15 @@
-"""How many moves may be in flight: caps per broker, for the cluster, and on the bytes to be copied (KIP-236).
+"""How many moves may be in flight: caps per broker, per cluster, and on the bytes to be copied (KIP-236).
 
-A move counts for each broker that it brings in, and for its leader, which all of them copy from. It counts for
-nothing where
+A move counts for each broker that it adds, and for its leader, from which they copy. It does not count where
 
-- it brings in nobody (a new order, a smaller replica set): then it never waits either;
-- none of the brokers that it waits for is alive: it copies nothing, and a dead broker holds up nobody else.
+- it adds no replica (a new order, a smaller replica set): such a move never waits;
+- all brokers that it waits for are dead: it copies nothing, and must not delay others.
 
-Its bytes are the partition's size once for each broker that it brings in. A size that is not known counts as 0; but
-where leaders are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or
-of no known size, starts when nothing else is in flight.
+The bytes of a move are the partition's size times the number of its adding replicas. An unknown size counts as 0; but
+where brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
+unknown size, starts when nothing else is in flight.
 
-A cap holds when a move starts. Later leaders change and dead brokers return, and nothing that moves is stopped for it.
+Caps are checked when a move starts. If a leader changes or a dead broker returns later, no move is stopped.
 """
 
 from collections import Counter
@@ -23,19 +22,19 @@ from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
 
 CLUSTER = -2
-"""Stands for a broker where a move waits for a cap of the whole cluster."""
+"""In place of a broker: the move waits for a cap of the whole cluster."""
 
 REPAIRS = -5
-"""Stands for a broker that takes part in every move of a repair: only so many of them go at a time (KIP-46)."""
+"""In place of a broker, in every move of a repair: the cap on moves of repairs (KIP-46)."""
 
 SLICE = 200
 
 AHEAD = 1000
-"""Moves that wait whose sizes are asked for: by the time that others are next in line, theirs will be."""
+"""How many waiting moves have their sizes measured in advance."""
 
 
 class Weight(NamedTuple):
-    """What a move in flight counts for."""
+    """What a move in flight counts for: brokers (see `CLUSTER`, `REPAIRS`), and bytes."""
 
     brokers: tuple[int, ...] = ()
     bytes: int = 0
@@ -45,6 +44,7 @@ NOTHING = Weight()
 
 
 def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
+    """What the move of a partition with this value counts for."""
     if not value.adding:
         return NOTHING
     missing = [broker for broker in value.adding if broker not in value.isr]
@@ -59,12 +59,12 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 
 def makes_room(before: Partition, after: Partition) -> bool:
-    """Whether a change of a partition may let others start."""
+    """Whether this change of a partition may let waiting moves start."""
     return bool(before.adding) and (before.adding, before.leader) != (after.adding, after.leader)
 
 
-def to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
-    """Partitions whose moves wait, and whose sizes say when they may start: those that are next in line."""
+def partitions_to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
+    """The next waiting moves, if their sizes decide when they may start."""
     if limits(cluster, rules).bytes_in_flight < 0:
         return []
     batch: Iterable[TopicPartition] = (
@@ -74,21 +74,21 @@ def to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
 
 
 class Schedule:
-    """What is in flight, as a round goes on, and what may join it."""
+    """Counts what is in flight during a round, and says whether another move may start."""
 
     def __init__(self, cluster: Cluster, limits: InFlightCaps, *, sizes_sampled: bool = False) -> None:
         self._cluster = cluster
         self.limits = limits
         self._sizes_sampled = sizes_sampled and limits.bytes_in_flight >= 0
         self._silent: set[int] = set()
-        """Leaders that something waits for since they have not said its size."""
+        """Leaders that have not reported the size of a partition whose move waits for it."""
         self._counts = not limits.unlimited or cluster.queue.routes[HEAL] > 0
         self._brokers: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
 
     def count(self, view: RoundView) -> Iterator[None]:
-        """Take in all that moves, yielding every `SLICE` partitions. Without caps there is nothing to count."""
+        """Count all moves in flight, yielding every `SLICE` partitions. Without caps there is nothing to count."""
         if not self._counts:
             return
         done = 0
@@ -96,7 +96,7 @@ class Schedule:
             for index in indexes:
                 value = view.get(topic, index)
                 if value is not None:
-                    self._put(weight(self._cluster, TopicPartition(topic, index), value), 1)
+                    self._add(weight(self._cluster, TopicPartition(topic, index), value), 1)
                 done += 1
                 if done % SLICE == 0:
                     yield
@@ -104,21 +104,21 @@ class Schedule:
             if name[1] not in self._cluster.moving.get(name[0], ()):
                 value = view.get(*name)
                 if value is not None:
-                    self._put(weight(self._cluster, name, value), 1)
+                    self._add(weight(self._cluster, name, value), 1)
 
     def replace(self, name: TopicPartition, before: Partition, after: Partition) -> None:
         """A partition has another value."""
         if self._counts:
-            self._put(weight(self._cluster, name, before), -1)
-            self._put(weight(self._cluster, name, after), 1)
+            self._add(weight(self._cluster, name, before), -1)
+            self._add(weight(self._cluster, name, after), 1)
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing may start, whatever brokers it concerns."""
+        """Whether the cap per cluster is reached, so that no move may start."""
         return 0 <= self.limits.per_cluster <= self._moves
 
     def has_room(self, broker: int) -> bool:
-        """Whether a move that concerns it may start, as far as this broker goes."""
+        """Whether the caps of this broker let another move start."""
         if broker in self._silent:
             return False
         return (broker == REPAIRS or self._cluster.is_live(broker)) and not self._is_full(broker, self._brokers[broker])
@@ -127,8 +127,8 @@ class Schedule:
         limit = self.limits.repairs if broker == REPAIRS else self.limits.per_broker
         return 0 <= limit <= moves
 
-    def held_by(self, name: TopicPartition, before: Partition, after: Partition) -> int | None:
-        """What keeps a partition from getting the value `after`: a broker, `CLUSTER`, or None."""
+    def waits_for(self, name: TopicPartition, before: Partition, after: Partition) -> int | None:
+        """What a partition must wait for before it may get the value `after`: a broker, `CLUSTER`, or None."""
         if not self._counts:
             return None
         new = weight(self._cluster, name, after)
@@ -151,9 +151,9 @@ class Schedule:
             return CLUSTER
         return None
 
-    def _put(self, what: Weight, sign: int) -> None:
-        if what.brokers:
+    def _add(self, weight: Weight, sign: int) -> None:
+        if weight.brokers:
             self._moves += sign
-            self._bytes += sign * what.bytes
-            for broker in what.brokers:
+            self._bytes += sign * weight.bytes
+            for broker in weight.brokers:
                 self._brokers[broker] += sign

@@ -1,4 +1,4 @@
-"""Replicas that have left an assignment, until their brokers confirm that the log is gone."""
+"""Replicas that are pending deletion, until their brokers confirm that the log is deleted."""
 
 from collections.abc import Collection
 
@@ -8,10 +8,10 @@ from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, Change, Pa
 
 
 def confirm_stopped(view: RoundView, topic: str, index: int, brokers: Collection[int]) -> list[Change]:
-    """`brokers` have deleted their pending_deletion replicas of the partition (or are gone).
+    """`brokers` have deleted their replicas of the partition that were pending deletion (or are gone).
 
-    The last confirmation clears the topic znode; before it nothing has to be written, for what the znode
-    says makes a next controller repeat the deletion.
+    The last confirmation clears the topic znode. Earlier ones need no write: with the znode as it is, a next controller
+    repeats the deletion.
     """
     partition = view.get(topic, index)
     if partition is None or not any(broker in partition.pending_deletion for broker in brokers):

@@ -1,17 +1,17 @@
-"""How far moves are, in bytes, how long they will take, and which of them do not get on, and why.
+"""Progress of moves: bytes, rate, remaining time, and why a move is stalled.
 
-Samples in, figures out: `ProgressTracker.update` is given what brokers have said of their log dirs, and a time of
-any one
-clock in seconds. A move gets on when less is left to copy than ever before in it, or another of its new replicas has
-joined the ISR. Where neither has happened for a while it is stalled. The reasons, the first that holds:
+`ProgressTracker.update` takes one sample: the brokers' answers about their log dirs, and the time of any clock in
+seconds. A move advances when less is left to copy than ever before, or when another adding replica has joined the ISR.
+A move that has not advanced for a while is stalled. The reasons, of which the first that holds is reported:
 
-    dead broker          a broker that is to get a replica is not registered
-    log dir              the dir where that replica lies (or, before it does, every dir) failed: out of space, offline
-    disk full soon       that dir has less room left than is still to come
-    no leader            nobody could be copied from
-    no answer            the leader, or a broker that is to get a replica, does not say how far it is
+    dead broker          a broker of an adding replica is not registered
+    log dir              the log dir of the replica failed (offline or full); before it has one: any log dir of the
+                         broker
+    disk full soon       the log dir has less room than is still to come
+    no leader            there is no leader to copy from
+    no answer            the leader, or a broker of an adding replica, does not answer
     throttle             the copying is throttled, and the partition grows faster than its copies
-    never in sync        everything is copied, and still the replica does not join the ISR
+    never in sync        all is copied, and the replica still does not join the ISR
     unknown              none of these
 """
 
@@ -29,16 +29,16 @@ from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThrou
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
 
 WINDOW_S = 15.0
-"""Rates are those of the last so many seconds, and of two samples at the least."""
+"""Rates cover so many seconds, and at least two samples."""
 SLICE = 200
-"""Moves looked at between two `yield`s."""
+"""Number of moves between two `yield`s."""
 
 Throttles = Callable[[], TopicThrottles]
-"""Those of the topic, read where somebody needs them."""
+"""Returns the throttles of the topic; it is called only where they are needed."""
 
 
 class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
-    """A broker's log dir: its error code (0: none), bytes of its volume (-1: not known), sizes of its replicas."""
+    """A broker's log dir: its error code (0: none), bytes of its volume (-1: unknown), sizes of its replicas."""
 
     path: str
     error: int = 0
@@ -49,16 +49,17 @@ class SampledLogDir(msgspec.Struct, frozen=True, gc=False):
 
 
 Answers = Mapping[int, Collection[SampledLogDir] | None]
-"""What brokers have said in one sample; None for one that has not answered."""
+"""The answers of one sample by broker; None: no answer."""
 
 
 class MoveProgress(msgspec.Struct, frozen=True, gc=False):
-    """One move. Bytes, bytes per second, milliseconds; -1 where not known.
+    """The progress of one move, in bytes, bytes per second and milliseconds; -1: unknown.
 
-    total       what each new replica has to hold: the size of the leader's
-    copied      what each of the replicas that the move adds holds, by broker, as far as known
-    rate        at which all of these together grow
-    stalled     why it does not get on, None where it does (or is too young to say)
+    total         what each adding replica must hold: the size of the leader's
+    copied        what each adding replica holds, by broker, as far as known
+    rate          how fast all of them together grow
+    remaining_ms  remaining time
+    stalled       why the move is stalled; None: it advances (or is too young to say)
     """
 
     total: int = -1
@@ -68,13 +69,13 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
     stalled: str | None = None
 
     @property
-    def left(self) -> int:
-        """Bytes that are still to be copied, as far as known."""
+    def bytes_left(self) -> int:
+        """Bytes still to be copied, as far as known."""
         return sum([self.total - copied for copied in self.copied.values() if copied < self.total])
 
 
 class Totals(NamedTuple):
-    """All moves together: how many, bytes still to be copied (as far as known), how many are stalled."""
+    """All moves together: their number, bytes still to be copied (as far as known), number of stalled ones."""
 
     moves: int = 0
     bytes_left: int = 0
@@ -85,7 +86,7 @@ NO_TOTALS = Totals()
 
 
 class _Sample(NamedTuple):
-    """The leader's size, and those of the adding replicas in their order (-1: not known)."""
+    """The size at the leader, and those of the adding replicas in their order (-1: unknown)."""
 
     at: float
     total: int
@@ -93,10 +94,10 @@ class _Sample(NamedTuple):
 
 
 class _Samples:
-    """Those of the last `WINDOW_S`, and always the last two.
+    """The samples of the last `WINDOW_S`, and always the last two.
 
-    As numbers in two lists, not as objects: of a hundred thousand moves these would come and go in such numbers that
-    a pass of the garbage collector over what is young takes longer than anything else here.
+    They are numbers in two lists, not objects: for a hundred thousand moves, the garbage collector would spend more
+    time on such objects than all the rest here takes.
     """
 
     __slots__ = ("_bytes", "_times")
@@ -109,7 +110,7 @@ class _Samples:
         return bool(self._times)
 
     def add(self, sample: _Sample) -> None:
-        """All have as many adding replicas."""
+        """Every sample has the same number of adding replicas."""
         self._times.append(sample.at)
         self._bytes.append(sample.total)
         self._bytes.extend(sample.copied)
@@ -128,8 +129,8 @@ class _Samples:
         return _Sample(self._times[-1], self._bytes[-width], tuple(self._bytes[len(self._bytes) - width + 1 :]))
 
 
-class _Followed:
-    """What is remembered of one move. A new target is another one: it begins anew."""
+class _TrackedMove:
+    """What is remembered of one move. A change of target starts it anew."""
 
     __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "name", "samples")
 
@@ -145,22 +146,22 @@ class _Followed:
 
 
 class ProgressTracker:
-    """Follows the moves in flight. `figures` may be read at any time.
+    """Follows the moves in flight. `figures` may be called at any time.
 
-    stall_s     how long a move may get nowhere
-    samples     how many were taken in: while it stands, so do the figures
-    links       what brokers' links were seen to do
+    stall_s              a move that has not advanced for so long is stalled
+    samples              number of samples: figures change only with it
+    observed_throughput  observed replication throughput
     """
 
     def __init__(self, stall_s: float) -> None:
         self._stall_s = stall_s
-        self._followed: dict[str, dict[int, _Followed]] = {}
+        self._followed: dict[str, dict[int, _TrackedMove]] = {}
         self.totals = NO_TOTALS
         self.samples = 0
-        self.links = ObservedThroughput()
+        self.observed_throughput = ObservedThroughput()
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
-        """Of the move that is in flight there; None before it was looked at."""
+        """The progress of the move of a partition; None before its first sample."""
         followed = self._followed.get(topic, {}).get(partition)
         return None if followed is None else followed.figures
 
@@ -173,13 +174,13 @@ class ProgressTracker:
         sizes: dict[TopicPartition, int | None],
         waiting: Collection[TopicPartition] = (),
     ) -> Iterator[None]:
-        """Take in a sample, yielding every `SLICE` moves.
+        """Take a sample, yielding every `SLICE` moves.
 
-        events  gets what somebody has to be told: `move.stalled`, `move.resumed`
-        sizes   gets what has changed in `Cluster.sizes`
-        waiting partitions at rest whose sizes are of interest too
+        events   gets `move.stalled` and `move.resumed`
+        sizes    gets the changes for `Cluster.sizes`
+        waiting  partitions with waiting moves, whose sizes are needed too
         """
-        seen: dict[str, dict[int, _Followed]] = {}
+        seen: dict[str, dict[int, _TrackedMove]] = {}
         count = left = stalled = 0
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
@@ -190,21 +191,21 @@ class ProgressTracker:
                     continue
                 followed = known.get(index)
                 if followed is None or followed.move != partition.move or followed.adding != partition.adding:
-                    followed = _Followed(TopicPartition(topic, index), partition, now)
+                    followed = _TrackedMove(TopicPartition(topic, index), partition, now)
                 name = followed.name
-                self._look(followed, partition, cluster, throttles, answers, now, events)
+                self._update_move(followed, partition, cluster, throttles, answers, now, events)
                 seen.setdefault(topic, {})[index] = followed
                 total = followed.figures.total
                 if total >= 0 and cluster.sizes.get(name) != total:
                     sizes[name] = total
-                left += followed.figures.left
+                left += followed.figures.bytes_left
                 stalled += followed.figures.stalled is not None
                 count += 1
                 if count % SLICE == 0:
                     yield
         for name in waiting:
             partition = cluster.get(*name)
-            total = -1 if partition is None else _held(answers.get(partition.leader), name)
+            total = -1 if partition is None else _replica_size(answers.get(partition.leader), name)
             if total >= 0 and cluster.sizes.get(name) != total:
                 sizes[name] = total
         still = set(waiting)
@@ -216,11 +217,11 @@ class ProgressTracker:
         self._followed = seen
         self.samples += 1
         self.totals = Totals(count, left, stalled)
-        self.links.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
+        self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
-    def _look(
+    def _update_move(
         self,
-        followed: _Followed,
+        followed: _TrackedMove,
         partition: Partition,
         cluster: Cluster,
         throttles: Throttles,
@@ -229,12 +230,12 @@ class ProgressTracker:
         events: list[Event],
     ) -> None:
         name, before = followed.name, followed.figures
-        total = _held(answers.get(partition.leader), name)
-        copied = tuple([_held(answers.get(broker), name) for broker in partition.adding])
+        total = _replica_size(answers.get(partition.leader), name)
+        copied = tuple([_replica_size(answers.get(broker), name) for broker in partition.adding])
         all_known = -1 not in copied
         sample = _Sample(now, before.total if total < 0 else total, copied)
         if followed.samples:
-            self.links.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
+            self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
@@ -245,7 +246,7 @@ class ProgressTracker:
         followed.in_sync = in_sync
         stalled = None
         if now - followed.advanced_at >= self._stall_s:
-            reason = _Why(name, partition, cluster, throttles, answers, followed.samples)
+            reason = _StallReason(name, partition, cluster, throttles, answers, followed.samples)
             stalled = reason.found()
         held = dict(zip(partition.adding, copied, strict=True))
         if not all_known:
@@ -265,8 +266,8 @@ def _event(name: str, partition: TopicPartition, value: Partition, reason: str |
     return Event(name, *partition, id=id_, reason=reason, target=value.target, replicas=value.replicas)
 
 
-def _held(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
-    """Bytes of a broker's replica; 0 where it has none yet, -1 where it has not answered or its dir may have failed."""
+def _replica_size(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> int:
+    """Bytes of a broker's replica; 0: it has none yet; -1: no answer, or its log dir may have failed."""
     if log_dirs is None:
         return -1
     for log_dir in log_dirs:
@@ -277,9 +278,9 @@ def _held(log_dirs: Collection[SampledLogDir] | None, name: TopicPartition) -> i
 
 
 def _rates(first: _Sample, last: _Sample) -> tuple[int, int]:
-    """The rate at which the copies grow together, and the milliseconds until the last of them is complete.
+    """How fast the copies grow together, and the milliseconds until the last of them is complete.
 
-    What is still to come shrinks by what is copied less what is written meanwhile: that is what the time goes by.
+    The leader's log grows too: the remaining time is that until the gap between them is closed.
     """
     complete = 0 <= last.total <= min(last.copied, default=-1)
     remaining_ms = 0 if complete else -1
@@ -299,8 +300,8 @@ def _rates(first: _Sample, last: _Sample) -> tuple[int, int]:
     return rate, remaining_ms
 
 
-class _Why:
-    """Why a move does not get on; see the head of this file."""
+class _StallReason:
+    """Why a move is stalled; see the head of this file."""
 
     def __init__(
         self,
@@ -318,7 +319,7 @@ class _Why:
         self._answers = answers
         self._first, self._last = samples.first, samples.last
         self._late = [broker for broker in partition.adding if broker not in partition.isr]
-        self._held = dict(zip(partition.adding, self._last.copied, strict=True))
+        self._copied = dict(zip(partition.adding, self._last.copied, strict=True))
 
     def found(self) -> str:
         """The first reason that holds."""
@@ -341,7 +342,7 @@ class _Why:
     def _log_dir(self) -> str | None:
         for broker in self._late:
             log_dirs = self._answers.get(broker) or ()
-            held = self._held[broker]
+            held = self._copied[broker]
             mine = [one for one in log_dirs if self._name.partition in one.sizes.get(self._name.topic, ())]
             if not mine:
                 failed = next((one for one in log_dirs if one.error), None)
@@ -368,7 +369,7 @@ class _Why:
         limits = [(throttles.leader(index, leader), "leader", leader)]
         limits += [(throttles.follower(index, broker), "follower", broker) for broker in self._late]
         rate, side, broker = min(limits)
-        if rate >= NO_THROTTLE or not any(0 <= self._held[one] < self._last.total for one in self._late):
+        if rate >= NO_THROTTLE or not any(0 <= self._copied[one] < self._last.total for one in self._late):
             return None
         grown, seconds = self._last.total - self._first.total, self._last.at - self._first.at
         per_second = int(grown / seconds) if seconds > 0 else 0
@@ -377,7 +378,7 @@ class _Why:
         return f"throttled to {rate} B/s ({side} {broker}) while {per_second} B/s are produced"
 
     def _never_in_sync(self) -> str | None:
-        full = [broker for broker in self._late if 0 <= self._last.total <= self._held[broker]]
+        full = [broker for broker in self._late if 0 <= self._last.total <= self._copied[broker]]
         if not full or len(full) < len(self._late):
             return None
         return f"full ISR never reached: {_brokers(full, 'has', 'have')} everything, out of sync all the same"

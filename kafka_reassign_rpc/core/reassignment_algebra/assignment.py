@@ -1,22 +1,21 @@
-"""The algebra of a reassignment (KIP-455): replica sets in, replica sets out. Nobody's liveness matters here.
+"""The algebra of a reassignment (KIP-455): replica sets in, replica sets out, whichever brokers are alive.
 
-    RS  replicas    what stands; while moving: the target, then what is to be removed
-    AR  adding      RS that were not there before the move
-    RR  removing    RS that will not be there after it
-    ORS origin      RS - AR (but for what `core.reassignment_algebra.target_change` keeps of a former target)
+    RS  replicas    the full replica set; during a move: the target, then the replicas to be removed
+    AR  adding      replicas of RS that the move adds
+    RR  removing    replicas of RS that leave at completion
+    ORS origin      RS - AR, without the retained replicas of `core.reassignment_algebra.target_change`
     TRS target      RS - RR
 
-A new target keeps the origin: what only the former target needed is removed_at_once at once, unless a leader or a
-sufficient
-ISR would be lost with it. For example
+A new target has the same origin as the former one. Adding replicas that only the former target needed are removed at
+once, unless the leader or the size of the ISR depends on them: those are retained. For example
 
-    standing                      [1,2,3]
+    at rest                       [1,2,3]
     target [4,2,5]                RS [4,2,5,1,3]  AR [4,5]  RR [1,3]
-    then target [6,2,3]           RS [6,2,3,1]    AR [6]    RR [1]    removed_at_once [4,5]
-    then cancelled                RS [1,2,3]                          removed_at_once [6]
+    then target [6,2,3]           RS [6,2,3,1]    AR [6]    RR [1]    removed at once: [4,5]
+    then cancelled                RS [1,2,3]                          removed at once: [6]
 
-Source: kafka.controller.ReplicaAssignment (the order of the tail is that of ZooKeeper mode: the order in which
-the remaining original replicas stand).
+Source: kafka.controller.ReplicaAssignment. The removing replicas come last, in their present order, as in ZooKeeper
+mode.
 """
 
 from collections.abc import Collection, Iterable
@@ -28,14 +27,17 @@ Replicas = tuple[int, ...]
 
 
 class Reassigned(NamedTuple):
-    """The replica sets that should stand, and the replicas that stand now and are in none of them."""
+    """The replica sets after a decision.
+
+    removed_at_once   present replicas that are in none of the new sets
+    retained          part of `removing`: see `core.reassignment_algebra.target_change`
+    """
 
     replicas: Replicas
     adding: Replicas
     removing: Replicas
     removed_at_once: Replicas
     retained: Replicas = ()
-    """Of `removing`: see `core.reassignment_algebra.target_change`."""
 
     @property
     def is_moving(self) -> bool:
@@ -43,8 +45,10 @@ class Reassigned(NamedTuple):
 
 
 def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) -> Reassigned:
-    """What stands once `target` is given to a partition that may or may not be moving; `retained`: see
-    `core.reassignment_algebra.target_change`."""
+    """The replica sets of a partition, at rest or moving, once it gets `target`.
+
+    `retained`: see `core.reassignment_algebra.target_change`.
+    """
     origin = partition.origin
     removing = without(origin, target) + retained
     replicas = target + removing
@@ -53,9 +57,10 @@ def reassign(partition: Partition, target: Replicas, retained: Replicas = ()) ->
 
 
 def original(partition: Partition) -> Replicas:
-    """The original replicas of a move, in their original order; of a partition at rest, those that stand.
+    """The original replicas of a move, in their original order; at rest, the replicas.
 
-    A move without a record (a stock controller started it) has the order of `Partition.origin`: all that is known.
+    A stock controller starts moves without a record. Their original replicas are `Partition.origin`: nothing else is
+    known.
     """
     origin = partition.origin
     recorded = origin if partition.move is None else partition.move.original
@@ -65,28 +70,29 @@ def original(partition: Partition) -> Replicas:
 
 
 def cancel(partition: Partition) -> Reassigned:
-    """What stands once the move of a partition is cancelled: its original replicas."""
+    """The replica sets once the move is cancelled: the original replicas alone."""
     back = original(partition)
     return Reassigned(back, adding=(), removing=(), removed_at_once=without(partition.replicas, back))
 
 
 def without(replicas: Iterable[int], others: Collection[int]) -> Replicas:
-    """`replicas` in their order, but for those among `others`."""
+    """`replicas` in their order, without those in `others`."""
     return tuple([replica for replica in replicas if replica not in others])  # a list is twice as fast
 
 
 def among(replicas: Iterable[int], others: Collection[int]) -> Replicas:
-    """`replicas` in their order, as far as they are among `others`."""
+    """`replicas` in their order, only those in `others`."""
     return tuple([replica for replica in replicas if replica in others])
 
 
-def retire(partition: Partition, removed_at_once: Replicas, replicas: Replicas) -> Replicas:
-    """The pending_deletion replicas once `removed_at_once` have left the assignment and `replicas` make it up.
+def pending_deletion_after(partition: Partition, removed_at_once: Replicas, replicas: Replicas) -> Replicas:
+    """The replicas that are pending deletion once `removed_at_once` left the assignment and `replicas` make it up.
 
-    Also those whose brokers are gone: what the topic znode says of them makes a next controller tell the others,
-    should this one die before it has. Once it has, they count as deleted (see `brokers`, 5).
-    A pending_deletion replica that is given back to the partition is no longer to be deleted; its broker is sent the
-    StopReplica that was pending first, so that it starts from nothing.
+    They include replicas on dead brokers: the topic znode still lists those as removing, so that a next controller
+    propagates the change if this one dies first. Once it is propagated they count as deleted (see rule 5 in
+    `core.leadership.broker_changes`).
+    A replica that the partition gets back is no longer pending deletion. Its broker first gets the StopReplica that was
+    pending, so that the replica starts with an empty log.
     """
     if not partition.pending_deletion and not removed_at_once:
         return ()

@@ -1,26 +1,26 @@
-"""When a move is over, and what stands then (KIP-455, phase B).
+"""When a move is complete, and the partition after it (KIP-455, phase B).
 
-A move is over when one of these holds, and some live replica of the target can lead (or nobody can):
+A move is complete when one of these rules holds, and a live replica of the target can lead (or no live replica of the
+ISR exists at all):
 
-1. every target replica is in the ISR: the rule of ZooKeeper mode (KafkaController.isReassignmentComplete);
-2. every *adding* replica is in the ISR, and the ISR gets no smaller than it was without them: at least as many
-   replicas have joined it as leave it now. So a sick replica that stays where it is does not hold up a move that
-   has done all it had to do: [1,2,3] -> [1,2,4] with 2 sick is over at ISR [1,3,4], and so is a shrink whose
-   leaving replicas are out of the ISR already. A shrink that would take in-sync replicas away while a staying
-   one is out of sync keeps waiting. This is KAFKA-19975's rule; without it one sick broker blocks every move
-   of a partition that it has a replica of, and nothing is gained by waiting.
+1. Every target replica is in the ISR. This is ZooKeeper mode's rule (KafkaController.isReassignmentComplete).
+2. Every *adding* replica is in the ISR, and at least as many replicas have joined the ISR as leave it now. This is
+   KAFKA-19975's rule. A sick replica that stays in the assignment does not delay a move that has done its work:
+   [1,2,3] -> [1,2,4] with 2 out of sync is complete at ISR [1,3,4]; a shrink is complete at once if the removed
+   replicas were out of the ISR already. A shrink that would take in-sync replicas away while a staying replica is out
+   of sync waits. Without this rule one sick broker blocks every move of the partitions that it has replicas of.
 
-The second rule goes beyond ZooKeeper mode, but only where that would wait for a replica that no move concerns.
+Rule 2 goes beyond ZooKeeper mode only where ZooKeeper mode would wait for a replica that the move does not concern.
 """
 
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, retire
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, pending_deletion_after
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition
 
 
-def can_finish(cluster: Cluster, partition: Partition) -> bool:
-    """Whether the move of a partition is over."""
+def is_complete(cluster: Cluster, partition: Partition) -> bool:
+    """Whether the move of a partition is complete."""
     if not partition.is_moving:
         return False
     isr = partition.isr
@@ -32,17 +32,17 @@ def can_finish(cluster: Cluster, partition: Partition) -> bool:
         leaving = len(isr) - len(staying)
         if len(partition.adding) < leaving or not set(partition.adding).issubset(isr):
             return False
-    # Deaths are seen one partition after the other: between the first and the last an ISR names dead replicas.
+    # The controller handles a dead broker partition by partition: before it comes to this one, the ISR may name it.
     return any(map(cluster.is_live, staying)) or not any(map(cluster.is_live, isr))
 
 
-def finished(cluster: Cluster, partition: Partition) -> Partition | None:
-    """The partition after its move, or None where it is not over.
+def completed(cluster: Cluster, partition: Partition) -> Partition | None:
+    """The partition after its move; None where the move is not complete.
 
-    The leader stays where it is in the target and alive (G01), else the first target replica that is live and in
-    the ISR leads (G02). The removed replicas are pending_deletion: they get a StopReplica with delete.
+    A leader that is live and in the target stays (G01). Otherwise the first target replica that is live and in the ISR
+    leads (G02). The removed replicas are then pending deletion: they get a StopReplica with delete.
     """
-    if not can_finish(cluster, partition):
+    if not is_complete(cluster, partition):
         return None
     target = partition.target
     isr = among(partition.isr, target)
@@ -54,7 +54,7 @@ def finished(cluster: Cluster, partition: Partition) -> Partition | None:
         replicas=target,
         adding=(),
         removing=(),
-        pending_deletion=retire(partition, partition.removing, target),
+        pending_deletion=pending_deletion_after(partition, partition.removing, target),
         leader=leader,
         isr=isr,
         leader_epoch=partition.leader_epoch + 1,

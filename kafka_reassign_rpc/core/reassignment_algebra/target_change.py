@@ -1,22 +1,24 @@
-"""What may be dropped at once when a move gets another target (KIP-236).
+"""Which adding replicas of a former target are removed at once when a move gets another target (KIP-236).
 
-The proposal's rule: with `top` the size of the original assignment, the first `top` of (leader, ISR, out-of-sync)
-stay until the new target is in sync, the rest of what is assigned is dropped. Nobody is asked for it who stood there
-before the move or is in the new target (KIP-455: the former can be gone back to, the latter would be copied again),
-so that the rule is about what only a former target has brought in; and within the ISR those who stay come first.
+The rule of the proposal: let `top` be the size of the original assignment. The first `top` replicas of (leader, ISR,
+out of sync) stay until the new target is in sync. The rest of the assignment is removed at once.
 
-    original  former target  ISR, leader first  new target  dropped  kept
-    [1,2]     [2,3]          1,2                [2,4]       3                 the proposal's example
-    [1,2]     [2,3]          1,2,3              [2,4]       3                 two of the ISR stay, as many as there were
-    [1,2]     [2,3]          1,3                [2,4]                3        2 is sick: without 3 the ISR would shrink
-    [1,2]     [2,3]          3,2                [2,4]                3        3 leads
-    [1]       [2,3]          2,1,3              [4]         3        2        2 leads, and one is enough
+Two additions. Original replicas and replicas of the new target always stay (KIP-455: a cancel needs the former, the
+latter would be copied again). So the rule concerns only replicas that a former target has added. Within the ISR,
+replicas that stay anyway come first.
+
+    original  former target  ISR, leader first  new target  removed  retained
+    [1,2]     [2,3]          1,2                [2,4]       3                  the proposal's example
+    [1,2]     [2,3]          1,2,3              [2,4]       3                  two of the ISR stay, as many as before
+    [1,2]     [2,3]          1,3                [2,4]                3         2 is sick: without 3 the ISR would shrink
+    [1,2]     [2,3]          3,2                [2,4]                3         3 leads
+    [1]       [2,3]          2,1,3              [4]         3        2         2 leads, and one is enough
     [1,2,3]   [4,5,6]        1,4,5              [7,8,9]     6        4,5
 
-What is kept counts as to be removed: it leaves when the move is over, with what the new target does not need of the
-original. So the leader stays, and the ISR gets no smaller than it was or than `top`, whatever is smaller: producers
-that wait for all in-sync replicas (acks=all) are not cut off, unless `top` itself is below min.insync.replicas. Then
-another target is refused where it would drop anything, but for the original replicas themselves: that is a cancel.
+A retained replica counts as removing: it leaves at completion, with the original replicas that the new target does not
+need. So the leader stays, and the ISR stays at least as large as it was, or as `top` if that is less. Producers with
+acks=all are not cut off, unless `top` itself is below min.insync.replicas. In that case a new target that would remove
+anything is refused. The original replicas are always allowed as the target, since that amounts to a cancel.
 """
 
 from kafka_reassign_rpc.core.config_values import INT32, number
@@ -27,26 +29,30 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 MIN_INSYNC_REPLICAS = "min.insync.replicas"
 
 
-def former(partition: Partition, target: Replicas) -> Replicas:
-    """What stands now and was neither there before the move nor is in the new target."""
+def added_for_former_target(partition: Partition, target: Replicas) -> Replicas:
+    """Replicas that a former target has added and that the new one does not need."""
     return without(partition.replicas, (*partition.origin, *target)) if partition.is_moving else ()
 
 
 def retained(partition: Partition, target: Replicas) -> Replicas:
-    """Those among `former` that have to stay until the new target is in sync."""
-    leaving = former(partition, target)
+    """Those of `added_for_former_target` that stay until the new target is in sync."""
+    leaving = added_for_former_target(partition, target)
     if not leaving:
         return ()
-    # Out-of-sync replicas come last, those who stay anyway first: of these alone there are as many as `top`.
+    # Out-of-sync replicas would come next, staying ones first. Since at least `top` replicas stay anyway, no
+    # out-of-sync replica of `leaving` can be among the first `top`.
     leader = (partition.leader,) if partition.leader in partition.replicas else ()
     existing = dict.fromkeys((*leader, *without(partition.isr, leaving), *partition.isr))
     top = max(len(partition.origin), 1)
     return among(leaving, list(existing)[:top])
 
 
-def refused(cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas) -> KafkaError | None:
-    """Why the move may not get this target: what the original replicas alone could not do for producers."""
-    leaving = former(partition, target)
+def refusal(cluster: Cluster, topic: str, index: int, partition: Partition, target: Replicas) -> KafkaError | None:
+    """Why the move may not get this target; None where it may.
+
+    It may not where the original replicas were fewer than min.insync.replicas: they alone would block producers.
+    """
+    leaving = added_for_former_target(partition, target)
     if not leaving or target == partition.target or set(target) == set(partition.origin):
         return None
     top, needed = len(partition.origin), min_insync_replicas(cluster, topic)
@@ -60,6 +66,6 @@ def refused(cluster: Cluster, topic: str, index: int, partition: Partition, targ
 
 
 def min_insync_replicas(cluster: Cluster, topic: str) -> int:
-    """As the topic's config or the cluster's dynamic one says; Kafka's default where neither does, or is no number."""
+    """The topic's config, else the cluster's dynamic default, else Kafka's default (also for invalid values)."""
     found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
     return 1 if found is None else found

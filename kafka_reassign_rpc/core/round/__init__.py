@@ -1,0 +1,5 @@
+"""A round: the controller decides, commits, replays.
+
+round_view.py  the cluster with the changes of the round on top: input and output of every decision
+replay.py      the only place that changes the `Cluster`
+"""

@@ -1,11 +1,12 @@
-"""The only place where a `Cluster` changes: what is durable, put into memory.
+"""The only place that changes a `Cluster`.
 
-Three ways in. `replay` puts in what a commit has written; `load` and its parts put in what was read from ZooKeeper;
-the rest is what ZooKeeper (or a broker) tells about brokers and configs. What `load` gives after a commit is what
-`replay` made of it, but for two things: pending_deletion replicas of a partition without a move record are loaded as
-removing
-ones (the znode does not tell them apart), and so is a completion whose topic znode is still to be written. Finishing
-the move again, as `takeover` does, makes both the same.
+`replay` puts in a committed round. `put_topic`, `partition_of` and others put in what was read from ZooKeeper. The rest
+puts in news of brokers and configs.
+
+Reading ZooKeeper after a commit gives the same cluster as `replay` of that commit, with two exceptions. Replicas that
+are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not tell
+them apart. And a completion whose topic znode is still to be written is read as a move. A controller failover
+(`core.controller_failover`) completes such a move again, and both are the same.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,18 +36,18 @@ from kafka_reassign_rpc.core.state.cluster import (
 )
 
 SLICE = 200
-"""Partitions put in between two `yield`s."""
+"""Number of partitions between two `yield`s."""
 
 TOPICS = "topics"
-"""The kind of config entity that topics are; the other one is "brokers"."""
+"""Kind of config entity; the other one is "brokers"."""
 
 
 class Durable(NamedTuple):
-    """What ZooKeeper said about the writes of a round.
+    """ZooKeeper's answers to the writes of a round.
 
-    topics   zkVersions of the topic znodes that were written
-    states   zkVersions of the partitions' states that were written
-    records  czxid and ctime (ms since the epoch) of the move records that were written
+    topics   zkVersions of the written topic znodes
+    states   zkVersions of the written partition states
+    records  czxid and ctime (ms since the epoch) of the written move records
     """
 
     topics: dict[str, int]
@@ -55,7 +56,7 @@ class Durable(NamedTuple):
 
 
 class PartitionTransition(NamedTuple):
-    """A partition before and after; `before` is None for a new one."""
+    """A partition before and after a round; `before` is None for a new one."""
 
     topic: str
     partition: int
@@ -64,12 +65,12 @@ class PartitionTransition(NamedTuple):
 
 
 class ReplayedChanges:
-    """What a replay has changed: what brokers have to be told of."""
+    """The changes of a replay, which the controller propagates to the brokers."""
 
     def __init__(self) -> None:
         self.partitions: list[PartitionTransition] = []
         self.moves: dict[TopicPartition, MoveRecord] = {}
-        """Whose records were written, with what ZooKeeper says of their identity."""
+        """Moves whose records were written, with id and ctime from ZooKeeper."""
         self.created: list[str] = []
         self.deleting: list[str] = []
         self.deleted: list[str] = []
@@ -78,9 +79,9 @@ class ReplayedChanges:
 def replay(
     cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
 ) -> Iterator[None]:
-    """Put a committed round into `cluster`, yielding every `SLICE` partitions; `applied` collects what changed.
+    """Put a committed round into `cluster`, yielding every `SLICE` partitions; `applied` collects the changes.
 
-    Between two yields every partition stands as before the round or as after it.
+    At each yield every partition is as before the round or as after it.
     """
     count = 0
     for topic, change in view.topics.items():
@@ -151,7 +152,7 @@ def _put(
 
 
 class LoadedAssignment(NamedTuple):
-    """What a topic znode says of one partition."""
+    """One partition in a topic znode."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -173,10 +174,10 @@ _NO_STATE = LoadedState(leader=NO_LEADER, leader_epoch=0, isr=(), controller_epo
 
 
 def partition_of(assigned: LoadedAssignment, state: LoadedState | None, move: MoveRecord | None) -> Partition:
-    """The partition that its znodes make up. `move`: its move record, with the record's czxid and ctime.
+    """The partition from its znodes. `move`: its move record, with the record's czxid and ctime.
 
-    Where the record fits the assignment, replicas that are being removed without having been there originally, or being
-    kept, are pending_deletion ones. A record of a partition that is not moving stays with it, for `takeover` to remove.
+    If the record fits the assignment, removing replicas that are neither original nor retained are pending deletion.
+    The record of a partition at rest stays with it; a controller failover removes it.
     """
     pending_deletion: tuple[int, ...] = ()
     origin = without(assigned.replicas, assigned.adding)
@@ -199,15 +200,14 @@ def partition_of(assigned: LoadedAssignment, state: LoadedState | None, move: Mo
 
 
 def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord) -> bool:
-    """Whether the record is about what the znode shows, and not about a move that a stock controller ended since."""
+    """Whether the record is about the move in the znode, and not about one that a stock controller has ended since."""
     return set(move.original) <= set(origin) and set(origin) - set(move.original) <= set(assigned.removing)
 
 
 def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """What the topic znode has to say of a partition, as in `LoadedAssignment`: pending_deletion replicas stand in
-    it as removing ones.
+    """The topic znode's entry for a partition, as in `LoadedAssignment`: pending deletions are listed as removing.
 
-    A plain tuple: a topic has thousands, and all of them are needed for each write of its znode.
+    A plain tuple, since a topic has thousands, and each write of its znode needs all of them.
     """
     replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
     return (
@@ -228,7 +228,7 @@ def put_topic(
     unreadable: frozenset[int] = frozenset(),
     deleting: bool = False,
 ) -> Topic:
-    """Put in a topic as read from ZooKeeper, in the place of what was known of it."""
+    """Put in a topic as read from ZooKeeper, in place of its earlier state."""
     remove_topic(cluster, name, configs=False)
     topic = Topic(
         name=name,
@@ -251,12 +251,12 @@ def put_topic(
 
 
 def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
-    """A topic's znode is garbage. What was known of the topic still holds, as long as nobody has to write it."""
+    """A topic's znode cannot be decoded. The earlier state of the topic holds until the controller must write it."""
     cluster.unreadable[name] = reason
 
 
 def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partition) -> None:
-    """Put in one partition of a topic that is there."""
+    """Put in one partition of a known topic."""
     topic.partitions[index] = partition
     topic.revision = next(REVISIONS)
     if not topic.deleting:
@@ -273,10 +273,10 @@ def put_partition(cluster: Cluster, topic: Topic, index: int, partition: Partiti
 
 
 def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
-    """Forget a topic that is gone."""
+    """Remove a topic that is gone."""
     topic = cluster.topics.pop(name, None)
     cluster.moving.pop(name, None)
-    cluster.leases.drop(name)
+    cluster.leases.remove(name)
     cluster.unreadable.pop(name, None)
     if configs:
         cluster.topic_configs.pop(name, None)
@@ -287,11 +287,11 @@ def remove_topic(cluster: Cluster, name: str, *, configs: bool = True) -> None:
 
 
 def begin_deletion(cluster: Cluster, name: str) -> None:
-    """Somebody has marked the topic for deletion in ZooKeeper: from now on no command finds it."""
+    """The topic is marked for deletion in ZooKeeper: from now on commands do not find it."""
     topic = cluster.topics.get(name)
     if topic is not None:
         topic.deleting = True
-        cluster.leases.drop(name)
+        cluster.leases.remove(name)
 
 
 def _add_topic(cluster: Cluster, topic: Topic) -> None:
@@ -304,7 +304,7 @@ def _add_topic(cluster: Cluster, topic: Topic) -> None:
 
 
 class BrokersChanged(NamedTuple):
-    """Broker ids. A bounced one has come back under a new epoch; an updated one shows other endpoints or rack."""
+    """Broker ids. A bounced broker has registered with a new epoch; an updated one has other endpoints or rack."""
 
     joined: tuple[int, ...]
     gone: tuple[int, ...]
@@ -315,8 +315,8 @@ class BrokersChanged(NamedTuple):
         return bool(self.joined or self.gone or self.bounced or self.updated)
 
 
-def brokers_seen(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersChanged:
-    """Put in all brokers that are registered now. One that went or bounced is no longer shutting down."""
+def put_brokers(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersChanged:
+    """Put in all registered brokers. A broker that left or bounced is no longer shutting down."""
     before = cluster.brokers
     after = {broker: registered[broker] for broker in sorted(registered)}
     both = [(before[id_], after[id_]) for id_ in after if id_ in before]
@@ -332,20 +332,20 @@ def brokers_seen(cluster: Cluster, registered: Mapping[int, Broker]) -> BrokersC
 
 
 def set_shutting_down(cluster: Cluster, broker: int) -> None:
-    """The broker has asked for a controlled shutdown: it is no longer live, though registered."""
+    """The broker asked for a controlled shutdown: it is registered, but no longer live."""
     if broker in cluster.brokers:
         cluster.shutting_down.add(broker)
 
 
-def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
+def put_configs(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
     """Put in the dynamic configs of some topics (`kind` "topics") or brokers ("brokers"), by name; empty: none left."""
     known = cluster.topic_configs if kind == TOPICS else cluster.broker_configs
     all_new = cluster.leases.being_written
     changed = [name for name, values in configs.items() if all_new or known.get(name, {}) != values]
     if kind == TOPICS:
-        cluster.leases.disturbed(topics=changed)
+        cluster.leases.configs_changed(topics=changed)
     else:
-        cluster.leases.disturbed(brokers=[int(name) for name in changed if name.isdigit()])
+        cluster.leases.configs_changed(brokers=[int(name) for name in changed if name.isdigit()])
     for name, values in configs.items():
         if values:
             known[name] = dict(values)
@@ -353,10 +353,10 @@ def configs_seen(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str,
             known.pop(name, None)
 
 
-def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> Iterator[None]:
-    """Put in what brokers say of the sizes of partitions (None: no longer of interest), yielding every `SLICE`.
+def put_sizes(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> Iterator[None]:
+    """Put in sizes of partitions as brokers reported them (None: no longer of interest), yielding every `SLICE`.
 
-    A partition whose topic is gone by now is passed over.
+    A partition whose topic is gone is skipped.
     """
     for count, (name, size) in enumerate(sizes.items(), 1):
         if size is None or cluster.get(*name) is None:
@@ -364,6 +364,6 @@ def sizes_seen(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> 
         else:
             cluster.sizes[name] = size
             if cluster.queue.place(*name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
-                cluster.queue.more = True  # it may have waited for this
+                cluster.queue.more = True  # its move may have waited for this size
         if count % SLICE == 0:
             yield

@@ -1,4 +1,4 @@
-"""What a decision asks for: the values that should stand after it, to be made durable and then replayed."""
+"""The input and the output of a decision: the cluster with the changes of the round on top."""
 
 from collections.abc import Mapping
 from enum import Enum
@@ -15,12 +15,12 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChang
 
 
 class AssignmentWrite(Enum):
-    """When the topic znode has to say what the new value says.
+    """When the topic znode gets the new assignment.
 
-    NOW    before the partition's state is written: a start, a cancel, a new target
-    LATER  with the next write of that znode. A completion asks for this: what the znode still says
-           (adding and removing replicas) makes any controller repeat the completion, until the removed
-           replicas are confirmed gone and `NOW` clears them.
+    NOW    before the partition's state is written: a start, a cancel, a change of target
+    LATER  with the next write of that znode. A completion uses this: the znode still lists adding and removing
+           replicas, so that any controller repeats the completion. When the removed replicas are confirmed deleted,
+           `NOW` clears them.
     """
 
     NOW = "now"
@@ -28,7 +28,7 @@ class AssignmentWrite(Enum):
 
 
 class PartitionChange(NamedTuple):
-    """One partition's next value. What has to be written follows from the value that stands."""
+    """The next value of one partition. The commit compares it with the present value and writes the difference."""
 
     topic: str
     partition: int
@@ -37,9 +37,9 @@ class PartitionChange(NamedTuple):
 
 
 def assignment_write(before: Partition, after: Partition) -> AssignmentWrite:
-    """When the topic znode has to be written for a change that nobody asked for (a completion, a confirmation).
+    """When the topic znode is written for a change without a request (a completion, a confirmation of StopReplica).
 
-    With the last pending_deletion replica gone there is nothing left that a next controller would have to repeat: NOW.
+    NOW once no replica is pending deletion any more: then a next controller has nothing to repeat.
     """
     if after.pending_deletion or (before.replicas, before.adding, before.removing, before.pending_deletion) == (
         after.replicas,
@@ -68,22 +68,22 @@ class PartitionsAdded(NamedTuple):
 
 
 class TopicDeletionStarted(NamedTuple):
-    """`/admin/delete_topics/$topic` is written; replicas are stopped; the znodes go when they have confirmed."""
+    """`/admin/delete_topics/$topic` is written and the replicas are stopped; the znodes go once all have confirmed."""
 
     name: str
 
 
 class TopicDeleted(NamedTuple):
-    """All replicas of a topic in deletion have confirmed (or their brokers are gone for good): remove its znodes."""
+    """All replicas of a topic in deletion are confirmed deleted, or on brokers gone for good: remove its znodes."""
 
     name: str
 
 
 class RequestEnded(NamedTuple):
-    """A znode under `/admin/reassignment_requests` that has been looked at.
+    """A request znode that is decided.
 
     version    its zkVersion when it was read
-    occupied   somebody has put znodes under it: it is emptied, since it cannot be deleted
+    occupied   it has children of somebody else: the controller empties it, since ZooKeeper does not delete it
     """
 
     version: int
@@ -97,16 +97,17 @@ _NO_CHANGES: Mapping[int, PartitionChange] = {}
 
 
 class RoundView:
-    """The cluster with the changes of the round on top: what the next decision of the same round is based on.
+    """The cluster with the changes of the round on top: each decision of a round sees the decisions before it.
 
-    Reads like `Cluster` for partitions; `changes` is what the round has to commit, one value per partition
-    (the latest), in the order of first mention.
+    For partitions it reads like `Cluster`.
 
-    unthrottled   moves that were cancelled and take along what throttles others have put on their replicas: by topic
-                  and partition, these replicas
-    by            who has asked for what is decided next
-    said          what `core.events.decided_events` makes events of: every decision about an assignment, and what was
-    reported
+    partitions    the changes to commit: the latest of each partition, in the order of first mention
+    batch, queue  changes of the batch and of the queue
+    unthrottled   cancelled moves whose replicas lose the throttles that others have set: by topic and partition
+    failed        broker failures to record, with their time, or to forget (None)
+    by            the requester of the next decision
+    notes         the input of `core.events.decided_events`: decisions about assignments, and reports, in their order
+    requests      request znodes that are over at the end of the round, by name
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -118,18 +119,16 @@ class RoundView:
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
         self.failed: dict[int, int | None] = {}
-        """Brokers whose failure is noted, with its time, or forgotten (None)."""
         self.by = CONTROLLER
-        self.said: list[RoundNote] = []
+        self.notes: list[RoundNote] = []
         self.requests: dict[str, RequestEnded] = {}
-        """Requests that are over at the end of the round, by the name of their znode."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.changes_of(topic).get(partition)
         return self._committed(topic, partition) if changed is None else changed.value
 
     def changes_of(self, topic: str) -> Mapping[int, PartitionChange]:
-        """What the round changes in a topic, by partition."""
+        """The changes of a topic, by partition."""
         return self._by_topic.get(topic, _NO_CHANGES)
 
     def _committed(self, topic: str, partition: int) -> Partition | None:
@@ -138,16 +137,18 @@ class RoundView:
         return self.cluster.get(topic, partition)
 
     def topic(self, name: str) -> Topic | None:
-        """The topic as committed, or None where there is none, or it is (about to be) deleted."""
+        """The committed topic; None where it does not exist or is, or will be, in deletion."""
         if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):
             return None
-        found = self.cluster.topics.get(name)
-        return None if found is None or found.deleting else found
+        topic = self.cluster.topics.get(name)
+        return None if topic is None or topic.deleting else topic
 
     def add(self, change: Change) -> None:
         if isinstance(change, PartitionChange):
             topic, partition = change.topic, change.partition
-            changes = self._by_topic.setdefault(topic, {})
+            changes = self._by_topic.get(topic)
+            if changes is None:
+                changes = self._by_topic[topic] = {}
             earlier = changes.get(partition)
             self._note(self._committed(topic, partition) if earlier is None else earlier.value, change)
             if earlier is not None and earlier.assignment is AssignmentWrite.NOW:
@@ -169,15 +170,15 @@ class RoundView:
             self.topics[change.name] = change
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
-        """The move of a partition with these replicas is cancelled: throttles that others have put on them go too."""
+        """The move of a partition with these replicas is cancelled: their throttles by others go too (KIP-236)."""
         self.unthrottled.setdefault(topic, {})[partition] = replicas
 
     def report(self, event: Event) -> None:
-        """Somebody has to be told, once the round is durable. An event that names nobody is of who has asked."""
-        self.said.append(event if event.who is not None else replace(event, who=self.by))
+        """An event for the log, once the round is durable. Without `who` it gets the requester of this decision."""
+        self.notes.append(event if event.who is not None else replace(event, who=self.by))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:
         if before is None or not reassigned(before, change.value):
             return
-        if before.move is not None or not before.is_moving:  # without a record its end is done once more (takeover)
-            self.said.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by))
+        if before.move is not None or not before.is_moving:  # without a record: a failover repeats a completion
+            self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by))

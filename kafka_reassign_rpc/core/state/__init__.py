@@ -1,0 +1,8 @@
+"""The values that all decisions read.
+
+cluster.py                      `Cluster`, `Topic`, `Partition`, `MoveRecord`, `Broker`
+topic_partition.py              `TopicPartition`, the name of a partition
+queue_entries.py                the queue: waiting moves and the znodes that store them
+reassign_partitions_entries.py  entries of `/admin/reassign_partitions`
+throttle_leases.py              throttle leases, by topic and broker
+"""

@@ -1,8 +1,8 @@
-"""The cluster as the controller sees it: immutable values, held in a few dictionaries.
+"""The cluster as the controller sees it: immutable values in a few dictionaries.
 
-Every value here is frozen. A decision never changes one: it makes the value that should stand after it,
-and only `core.round.replay` puts that value into the `Cluster`. So a reader of the cluster (List, Metadata)
-always sees what is durable, also while a large commit is under way.
+Every value here is frozen. A decision never changes a value: it makes the next one, and only `core.round.replay` puts
+that one into the `Cluster`, after ZooKeeper has stored it. So List and Metadata always show what is durable, even while
+the controller writes a large commit.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,24 +21,25 @@ NO_LEADER = -1
 
 
 RPC, BATCH, QUEUE, REQUEST, HEAL = "rpc", "batch", "queue", "request", "heal"
-"""By which route a move's target came: a client's request, `/admin/reassign_partitions`, its queue, a znode under
-`/admin/reassignment_requests` (all KIP-236), or self-healing."""
+"""The route of a move says how its target came: a client's AlterPartitionReassignments (rpc), the znode
+`/admin/reassign_partitions` (batch), the queue `/admin/reassign_partitions_queue` (queue), a znode under
+`/admin/reassignment_requests` (request; these three: KIP-236), or self-healing (heal)."""
 
 ROUTES = (RPC, BATCH, QUEUE, REQUEST, HEAL)
 
 
 class MoveRecord(msgspec.Struct, frozen=True, gc=False):
-    """A reassignment in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
+    """A move in flight, as `/admin/reassignments/$topic/$partition` records it (KIP-236).
 
-    `original` is the replica set, in order, that stood before the first target was given: a cancel
-    brings back exactly this. `id` is the record's czxid, `started` its ctime in ms since the epoch;
-    both are -1 until the record is durable. `route` is the one by which the target came that stands now, `reason`
-    what whoever gave it said of it, in words. `throttle` is the rate of its lease (see `core.state.throttle_leases`)
-    in bytes/s, -1
-    where it has none. `retained` are replicas that a former target has brought in, and that nobody could do without
-    when
-    the target changed (see `core.reassignment_algebra.target_change`): they leave with the original ones, and a
-    cancel drops them.
+    target      the replicas that the partition gets
+    original    the replicas before the first target was given, in order: a cancel restores exactly these
+    id          the record's czxid; -1 until the record is durable
+    started     the record's ctime, ms since the epoch; -1 until the record is durable
+    route       how the current target came (`RPC`, `BATCH`, …)
+    reason      why, in the words of the sender of the current target
+    throttle    the rate of the move's throttle lease, bytes/s; -1: no lease (see `core.state.throttle_leases`)
+    retained    adding replicas of a former target that the leader or the ISR still needed when the target changed (see
+                `core.reassignment_algebra.target_change`): they leave with the original ones, a cancel removes them
     """
 
     target: tuple[int, ...]
@@ -54,12 +55,13 @@ class MoveRecord(msgspec.Struct, frozen=True, gc=False):
 class Partition(msgspec.Struct, frozen=True, gc=False):
     """One partition: its assignment, its leader and ISR, and its move if it has one.
 
-    replicas    the full replica set; while moving: the target, then what is to be removed
-    adding      replicas that the move brings in (KIP-455)
-    removing    replicas that the move takes out when it completes (KIP-455)
-    pending_deletion     replicas that are out of the assignment but may still hold a log: the topic znode keeps
-                them as removing until each has confirmed its StopReplica (or died), so that whichever
-                controller comes next deletes them too. Clients are not shown them.
+    replicas            the full replica set; during a move: the target, then the replicas to be removed
+    adding              replicas that the move adds (KIP-455)
+    removing            replicas that the move removes at its completion (KIP-455)
+    pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
+                        removing until each broker has confirmed its StopReplica (or died), so that the next controller
+                        deletes them too. List and Metadata do not show them.
+    partition_epoch     the zkVersion of the state znode; -1 before that znode exists
     """
 
     replicas: tuple[int, ...]
@@ -70,7 +72,6 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     isr: tuple[int, ...] = ()
     leader_epoch: int = 0
     partition_epoch: int = -1
-    """The zkVersion of the state znode; -1 while that znode does not exist."""
     controller_epoch: int = 0
     leader_recovery_state: int = 0
     move: MoveRecord | None = None
@@ -81,14 +82,13 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def target(self) -> tuple[int, ...]:
-        """The replica set that stands once nothing is moving."""
+        """The replica set after the move; the replica set itself where nothing moves."""
         removing = self.removing
         return tuple([r for r in self.replicas if r not in removing]) if removing else self.replicas
 
     @property
     def origin(self) -> tuple[int, ...]:
-        """The replicas that stood before the move, in the order in which they stand now: KIP-455's R - AR, but for
-        those that a former target of the move has left behind."""
+        """The replicas from before the move, in their present order: KIP-455's R - AR, without the retained ones."""
         if self.move is None or not self.move.retained:
             return self.sources
         retained = self.retained
@@ -96,30 +96,30 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def retained(self) -> tuple[int, ...]:
-        """Those to be removed that were not there before the move (see `MoveRecord`)."""
+        """Removing replicas that a former target of the move had added (see `MoveRecord`)."""
         if self.move is None or not self.move.retained:
             return ()
         return tuple([r for r in self.removing if r in self.move.retained and r not in self.move.original])
 
     @property
     def sources(self) -> tuple[int, ...]:
-        """The replicas that the move does not bring in."""
+        """The replicas that the move does not add: R - AR."""
         return tuple([r for r in self.replicas if r not in self.adding]) if self.adding else self.replicas
 
     @property
     def lease(self) -> Lease | None:
-        """The throttle that its move has of its own; None where nothing is copied, too."""
+        """The move's throttle lease; None too where the move copies nothing."""
         if self.move is None or self.move.throttle <= 0 or not self.adding:
             return None
         return Lease(self.move.throttle, self.sources, self.adding)
 
 
 REVISIONS = count(1)
-"""Those of topics, in all of this process."""
+"""Source of `Topic.revision`, for the whole process."""
 
 
 class Topic(msgspec.Struct):
-    """A topic and its partitions. `partitions` is changed only by `core.round.replay`."""
+    """A topic and its partitions. Only `core.round.replay` changes `partitions`."""
 
     name: str
     id: UUID | None
@@ -127,18 +127,18 @@ class Topic(msgspec.Struct):
     version: int = -1
     """The zkVersion of the topic znode."""
     extra: dict[str, msgspec.Raw] = {}
-    """Fields of the topic znode that we do not know, kept on every rewrite."""
+    """Fields of the topic znode that this program does not know: every rewrite preserves them."""
     unreadable: frozenset[int] = frozenset()
-    """Partitions whose state znode is garbage: their assignment is kept, no command finds them."""
+    """Partitions whose state znode cannot be decoded: their assignment stays, commands do not find them."""
     revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))
-    """Another one after every change of a partition, and none that any topic had before: what was made of the
-    partitions may be kept as long as it stands."""
+    """A number that changes with every change of a partition, and that no topic had before: a reader may cache what it
+    made of the partitions under this number."""
     deleting: bool = False
-    """True from the moment its deletion is durable: no command finds the topic any more."""
+    """True once its deletion is durable: from then on no command finds the topic."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
-    """Where a broker listens: `security_protocol` is Kafka's name (PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL)."""
+    """Where a broker listens. `security_protocol` is Kafka's name: PLAINTEXT, SSL, SASL_PLAINTEXT, SASL_SSL."""
 
     listener: str
     security_protocol: str
@@ -147,7 +147,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
 
 class Broker(msgspec.Struct, frozen=True):
-    """A live broker, as `/brokers/ids/$id` shows it. `epoch` is that znode's czxid: a bounce changes it."""
+    """A registered broker, as `/brokers/ids/$id` shows it. `epoch` is the czxid of that znode: a bounce changes it."""
 
     id: int
     epoch: int
@@ -155,7 +155,7 @@ class Broker(msgspec.Struct, frozen=True):
     rack: str | None = None
 
     def endpoint(self, listener: str | None = None) -> Endpoint:
-        """The endpoint of that listener name, or the first one."""
+        """The endpoint of the listener with this name, else the first one."""
         for endpoint in self.endpoints:
             if endpoint.listener == listener:
                 return endpoint
@@ -163,50 +163,51 @@ class Broker(msgspec.Struct, frozen=True):
 
 
 class Cluster(msgspec.Struct):
-    """All that ZooKeeper says about the cluster, as of the last commit. Changed only by `core.round.replay`."""
+    """All that ZooKeeper says about the cluster, as of the last commit. Only `core.round.replay` changes it."""
 
     brokers: dict[int, Broker] = {}
     shutting_down: set[int] = set()
     topics: dict[str, Topic] = {}
     topic_names: dict[UUID, str] = {}
     moving: dict[str, set[int]] = {}
-    """Partitions with a move in flight, by topic: List never scans."""
+    """Partitions with a move in flight, by topic, so that List need not scan all partitions."""
     leases: Leases = msgspec.field(default_factory=Leases)
     unreadable: dict[str, str] = {}
-    """Topics whose znode is garbage, with the reason: they are no topics, but their names are taken."""
+    """Topics whose znode cannot be decoded, with the reason: commands do not find them, but their names are taken."""
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
-    """Dynamic configs by broker id as text; `<default>` holds the cluster-wide ones."""
+    """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""
     failed: dict[int, int] = {}
-    """Brokers that are gone while they hold replicas: when that was first noticed, ms since the epoch (KIP-46)."""
+    """Failed brokers (gone, and with replicas): when a controller first noticed it, ms since the epoch (KIP-46)."""
     occupied_failures: frozenset[int] = frozenset()
-    """Those under whose znodes somebody has put others: one that is over is emptied, since it cannot be deleted."""
+    """Failed brokers whose znode has children of somebody else: the controller empties it, since ZooKeeper does not
+    delete a znode with children."""
     disabled_by_znode: bool = False
-    """`/admin/reassign_cancel` exists: see `core.restrictions`."""
+    """`/admin/reassign_cancel` exists, so that reassignments are disabled: see `core.restrictions`."""
     batch: BatchZnode | None = None
     """`/admin/reassign_partitions`, where it exists: see `core.znode_routes.reassign_partitions`."""
     requests: frozenset[str] = frozenset()
-    """Names of the znodes under `/admin/reassignment_requests` that have not been taken up: see
+    """Names of the request znodes that the controller has not decided yet: see
     `core.znode_routes.reassignment_requests`."""
     cancel_all: CancelAll | None = None
-    """`/admin/cancel_reassignment_in_progress`, where it exists and has not been carried out."""
+    """`/admin/cancel_reassignment_in_progress`, where it exists and the controller has not carried it out."""
     cancelled: int = -1
-    """The id of the last one that was carried out."""
+    """The id of the last `cancel_all` that the controller carried out."""
     queue: Queue = msgspec.field(default_factory=Queue)
-    """The moves that wait: see `core.znode_routes.queue_admission`."""
+    """The waiting moves: see `core.znode_routes.queue_admission`."""
     sizes: dict[TopicPartition, int] = {}
-    """Bytes of the leader's replica, of partitions that move or wait to move, where a broker has told them. Soft
-    state: no failover keeps it, and what it says is as old as the last sample."""
+    """Bytes of the leader's replica, for partitions that move or wait to move, as far as brokers have answered. Soft
+    state: a failover loses it, and it is as old as the last sample."""
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        """The partition, or None where there is none (or its topic is being deleted, or its state is garbage)."""
-        found = self.topics.get(topic)
-        if found is None or found.deleting or partition in found.unreadable:
+        """The partition; None where it does not exist, its topic is in deletion, or its state cannot be decoded."""
+        known = self.topics.get(topic)
+        if known is None or known.deleting or partition in known.unreadable:
             return None
-        return found.partitions.get(partition)
+        return known.partitions.get(partition)
 
     def is_live(self, broker: int) -> bool:
-        """Registered, and not in controlled shutdown (Kafka's liveBrokerIds)."""
+        """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""
         return broker in self.brokers and broker not in self.shutting_down
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
@@ -216,7 +217,7 @@ class Cluster(msgspec.Struct):
 
     @property
     def default_configs(self) -> Mapping[str, str]:
-        """The dynamic configs of all brokers."""
+        """The cluster-wide dynamic broker configs."""
         return self.broker_configs.get("<default>", {})
 
     def topic_config(self, topic: str, key: str, default: str) -> str:

@@ -1,11 +1,13 @@
-"""The moves that wait (KIP-236's queue), as values; what is decided about them stands in
-`core.znode_routes.queue_admission`.
+"""The queue of KIP-236: the moves that wait, as values.
 
-They lie in znodes, here called parts: what an operator has written into the queue's own znode is one, and each child
-that the controller has put under it is one. A move leaves by its part being written anew, so parts are small.
+`core.znode_routes.queue_admission` decides which of them start.
 
-What is durable is `parts`, and an index over them. Beside it stands what the last look has found each move to wait
-for, so that the next look sees those alone that may start now: a hundred thousand that wait cost it nothing.
+The moves are stored in znodes, called parts: the znode of the queue itself, which an operator writes, is one; each
+child that the controller creates under it is another. When a move leaves, the controller rewrites its part, so parts
+are small.
+
+`parts` is durable; the other attributes of `Queue` are an index over it. Beside them the queue remembers what each move
+waits for, so that the controller need look only at moves that may start now, however many wait.
 """
 
 from collections import Counter
@@ -22,11 +24,11 @@ StoredName = tuple[str, int]
 a NamedTuple, and a full pass over a hundred thousand names would hold the event loop for too long."""
 
 SLICE = 200
-"""Moves put in between two `yield`s."""
+"""Number of moves between two `yield`s."""
 
 
-class Waiting(msgspec.Struct, frozen=True, gc=False):
-    """What is to become of a partition. `route`, `reason`, `throttle`: see `core.reassignment.alter`."""
+class WaitingMove(msgspec.Struct, frozen=True, gc=False):
+    """A move that waits. `route`, `reason`, `throttle`: see `core.reassignment.alter`."""
 
     target: tuple[int, ...]
     route: str
@@ -34,22 +36,22 @@ class Waiting(msgspec.Struct, frozen=True, gc=False):
     throttle: int = -1
 
 
-class Part(msgspec.Struct, frozen=True):
-    """One znode, as it was last read or written.
+class QueuePart(msgspec.Struct, frozen=True):
+    """One znode of the queue, as last read or written.
 
     root        the znode of the queue itself: this one, or its parent
-    entries     in their order; a partition may stand in several parts: the one put in last counts
+    entries     in their order; where several parts name a partition, the part that was put in last counts
     version     its zkVersion
     changed     its mzxid
-    created     its czxid: parts count in this order
+    created     its czxid: the order of the parts
     size        bytes of its data
-    unreadable  it is left as it is: only whoever wrote it knows what it was to be
-    flawed      it says something that no entry stands for, and is to be written anew
+    unreadable  it cannot be decoded, and stays as it is: only its author knows what it was to be
+    flawed      some of its content became no entry, so that the controller writes it anew
     """
 
     root: str
     path: str
-    entries: Mapping[StoredName, Waiting] = {}
+    entries: Mapping[StoredName, WaitingMove] = {}
     version: int = 0
     changed: int = -1
     created: int = -1
@@ -62,38 +64,38 @@ class Part(msgspec.Struct, frozen=True):
         return self.path == self.root
 
 
-class Place(msgspec.Struct, frozen=True, gc=False):
-    """Where a move waits: its number in the order of submission, and its part."""
+class QueuePlace(msgspec.Struct, frozen=True, gc=False):
+    """Where a move waits: its number in the order of submission, and the path of its part."""
 
     serial: int
     path: str
-    move: Waiting
+    move: WaitingMove
 
 
 class Queue:
-    """All that waits.
+    """All waiting moves.
 
     parts       by path, in their order
-    routes      how many moves wait that came by each route
-    topics      where each move waits, by topic and partition
-    names       of moves by their numbers
-    superseded  by path, what another part says anew
-    occupied    roots that cannot be deleted: somebody has put other znodes under them
+    routes      number of waiting moves by route
+    topics      the place of each waiting move, by topic and partition
+    names       names of partitions by the numbers of their moves
+    superseded  by path: entries that another part repeats
+    occupied    roots that have children of somebody else: ZooKeeper does not delete them
 
-    Of the last look:
+    What the last admission (`queue_admission.start_waiting_moves`) left:
 
-    fresh       numbers of moves that have not been looked at, or are to be looked at every time (a heap)
-    blocked     numbers of moves that wait for a broker, by that broker (heaps)
-    down        brokers that something waited for and that were not alive
-    more        there is something to look at at once
-    told        what has been reported: brokers that are waited for, and `GUARD`
+    fresh       numbers of moves to decide next time: new ones, and those that are decided every time (a heap)
+    blocked     numbers of moves that wait for a broker, by broker (heaps)
+    down        brokers that moves wait for and that were not alive
+    more        the next round has something to decide even if nothing happens
+    reported    what events have reported: brokers that moves wait for, and `DISABLED`
     """
 
-    GUARD = -1
+    DISABLED = -1
 
     def __init__(self) -> None:
-        self.parts: dict[str, Part] = {}
-        self.topics: dict[str, dict[int, Place]] = {}
+        self.parts: dict[str, QueuePart] = {}
+        self.topics: dict[str, dict[int, QueuePlace]] = {}
         self.routes: Counter[str] = Counter()
         self.names: dict[int, StoredName] = {}
         self.superseded: dict[str, dict[StoredName, None]] = {}
@@ -102,25 +104,25 @@ class Queue:
         self.blocked: dict[int, list[int]] = {}
         self.down: set[int] = set()
         self.more = False
-        self.told: set[int] = set()
+        self.reported: set[int] = set()
         self._serials = count()
 
     def __len__(self) -> int:
         return len(self.names)
 
-    def first(self, most: int) -> Iterator[tuple[TopicPartition, Waiting]]:
-        """The moves that have waited for longest."""
+    def first(self, most: int) -> Iterator[tuple[TopicPartition, WaitingMove]]:
+        """The moves that have waited longest."""
         for name in islice(self.names.values(), most):
             yield TopicPartition(*name), self.topics[name[0]][name[1]].move
 
-    def place(self, topic: str, partition: int) -> Place | None:
+    def place(self, topic: str, partition: int) -> QueuePlace | None:
         return self.topics.get(topic, {}).get(partition)
 
-    def put(self, part: Part) -> Iterator[None]:
-        """Put in a part as it stands now, in the place of what was known of it, yielding every `SLICE` moves and at
-        the end: parts are short, and there are many.
+    def put(self, part: QueuePart) -> Iterator[None]:
+        """Put in a part as it is now, in place of its earlier state.
 
-        What is new in it counts as submitted after everything else.
+        New entries count as submitted after all others. Yields every `SLICE` moves and at the end: parts are short, and
+        there are many.
         """
         before = self.parts.get(part.path)
         self.parts[part.path] = part
@@ -143,7 +145,7 @@ class Queue:
                 yield
         yield
 
-    def drop(self, path: str) -> Iterator[None]:
+    def remove(self, path: str) -> Iterator[None]:
         """A part is gone. Yields as `put` does."""
         part = self.parts.pop(path, None)
         self.superseded.pop(path, None)
@@ -153,16 +155,16 @@ class Queue:
                 yield
         yield
 
-    def of(self, root: str) -> list[Part]:
+    def of(self, root: str) -> list[QueuePart]:
         """The parts of one queue."""
         return [part for part in self.parts.values() if part.root == root]
 
     def renew(self, topic: str) -> None:
-        """What waits for a topic's partitions is to be looked at again."""
+        """Decide the waiting moves of this topic again next time."""
         for place in self.topics.get(topic, {}).values():
             heappush(self.fresh, place.serial)
 
-    def _enter(self, name: StoredName, path: str, move: Waiting, known: Place | None) -> None:
+    def _enter(self, name: StoredName, path: str, move: WaitingMove, known: QueuePlace | None) -> None:
         if known is not None and known.path != path:
             self.superseded.setdefault(known.path, {})[name] = None
         if known is not None and known.move == move:
@@ -176,7 +178,7 @@ class Queue:
             self.names[serial] = name
             heappush(self.fresh, serial)
             self.more = True
-        self.topics.setdefault(name[0], {})[name[1]] = Place(serial, path, move)
+        self.topics.setdefault(name[0], {})[name[1]] = QueuePlace(serial, path, move)
 
     def _leave(self, name: StoredName, path: str) -> None:
         known = self.place(*name)
@@ -188,33 +190,34 @@ class Queue:
         del of_topic[name[1]]
         if not of_topic:
             del self.topics[name[0]]
-        if not self.names:  # what is left in the heaps are numbers that nobody has any more
-            self.fresh, self.blocked, self.told = [], {}, set()
+        if not self.names:  # the heaps hold nothing but numbers of moves that left
+            self.fresh, self.blocked, self.reported = [], {}, set()
 
 
 class QueueChanges:
-    """What a round does to the queue. What comes first is durable before anything moves; the rest comes last.
+    """What a round does to the queue. "First" is durable before anything moves, "last" comes at the end.
 
-    verify      first: roots that have to be there at the version known
+    verify      first: roots that must still have the known version
     appended    first: moves that join the queue, in new parts
     split       first: parts to be cut into smaller ones
-    withdrawn   first, after those: what a client has overruled, and what another part says anew; by path
-    ended       last: moves that have begun, are done, or are refused; by path
-    rewrite     last: parts that hold what they should not, roots that hold nothing
-    made        the parts as they stand then, None where they are gone: see `controller.commit.queue_writes`
-    told        see `Queue`
+    withdrawn   after those: moves that a client's request replaced or cancelled, and entries that another part repeats;
+                by path
+    ended       last: moves that started, are done or are refused; by path
+    rewrite     last: parts with invalid content, roots without content
+    made        the parts after the round; None: deleted (see `controller.commit.queue_writes`)
+    reported    see `Queue`
     """
 
     def __init__(self) -> None:
         self.verify: dict[str, None] = {}
-        self.appended: dict[TopicPartition, Waiting] = {}
+        self.appended: dict[TopicPartition, WaitingMove] = {}
         self.split: dict[str, None] = {}
         self.withdrawn: dict[str, dict[StoredName, None]] = {}
         self.ended: dict[str, dict[StoredName, None]] = {}
         self.rewrite: dict[str, None] = {}
-        self.made: dict[str, Part | None] = {}
-        self.told: set[int] | None = None
+        self.made: dict[str, QueuePart | None] = {}
+        self.reported: set[int] | None = None
 
     def gone(self, name: StoredName, path: str) -> bool:
-        """Whether it leaves that part in this round."""
+        """Whether the move leaves that part in this round."""
         return name in self.withdrawn.get(path, ()) or name in self.ended.get(path, ())

@@ -1,5 +1,7 @@
-"""The batch in `/admin/reassign_partitions`, as values; what is decided about it stands in
-`core.znode_routes.reassign_partitions`."""
+"""The batch: entries of `/admin/reassign_partitions`, and its cancel znode, as values.
+
+`core.znode_routes.reassign_partitions` decides what happens to each entry.
+"""
 
 from collections.abc import Mapping
 
@@ -9,10 +11,10 @@ from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
 
 
 class BatchEntry(msgspec.Struct, frozen=True):
-    """What the batch wants of one partition.
+    """One entry: the target of one partition.
 
-    original        the replica set that stood before its move, which the controller adds before anything moves
-    not_cancelled   why a cancel of the batch has left this entry alone
+    original        the replica set before the move; the controller writes it before anything moves
+    not_cancelled   why a cancel of the batch did not cancel this entry
     """
 
     target: tuple[int, ...]
@@ -21,16 +23,16 @@ class BatchEntry(msgspec.Struct, frozen=True):
 
 
 class BatchZnode(msgspec.Struct, frozen=True):
-    """The znode as it was last read or written.
+    """The znode `/admin/reassign_partitions`, as last read or written.
 
     version     its zkVersion
-    changed     its mzxid: tells which of two readings is the newer one, whether it was made anew or changed
-    unreadable  it is no batch at all, and stays as it is: only whoever wrote it knows what it was to be
-    flawed      it says something that no entry stands for, and is to be written anew
-    occupied    somebody has put znodes under it: it cannot be deleted
-    stripped    entries whose original replicas somebody has taken out while the partition was moving
-    waiting     how many entries wait for the guard
-    crowded     entries wait because their original replicas would not fit into the znode beside the others'
+    changed     its mzxid: of two readings the one with the higher mzxid is newer, even if the znode was created anew
+    unreadable  it cannot be decoded, and stays as it is: only its author knows what it was to be
+    flawed      some of its content became no entry, so that the controller writes it anew
+    occupied    it has children of somebody else: ZooKeeper does not delete it
+    stripped    entries whose original replicas somebody has taken out during the move
+    waiting     number of entries that wait because reassignments are disabled
+    crowded     entries wait because their original replicas would not fit into the znode
     """
 
     entries: Mapping[TopicPartition, BatchEntry] = {}
@@ -45,20 +47,20 @@ class BatchZnode(msgspec.Struct, frozen=True):
 
 
 class CancelAll(msgspec.Struct, frozen=True):
-    """`/admin/cancel_reassignment_in_progress` is there. `id`: its czxid; `occupied`: it cannot be deleted."""
+    """`/admin/cancel_reassignment_in_progress` exists. `id`: its czxid; `occupied`: it has children, and stays."""
 
     id: int
     occupied: bool = False
 
 
 class BatchChanges:
-    """What a round does to the batch. What comes first is durable before anything moves; the rest comes last.
+    """What a round does to the batch. "First" is durable before anything moves, "last" comes at the end.
 
     started     first: entries with their original replicas
-    withdrawn   first: entries whose partitions were given another target, or cancelled, by a client
-    ended       last: entries that are done, rolled back, or refused
+    withdrawn   first: entries of partitions to which a client gave another target, or whose move a client cancelled
+    ended       last: entries that are completed, rolled back or refused
     noted       last: entries that stay, with a note
-    rewrite     the znode holds what it should not, and is to hold what is left even if that has not changed
+    rewrite     the znode has invalid content: the controller writes it even if no entry changes
     cancelled   last of all: the cancel znode that was carried out
     waiting, crowded    see `BatchZnode`; None: as before
     """

@@ -1,8 +1,8 @@
-"""Which moves in flight have a throttle of their own (a lease), by topic and by broker: nothing is ever scanned for it.
+"""Throttle leases: which moves in flight have a throttle of their own, by topic and by broker.
 
-A lease throttles exactly the replicas that the move concerns, as the stock tool does: the ones that stand already as
-leaders (any of them may come to lead), the ones being added as followers, and every one of their brokers at its rate.
-What topic and broker configs follow from it stands in `core.throttling.leased_configs`.
+A lease throttles exactly the replicas that its move concerns, as the stock tool does: the existing replicas as leaders
+(any of them may become the leader), the adding replicas as followers, and each of their brokers at the rate of the
+lease. `core.throttling.leased_configs` derives the topic and broker configs from the leases.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -12,7 +12,7 @@ NO_RATE = -1
 
 
 class Lease(NamedTuple):
-    """Of one move: bytes/s on each of its brokers, the replicas that stand already, and those being added."""
+    """The lease of one move: bytes/s on each of its brokers, its existing replicas, and its adding replicas."""
 
     rate: int
     sources: tuple[int, ...]
@@ -23,8 +23,8 @@ class Lease(NamedTuple):
         return self.sources + self.adding
 
 
-class Throttled:
-    """The replicas of one topic to be throttled as leaders and as followers, each as `partition:broker`."""
+class ThrottledReplicas:
+    """The leased replicas of one topic, as leaders and as followers, each as `partition:broker`."""
 
     def __init__(self) -> None:
         self.leases: dict[int, Lease] = {}
@@ -36,7 +36,7 @@ class Throttled:
         self.leaders.update(dict.fromkeys(entries(partition, lease.sources)))
         self.followers.update(dict.fromkeys(entries(partition, lease.adding)))
 
-    def drop(self, partition: int, lease: Lease) -> None:
+    def remove(self, partition: int, lease: Lease) -> None:
         del self.leases[partition]
         for entry in entries(partition, lease.sources):
             del self.leaders[entry]
@@ -44,35 +44,36 @@ class Throttled:
             del self.followers[entry]
 
 
-NOTHING = Throttled()
-"""Of a topic without leases; nobody adds to it."""
+NOTHING = ThrottledReplicas()
+"""Of a topic without leases; shared, so nobody may add to it."""
 
 
 def entries(partition: int, brokers: Collection[int]) -> Iterator[str]:
-    """As a topic's list of throttled replicas names them."""
+    """The names of the replicas in a topic's list of throttled replicas."""
     for broker in brokers:
         yield f"{partition}:{broker}"
 
 
 class Leases:
-    """All leases. `ended` collects where some have ended or changed, until somebody has drained it."""
+    """All leases. It collects the topics and brokers whose leases ended or changed, until `drain`."""
 
     def __init__(self) -> None:
-        self.topics: dict[str, Throttled] = {}
+        self.topics: dict[str, ThrottledReplicas] = {}
         self._rates: dict[int, dict[int, int]] = {}
-        """Broker -> rate -> how many leases on it have this rate: few, as leases come in batches."""
+        """Broker -> rate -> number of leases with this rate: few rates, as leases come in batches."""
         self._ended_topics: dict[str, None] = {}
         self._ended_brokers: dict[int, None] = {}
         self.being_written = False
-        """Configs are being written by what they said a moment ago: whoever sees one meanwhile has seen a change."""
+        """True while configs are written that were computed a moment ago: a config that is read meanwhile counts as
+        changed."""
 
     @property
     def brokers(self) -> Iterable[int]:
-        """Those with a lease."""
+        """Brokers with a lease."""
         return self._rates.keys()
 
     def rate(self, broker: int) -> int:
-        """The lowest of the leases on a broker, NO_RATE where there is none."""
+        """The lowest rate of the leases on a broker, NO_RATE where it has none."""
         return min(self._rates.get(broker, ()), default=NO_RATE)
 
     def get(self, topic: str, partition: int) -> Lease | None:
@@ -86,32 +87,32 @@ class Leases:
         if before == lease:
             return
         if found is not None and before is not None:
-            found.drop(partition, before)
+            found.remove(partition, before)
             self._forget(topic, before)
         if lease is None:
             if found is not None and not found.leases:
                 del self.topics[topic]
             return
         if found is None:
-            found = self.topics[topic] = Throttled()
+            found = self.topics[topic] = ThrottledReplicas()
         found.put(partition, lease)
         for broker in lease.brokers:
             rates = self._rates.setdefault(broker, {})
             rates[lease.rate] = rates.get(lease.rate, 0) + 1
 
-    def drop(self, topic: str) -> None:
+    def remove(self, topic: str) -> None:
         """The topic is gone, and its moves with it."""
         found = self.topics.pop(topic, None)
         for lease in () if found is None else found.leases.values():
             self._forget(topic, lease)
 
-    def disturbed(self, topics: Iterable[str] = (), brokers: Iterable[int] = ()) -> None:
-        """Somebody else has changed their configs: where leases need them, they are looked at like ended ones."""
+    def configs_changed(self, topics: Iterable[str] = (), brokers: Iterable[int] = ()) -> None:
+        """Somebody else changed these configs. Where leases need them, `drain` returns them as if a lease had ended."""
         self._ended_topics.update((name, None) for name in topics if name in self.topics)
         self._ended_brokers.update((broker, None) for broker in brokers if broker in self._rates)
 
     def drain(self) -> tuple[dict[str, None], dict[int, None]]:
-        """Topics and brokers of leases that have ended or changed since the last time."""
+        """Topics and brokers whose leases ended or changed since the last call."""
         drained = self._ended_topics, self._ended_brokers
         self._ended_topics, self._ended_brokers = {}, {}
         return drained

@@ -1,21 +1,20 @@
-"""What topic and broker configs should say, given the leases (see `core.state.throttle_leases`), what stands, and
-what stood before.
+"""The topic and broker configs that throttle leases need (see `core.state.throttle_leases`), and the way back.
 
-    topic lists     what stands but for entries of ours, then one entry for each leased replica that is not among it;
-                    `*` names every replica already and stays `*`
-    broker rates    the lowest of the leases on the broker and of the rate that stood before (the broker's own, or else
-                    the cluster's): a lease never takes a limit away that is stricter
-    no lease left   what stood before, to the letter; a rate of which nothing stood before stays while moves without
-                    a lease are still throttled on the broker (their operator set the same, or counts on it)
+    topic lists     the present list without entries of ours, then one entry for each leased replica that it does not
+                    name; `*` names every replica and stays `*`
+    broker rates    the lowest of the leases on the broker and of the former rate (the broker's own, else the
+                    cluster's): a lease never relaxes a limit
+    no lease left   exactly the former value; but a rate that had no former value stays while moves without a lease are
+                    throttled on the broker, since their operator relies on it
 
-What somebody else changes meanwhile:
+While leases exist, somebody else may change the configs:
 
-    adds entries                      theirs: they stay
-    takes entries of ours out         put back: the move still needs them
-    sets another rate                 theirs: it stands until the leases on the broker are others, and after them
-    takes the rate away               put back while there are leases; nothing is put back after them
+    adds entries                      they stay
+    removes entries of ours           they are put back: the moves still need them
+    sets another rate                 it stays until the leases on the broker change, and again after them
+    removes the rate                  it is put back while leases exist, and not after them
 
-What is remembered of it (`ListMemory`, `RateMemory`) is written in the same transaction as the config that it is of.
+`ListMemory` and `RateMemory` store what is needed for this; the transaction that writes a config writes them too.
 """
 
 from collections.abc import Collection, Mapping
@@ -35,14 +34,14 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 
 
 class ListMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one list of a topic: what stood before our first entry (None: nothing), and our entries, comma-separated."""
+    """One list of a topic: its value before our first entry (None: unset), and our entries, comma-separated."""
 
     ours: str
     before: str | None = None
 
 
 class RateMemory(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Of one rate of a broker: what stood before, what we know to stand since, and the lease that it follows from."""
+    """One rate of a broker: its value before ours, the value as we know it, and the lease that it results from."""
 
     set: str
     before: str | None = None
@@ -57,7 +56,7 @@ class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):
         return self != TopicMemory()
 
     def with_all_of(self, other: "TopicMemory") -> "TopicMemory":
-        """What is to be remembered while it is not known which of the two fits what stands."""
+        """Both memories, while it is unknown which of the two matches the config in ZooKeeper."""
         return TopicMemory(_both(self.leader, other.leader), _both(self.follower, other.follower))
 
 
@@ -89,7 +88,7 @@ class BrokerAfter(NamedTuple):
 def topic_after(
     configs: Configs, memory: TopicMemory, leaders: Collection[str], followers: Collection[str]
 ) -> TopicAfter:
-    """`leaders`, `followers`: the entries that leases ask for."""
+    """The configs of a topic with leases. `leaders`, `followers`: the entries that leases need."""
     after = dict(configs)
     leader = _list_after(after, LEADER_REPLICAS, memory.leader, leaders)
     follower = _list_after(after, FOLLOWER_REPLICAS, memory.follower, followers)
@@ -99,7 +98,7 @@ def topic_after(
 def _list_after(
     configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
 ) -> ListMemory | None:
-    """Puts the list into `configs`."""
+    """Puts the list into `configs`; returns what to remember."""
     standing = configs.get(name)
     if standing is not None and standing.strip() == "*":
         return None
@@ -116,7 +115,7 @@ def _list_after(
 
 
 def _theirs(standing: str | None, memory: ListMemory | None) -> dict[str, None]:
-    """Entries that are not ours. Where ours stand as we wrote them, they are not looked at one by one."""
+    """Entries that are not ours. Fast where the list still ends with exactly our entries."""
     if memory is None or not standing:
         return _entries(standing)
     if standing == memory.ours:
@@ -138,7 +137,11 @@ def _entries(text: str | None) -> dict[str, None]:
 def broker_after(
     configs: Configs, defaults: Configs, memory: BrokerMemory, lease: int, *, needed: bool = False
 ) -> BrokerAfter:
-    """`lease`: the lowest rate that leases ask for, NO_RATE where there is none; `needed`: by moves without a lease."""
+    """The configs of a broker with leases.
+
+    lease   the lowest rate of its leases, NO_RATE where there is none
+    needed  moves without a lease need the present rate
+    """
     after = dict(configs)
     leader = _rate_after(after, LEADER_RATE, defaults, memory.leader, lease, needed)
     follower = _rate_after(after, FOLLOWER_RATE, defaults, memory.follower, lease, needed)
@@ -148,7 +151,7 @@ def broker_after(
 def _rate_after(
     configs: dict[str, str], name: str, defaults: Configs, memory: RateMemory | None, lease: int, needed: bool
 ) -> RateMemory | None:
-    """Puts the rate into `configs`."""
+    """Puts the rate into `configs`; returns what to remember."""
     standing = configs.get(name)
     before = standing
     if memory is not None:
@@ -181,11 +184,11 @@ def _put(configs: dict[str, str], name: str, value: str | None) -> None:
 # ------------------------------------------------------------------------------------- cancelled without a lease
 
 Cancelled = Mapping[int, Collection[int]]
-"""Partitions of one topic and the replicas that their moves had."""
+"""Of one topic: partitions with a cancelled move, and the replicas of the move."""
 
 
 def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
-    """The configs of a topic without the throttles of cancelled moves: of their own replicas, nothing else."""
+    """The configs of a topic without the throttled replicas of cancelled moves; other entries stay."""
     after = dict(configs)
     gone = {f"{partition}:{broker}" for partition, brokers in cancelled.items() for broker in brokers}
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
@@ -196,7 +199,7 @@ def without_cancelled(configs: Configs, cancelled: Cancelled) -> dict[str, str]:
 
 
 def brokers_named(configs: Configs) -> set[str] | None:
-    """Brokers (ids as text) of which a topic's lists name replicas; None: all."""
+    """Brokers (ids as text) whose replicas a topic's lists name; None: all."""
     found: set[str] = set()
     for name in (LEADER_REPLICAS, FOLLOWER_REPLICAS):
         for entry in _entries(configs.get(name)):

@@ -1,10 +1,10 @@
-"""Throttles that are a share of what brokers' links were seen to do.
+"""Observed replication throughput, and throttles that are a share of it.
 
-What is seen is how fast the replicas of moves grow on a broker, all together, from one sample of sizes to the next
-(`reassignment.progress.interval.ms`). It counts where it says something about the link: the broker was copying all the
-time (one of the moves was not through at the end), it answered in time, and no throttle was set for it. The highest
-such rate of any broker stands for every broker's link, for as long as this controller is in office; as long as nothing
-was seen, a link of one gigabit per second is assumed.
+Observed is how fast all moves together grow on a broker from one sample of sizes to the next
+(`reassignment.progress.interval.ms`). A sample counts where it measures the network link: the broker copied during the
+whole interval (one of its moves was incomplete at the end), it answered in time, and it had no throttle. The highest
+such rate of any broker stands for every broker, until another controller is elected. Before the first such sample, one
+gigabit per second is assumed.
 """
 
 from collections.abc import Collection, Sequence
@@ -14,24 +14,24 @@ from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, rate_of
 
 ASSUMED = 125_000_000
-"""Bytes/s of a link of which nothing was seen: one gigabit per second."""
+"""Bytes/s before the first observation: one gigabit per second."""
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
 HIGHEST = 2**63 - 1
 LATE = 2
-"""Samples after one that a broker was late for whose distance in time is not known."""
+"""So many samples do not count after one that a broker was late for: their distance in time is unknown."""
 
 
 class HealingThrottle(NamedTuple):
-    """Of each broker that takes part: bytes/s (-1: no limit) or, where it is not 0, percent of what its link does."""
+    """Of each broker in a repair: bytes/s (-1: no limit), or percent of the observed throughput where not 0."""
 
     rate: int = -1
     percent: int = 0
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """`5000000`, `-1`, `50%`. Raises ValueError with what is expected."""
+        """`5000000`, `-1`, `50%`. Raises ValueError with the expected syntax."""
         text = str(value).strip()
         digits = text.removesuffix("%").rstrip()
         if digits.isascii() and digits.removeprefix("-").isdigit() and len(digits) < 20:
@@ -46,11 +46,11 @@ class HealingThrottle(NamedTuple):
         return f"{self.percent}%" if self.percent else str(self.rate)
 
     def of(self, fastest: int) -> int:
-        """Bytes/s, -1 for no limit; `fastest`: what a link was seen to do, 0 where nothing was seen."""
+        """Bytes/s, -1 for no limit. `fastest`: the observed throughput, bytes/s; 0 before the first observation."""
         return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
 
     def explained(self, fastest: int) -> str:
-        """What a share comes to, and of what, in words; nothing to say of a number of bytes."""
+        """A share in words: what it amounts to, and of what. Empty for a number of bytes."""
         if not self.percent:
             return ""
         link = f"a broker was seen to receive {fastest} B/s" if fastest else f"no broker's link was seen, {ASSUMED} B/s"
@@ -58,7 +58,7 @@ class HealingThrottle(NamedTuple):
 
 
 class ObservedThroughput:
-    """Follows how fast brokers receive; `fastest` is the highest rate seen, bytes/s, 0 before anything was."""
+    """Measures how fast brokers receive; `fastest`: the highest observed rate, bytes/s, 0 before the first one."""
 
     def __init__(self) -> None:
         self.fastest = 0
@@ -68,8 +68,7 @@ class ObservedThroughput:
         self._late: dict[int, int] = {}
 
     def grown(self, brokers: Sequence[int], before: Sequence[int], after: Sequence[int], total: int) -> None:
-        """One move: bytes that each of the brokers which get it held at the last sample and holds at this one (-1: not
-        known), and what each is to hold."""
+        """One move: the bytes on its adding brokers at the last sample and now (-1: unknown), and the full size."""
         for broker, had, has in zip(brokers, before, after, strict=True):
             if 0 <= had <= has:
                 self._received[broker] = self._received.get(broker, 0) + has - had
@@ -77,7 +76,7 @@ class ObservedThroughput:
                     self._busy.add(broker)
 
     def sampled(self, now: float, cluster: Cluster, silent: Collection[int]) -> None:
-        """All moves of a sample at `now` (seconds) are told; `silent`: brokers that have not answered in time."""
+        """The sample at `now` (seconds) is complete. `silent`: brokers that did not answer in time."""
         seconds = 0.0 if self._sampled_at is None else now - self._sampled_at
         default = cluster.default_configs
         for broker in self._busy if seconds > 0 else ():

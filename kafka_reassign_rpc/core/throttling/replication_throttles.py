@@ -1,7 +1,7 @@
-"""Replication throttles, as topic and broker configs say (KIP-73).
+"""Replication throttles, as topic and broker configs set them (KIP-73).
 
-A byte counts for a throttle when the topic's list names the partition on this broker (`0:101,1:102`, `*` for
-all) *and* a rate is set for the broker or for all of them (`<default>`).
+A throttle applies where the topic's list names the replica (`0:101,1:102`, `*` for all) *and* a rate is set for its
+broker or for all brokers (`<default>`).
 Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigHandler, ReplicationQuotaManager.
 """
 
@@ -24,7 +24,7 @@ Named = Mapping[int, frozenset[int]] | None
 
 
 def named_replicas(value: str | None) -> Named:
-    """A list of throttled replicas. Entries that make no sense are skipped, as the config's validator refuses them."""
+    """A list of throttled replicas. Invalid entries are skipped: Kafka's validator of the config refuses them."""
     text = (value or "").strip()
     if text == "*":
         return None
@@ -37,7 +37,7 @@ def named_replicas(value: str | None) -> Named:
 
 
 def rate_of(name: str, own: Configs, default: Configs) -> float | None:
-    """A rate in bytes/s for a broker: its own config, else the one of all brokers, else None (no limit)."""
+    """A rate of a broker in bytes/s: its own config, else that of all brokers, else None (no limit)."""
     for configs in (own, default):
         value = configs.get(name, "").strip()
         if value.isdigit():
@@ -49,7 +49,7 @@ _NO_CONFIGS: Configs = {}
 
 
 class TopicThrottles:
-    """The throttles of one topic's replicas, as the controller knows the configs: its lists are read at most once."""
+    """The throttles of one topic's replicas. It parses each list at most once."""
 
     def __init__(self, cluster: Cluster, topic: str) -> None:
         self._configs: Configs = cluster.topic_configs.get(topic, _NO_CONFIGS)
@@ -64,7 +64,7 @@ class TopicThrottles:
         return named_replicas(self._configs.get(FOLLOWER_REPLICAS))
 
     def is_same(self, other: "TopicThrottles") -> bool:
-        """Whether it was made of the very same configs, which nobody changes once they are known."""
+        """Whether both were made of the same config objects, which never change."""
         return (
             self._configs is other._configs
             and self._of_brokers.keys() == other._of_brokers.keys()
@@ -72,11 +72,11 @@ class TopicThrottles:
         )
 
     def leader(self, partition: int, broker: int) -> int:
-        """Bytes/s that `broker`, leading, gives to replicas that are not in sync; NO_THROTTLE where all it can."""
+        """Bytes/s that `broker`, as the leader, sends to replicas out of sync; NO_THROTTLE where unlimited."""
         return self._rate(LEADER_RATE, self._leaders, partition, broker)
 
     def follower(self, partition: int, broker: int) -> int:
-        """Bytes/s at which `broker` copies its replica; NO_THROTTLE where as fast as it can."""
+        """Bytes/s at which `broker` copies its replica; NO_THROTTLE where unlimited."""
         return self._rate(FOLLOWER_RATE, self._followers, partition, broker)
 
     def _rate(self, name: str, named: Named, partition: int, broker: int) -> int:

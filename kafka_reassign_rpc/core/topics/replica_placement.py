@@ -1,8 +1,8 @@
-"""Where new replicas go: Kafka's spread over brokers and racks.
+"""Kafka's placement of new replicas on brokers and racks.
 
-The first replicas go round the brokers from a starting point, the others follow at a shift that grows with every
-round; with racks, brokers are taken from the racks in turn, and a rack gets a second replica of a partition only
-when every rack has one. The two random numbers are arguments, so that the same arguments give the same placement.
+First replicas go round the brokers from a starting point. The other replicas follow at a shift that grows with every
+round. With racks, brokers are taken from the racks in turn, and a rack gets a second replica of a partition only when
+every rack has one. The two random numbers are arguments, so that equal arguments give equal placements.
 Source: org.apache.kafka.admin.AdminUtils.assignReplicasToBrokers.
 """
 
@@ -24,12 +24,12 @@ def placements(
     shift: int,
     first_partition: int = 0,
 ) -> Iterator[Placed]:
-    """The replicas of `partitions` new partitions, numbered from `first_partition`: one by one, since there may be
-    many.
+    """The replicas of `partitions` new partitions, numbered from `first_partition`, one by one, since they may be many.
 
-    start, shift    any two numbers; random ones for a new topic, the same for all partitions of a growing one
-    Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) where some brokers have a
-    rack and some have none.
+    start, shift    two numbers: random ones for a new topic, the same ones for all partitions of a growing topic
+
+    Raises InvalidPartitions, InvalidReplicationFactor, and UnknownServerError (as Kafka) where some brokers have a rack
+    and others have none.
     """
     found = sorted(brokers, key=lambda broker: broker.id)
     if partitions <= 0:
@@ -64,7 +64,7 @@ def _placements(
 
 
 def alternated(racks: dict[int, str]) -> list[int]:
-    """Brokers (id -> rack) with the racks in turn: r1 has 0, 1 and r2 has 2, 3, 4 gives 0, 2, 1, 3, 4."""
+    """Brokers (id -> rack) with the racks in turn: r1 with 0, 1 and r2 with 2, 3, 4 give 0, 2, 1, 3, 4."""
     by_rack: dict[str, list[int]] = {}
     for broker in sorted(racks):
         by_rack.setdefault(racks[broker], []).append(broker)

@@ -1,8 +1,8 @@
-"""Topics: what may be created, grown and deleted, and with what a new partition starts.
+"""Creation, growth and deletion of topics, and the first state of a new partition.
 
-Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The
-functions raise the `KafkaError` that answers the topic; what they return is the change to make. Those that make
-partitions do it in slices: they yield every `SLICE` partitions, and return the change at their end.
+Checks, their order and their texts are those of ZooKeeper mode (ZkAdminManager, AdminZkClient, Topic). The functions
+raise the `KafkaError` that answers the topic, and return the change. Functions that create partitions work in slices:
+they yield every `SLICE` partitions and return the change at the end.
 """
 
 import re
@@ -28,13 +28,13 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition,
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 
 BROKER_DEFAULT = -1
-"""A count that is left to the broker: num.partitions, default.replication.factor."""
+"""A count that the request leaves to num.partitions or default.replication.factor."""
 
 MOST_PARTITIONS = 100_000
-"""A topic's znode has no room for more, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
+"""A topic's znode has no room for more partitions, whatever the ids of its brokers: ZooKeeper takes 1 MiB."""
 
 SLICE = 200
-"""Partitions made between two `yield`s."""
+"""Number of partitions between two `yield`s."""
 
 MAX_NAME_LENGTH = 249
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -46,7 +46,7 @@ def is_valid_name(name: str) -> bool:
 
 
 def validate_name(name: str) -> None:
-    """Raises InvalidTopic where Kafka would not have a topic of this name."""
+    """Raises InvalidTopic where Kafka does not allow this name."""
     if is_valid_name(name):
         return
     if name == "":
@@ -75,10 +75,10 @@ def create_topic(
     default_replication_factor: int = 1,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, TopicCreated]:
-    """A new topic with its partitions' first states. `start` and `shift`: two random numbers (see `placement`).
+    """A new topic with the first states of its partitions. A caller that only validates discards the result.
 
-    most   so many partitions may still be made with this request
-    For a request that only validates, drop what is returned.
+    start, shift   two random numbers (see `replica_placement`)
+    most           the number of partitions that this request may still create
     """
     cluster = view.cluster
     standing = cluster.topics.get(name)
@@ -122,7 +122,7 @@ def _refuse_many(name: str, count: int, most: int) -> None:
 
 
 def _refuse_collision(view: RoundView, name: str) -> None:
-    """Metric names take '.' and '_' for the same: topics that differ only there cannot both be."""
+    """Metric names use '.' and '_' for the same: two topics that differ only there cannot both exist."""
     if "." not in name and "_" not in name:
         return
     unified = name.replace(".", "_")
@@ -165,9 +165,9 @@ def create_partitions(
     *,
     most: int = MOST_PARTITIONS,
 ) -> Generator[None, None, PartitionsAdded]:
-    """Grow a topic to `count` partitions; `assignments` has one list of replicas for each new one.
+    """Grow a topic to `count` partitions. `assignments`: one list of replicas for each new partition.
 
-    most   so many partitions may still be made with this request
+    most   the number of partitions that this request may still create
     """
     cluster = view.cluster
     topic = view.topic(name)
@@ -201,7 +201,7 @@ def create_partitions(
             first_partition=existing,
         )
     else:
-        placed = _manual(cluster, existing, count, assignments, len(replicas)).items()
+        placed = _requested_replicas(cluster, existing, count, assignments, len(replicas)).items()
     return PartitionsAdded(name, {**pending, **(yield from _first_states(cluster, placed))})
 
 
@@ -211,7 +211,7 @@ def _has_moving(view: RoundView, topic: Topic) -> bool:
     return any(found.is_moving for index in indexes if (found := view.get(topic.name, index)) is not None)
 
 
-def _manual(
+def _requested_replicas(
     cluster: Cluster, existing: int, count: int, assignments: Sequence[Sequence[int]], replication_factor: int
 ) -> dict[int, tuple[int, ...]]:
     unknown = sorted({replica for replicas in assignments for replica in replicas} - set(cluster.brokers))
@@ -241,7 +241,7 @@ def _manual(
 
 
 def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
-    """`placed` in the order of the partitions' numbers."""
+    """The partitions with their first states; `placed` is in the order of their numbers."""
     made = {}
     for index, replicas in placed:
         made[index] = first_state(cluster, Partition(replicas=replicas))
@@ -251,17 +251,20 @@ def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None,
 
 
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
-    """Begin a deletion. One that runs already has taken the topic out of everybody's sight."""
+    """Begin a deletion. A topic that is in deletion already is not found."""
     if view.topic(name) is None:
         raise UnknownTopicOrPartition()
     return TopicDeletionStarted(name)
 
 
-def left_to_delete(cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """(partition, broker) of the replicas of a topic in deletion that have not confirmed their StopReplica.
+def replicas_to_delete(
+    cluster: Cluster, name: str, confirmed: Collection[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
 
-    When there are none, `TopicDeleted` is due. A replica whose broker is down is waited for, as Kafka does: its log
-    would come back with the broker, and a new topic of this name would find it. Retired ones are not waited for.
+    When there are none, `TopicDeleted` is due. A replica on a dead broker is waited for, as in Kafka: its log would
+    return with the broker, and a new topic of the same name would find it. A replica that is pending deletion is waited
+    for only while its broker is registered.
     """
     topic = cluster.topics.get(name)
     if topic is None:
@@ -275,12 +278,12 @@ def left_to_delete(cluster: Cluster, name: str, confirmed: Collection[tuple[int,
                 yield index, replica
 
 
-def adopted(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """The partition with another broker in the place of `own_id`, or with a replica less where there is no other.
+def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
+    """The partition with another broker in place of `own_id`, or with one replica less if there is no other broker.
 
-    A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node it knows for
-    a broker, the server's own id, `own_id`, too. The topic znode has to get the other assignment.
-    A partition that has had a leader keeps its other replicas and ISR; the new replica has to catch up like any.
+    A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node in Metadata for
+    a broker, this server (`own_id`) included. The topic znode must get another assignment.
+    A partition that already had a leader keeps its other replicas and its ISR; the new replica must catch up.
     """
     substitute = _substitute(cluster, partition, own_id, index)
     named = tuple(substitute if replica == own_id else replica for replica in partition.replicas)
@@ -298,7 +301,7 @@ def adopted(cluster: Cluster, partition: Partition, own_id: int, index: int) -> 
 
 
 def _substitute(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int:
-    """A live broker without a replica, in a rack without one where there is such; `own_id` where there is none."""
+    """A live broker without a replica, preferably in a rack without one; `own_id` where there is none."""
     free = [broker for _, broker in sorted(cluster.brokers.items()) if broker.id not in partition.replicas]
     free = [broker for broker in free if cluster.is_live(broker.id) and broker.id != own_id]
     used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}

@@ -1,22 +1,24 @@
-"""KIP-236's queue: what becomes of each move that waits in it.
+"""The queue of KIP-236: what happens to each waiting move.
 
-A move is looked at when it joins the queue and whenever what it waits for may have come. It holds no state of its
-own: what it is worth follows from what stands, so looking at it again does nothing twice.
+The controller decides a move when it joins the queue, and again whenever it may start. The decision depends only on the
+present state of the cluster, so repeating it is safe.
 
     partition                          the waiting move
-    there is none                      leaves, reported
-    at rest, has the target            leaves: it is done
-    moves to the target                leaves: it is in flight
-    anything else, guard closed        waits
-    the target is refused              leaves, reported
-    it adds a broker that is down      waits, reported once for the broker; so it does where caps leave no room
-    moves elsewhere, by the queue      the move in flight is cancelled first, then the new one starts, with an identity
-                                       of its own (KIP-236); where that cancel cannot be, it waits for the move's end
-    moves elsewhere, by another route  the new target takes over, as if it had been sent now
+    does not exist                     leaves, with a report
+    at rest, with the target           leaves: it is done
+    moving to the target               leaves: it is in flight
+    other, reassignments disabled      waits
+    other, target refused              leaves, with a report
+    other, adds a dead broker          waits, with one report per broker
+    other, caps reached                waits
+    moving elsewhere, by the queue     the controller first cancels the move in flight, then starts the new one, with an
+                                       id of its own (KIP-236); if it cannot cancel, the new one waits until the old
+                                       one ends
+    moving elsewhere, by another route gets the new target, as if a client had sent it now
     at rest                            starts
 
-Moves are looked at in the order in which they were submitted; one that waits for a broker holds up those alone that
-need the same broker. Of two for the same partition the one submitted later counts.
+The order is that of submission. A move that waits for a broker delays only moves that need the same broker. Of two
+moves of one partition the later one counts.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -33,63 +35,66 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Place, Queue, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, start
+from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 
 LATER = -3
-"""Stands for a broker where a move waits for the end of another move of its partition."""
+"""In place of a broker: the move waits for the end of another move of its partition."""
 
 SLICE = 50
-"""Moves looked at between two `yield`s: each may be a start."""
+"""Number of decisions between two `yield`s: each may be a start."""
 
-MOST = 1000
-"""Moves that one look lets start: what is left has its turn in the next round."""
+MAX_STARTS = 1000
+"""So many moves start in one round; the rest follows in the next one."""
 
-LARGEST = 32 << 10
-"""Bytes of a part that is not to be cut: one move that leaves it costs as much as it is long."""
+MAX_PART_BYTES = 32 << 10
+"""Bytes of a part; a larger one is split, since each move that leaves a part rewrites all of it."""
 
-LONGEST = 6000
-"""Characters of one move as it is written into a part."""
+MAX_MOVE_CHARACTERS = 6000
+"""Characters of one move in a part."""
 
 FRESH = -4
+"""In place of a broker: the moves in `Queue.fresh`."""
 
 
 class QueueOutcome(NamedTuple):
-    """What becomes of a waiting move.
+    """The decision about a waiting move.
 
-    leaves   it is none any more
-    changes  what happens to its partition
-    report   for whoever submitted it, where there is something to say
-    held_by  what it waits for: a broker, `CLUSTER` or `LATER`
+    leaves     it leaves the queue
+    changes    the changes of its partition
+    report     text for its sender, if any
+    waits_for  a broker, `CLUSTER`, `REPAIRS` or `LATER`
     """
 
     leaves: bool
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
-    held_by: int | None = None
+    waits_for: int | None = None
 
 
-def take_up(view: RoundView, name: TopicPartition, move: Waiting, rules: Rules, schedule: Schedule) -> QueueOutcome:
-    """A waiting move, while the guard is open."""
+def decide_waiting_move(
+    view: RoundView, name: TopicPartition, move: WaitingMove, rules: Rules, schedule: Schedule
+) -> QueueOutcome:
+    """Decide one waiting move, while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return QueueOutcome(leaves=True, report=NO_PARTITION)
     if partition.target == move.target:
         return QueueOutcome(leaves=True)
-    ignored = crosses(partition, move.route)
+    ignored = route_conflict(partition, move.route)
     if ignored is not None:
         return QueueOutcome(leaves=True, report=ignored)
     if move.route == HEAL and not partition.is_moving and not schedule.has_room(REPAIRS):
         return QueueOutcome(
-            leaves=False, held_by=REPAIRS
-        )  # thousands of a repair wait: most are not worth more than this
+            leaves=False, waits_for=REPAIRS
+        )  # thousands of moves of a repair may wait: decide most of them no further
     cancelled: list[PartitionChange] = []
     if partition.is_moving and move.route == QUEUE:
         error, cancelled = alter(view, *name, None, allow_replication_factor_change=True)
         if error is not None:
-            return QueueOutcome(leaves=False, held_by=LATER)
-    given = _after(view, cancelled)
+            return QueueOutcome(leaves=False, waits_for=LATER)
+    given = _with_changes(view, cancelled)
     standing = given.get(*name) or partition
     started = start(given, name, standing, move.target, move.route, rules, reason=move.reason, throttle=move.throttle)
     if started.error is not None:
@@ -98,13 +103,13 @@ def take_up(view: RoundView, name: TopicPartition, move: Waiting, rules: Rules, 
     after = changes[-1].value
     for broker in after.adding:
         if not view.cluster.is_live(broker):
-            return QueueOutcome(leaves=False, held_by=broker)
-    held_by = schedule.held_by(name, partition, after)
-    return QueueOutcome(leaves=held_by is None, changes=changes if held_by is None else (), held_by=held_by)
+            return QueueOutcome(leaves=False, waits_for=broker)
+    waits_for = schedule.waits_for(name, partition, after)
+    return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
 
-def _after(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
-    """The view with some changes on top that the round may yet do without."""
+def _with_changes(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
+    """A view with these changes on top; the round itself may still go without them."""
     if not changes:
         return view
     made = RoundView(view.cluster)
@@ -116,8 +121,8 @@ def _after(view: RoundView, changes: Sequence[PartitionChange]) -> RoundView:
 # ------------------------------------------------------------------------------------------------ joining, leaving
 
 
-def find(view: RoundView, name: TopicPartition) -> Waiting | None:
-    """What waits for a partition, as the round goes on."""
+def find(view: RoundView, name: TopicPartition) -> WaitingMove | None:
+    """The waiting move of a partition, with the changes of the round."""
     joined = view.queue.appended.get(name)
     if joined is not None:
         return joined
@@ -125,12 +130,12 @@ def find(view: RoundView, name: TopicPartition) -> Waiting | None:
     return None if place is None or view.queue.gone(name, place.path) else place.move
 
 
-def append(view: RoundView, name: TopicPartition, move: Waiting) -> KafkaError | None:
-    """A move joins the queue, in the place of one that waited for the same partition. Returns why it cannot."""
-    if len(name[0]) + len(move.reason) + 12 * len(move.target) > LONGEST:
+def append(view: RoundView, name: TopicPartition, move: WaitingMove) -> KafkaError | None:
+    """A move joins the queue and replaces a waiting move of the same partition. Returns an error if it cannot."""
+    if len(name[0]) + len(move.reason) + 12 * len(move.target) > MAX_MOVE_CHARACTERS:
         return PolicyViolation("The target is too long to wait in the queue.")
     if find(view, name) != move:
-        overrule(view, name)
+        withdraw(view, name)
         view.queue.appended[name] = move
         view.report(
             Event(catalogue.MOVE_WAITING, *name, route=move.route, reason=move.reason or None, target=move.target)
@@ -138,8 +143,8 @@ def append(view: RoundView, name: TopicPartition, move: Waiting) -> KafkaError |
     return None
 
 
-def overrule(view: RoundView, name: TopicPartition) -> bool:
-    """What waits for a partition is given up for what somebody wants since; whether there was anything."""
+def withdraw(view: RoundView, name: TopicPartition) -> bool:
+    """The waiting move of a partition leaves the queue for a newer request. Returns whether there was one."""
     move = find(view, name)
     if move is None:
         return False
@@ -153,25 +158,25 @@ def overrule(view: RoundView, name: TopicPartition) -> bool:
     return True
 
 
-def forget(view: RoundView, path: str) -> None:
-    """A part is not what it was: what the round was to do to it is dropped."""
+def discard_changes(view: RoundView, path: str) -> None:
+    """A part has changed in ZooKeeper: discard what the round was to do to it."""
     changes = view.queue
     for of_path in (changes.withdrawn, changes.ended, changes.rewrite, changes.split, changes.verify):
         of_path.pop(path, None)
 
 
-def overruled(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """A client has given this partition a target, or cancelled its move, with that answer: what waits for it leaves.
+def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
+    """The waiting move of a partition leaves the queue: a client has set or cancelled the target; `error` answers it.
 
-    The answer that stands then: a cancel of a move that has not started has something to cancel after all.
+    Returns the final answer: the cancel of a waiting move succeeds, although nothing was in flight.
     """
     if error is not None and not isinstance(error, NoReassignmentInProgress):
         return error
-    return None if overrule(view, name) else error
+    return None if withdraw(view, name) else error
 
 
-def claimed(cluster: Cluster) -> bool:
-    """Whether some move waits for room: others that need any have to get in line."""
+def is_room_claimed(cluster: Cluster) -> bool:
+    """Whether a move waits for room under the caps, so that other new moves must queue behind it."""
     queue = cluster.queue
     return bool(queue) and (
         bool(queue.fresh) or any(map(cluster.is_live, (b for b, line in queue.blocked.items() if line)))
@@ -181,12 +186,13 @@ def claimed(cluster: Cluster) -> bool:
 # --------------------------------------------------------------------------------------------------------- looking
 
 
-def look(
-    view: RoundView, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int = MOST
+def start_waiting_moves(
+    view: RoundView, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int = MAX_STARTS
 ) -> Iterator[None]:
-    """Let start what may, in its order, yielding every `SLICE` moves.
+    """Start the waiting moves that may start, in their order, yielding every `SLICE` decisions.
 
     refused  topics that no change can be made to, with the reason
+    most     so many moves at the most
     """
     queue, changes = view.cluster.queue, view.queue
     queue.more = False
@@ -195,27 +201,27 @@ def look(
     for part in queue.parts.values():
         if part.flawed or not (part.entries or part.unreadable):
             changes.rewrite[part.path] = None
-        if part.size > LARGEST and len(part.entries) > 1:
+        if part.size > MAX_PART_BYTES and len(part.entries) > 1:
             changes.split[part.path] = None
             queue.more = True
     if not queue or changes.split:
         return
-    told = set(queue.told) if changes.told is None else changes.told
-    changes.told = told
-    closed = restrictions.reassignments_disabled(view.cluster)
-    if closed is not None:
-        if Queue.GUARD not in told:
-            view.report(Event(catalogue.ENTRY_WAITING, reason=f"{len(queue)} moves of the queue wait. {closed}"))
-        told.add(Queue.GUARD)
+    reported = set(queue.reported) if changes.reported is None else changes.reported
+    changes.reported = reported
+    disabled = restrictions.reassignments_disabled(view.cluster)
+    if disabled is not None:
+        if Queue.DISABLED not in reported:
+            view.report(Event(catalogue.ENTRY_WAITING, reason=f"{len(queue)} moves of the queue wait. {disabled}"))
+        reported.add(Queue.DISABLED)
         return
-    told.discard(Queue.GUARD)
-    told.difference_update([broker for broker in told if view.cluster.is_live(broker)])
-    _renew_lines_of_the_dead(queue, view.cluster)
-    yield from _in_line(view, _Line(queue, schedule), rules, schedule, refused, most)
+    reported.discard(Queue.DISABLED)
+    reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
+    _renew_lines_of_dead_brokers(queue, view.cluster)
+    yield from _start_in_order(view, _Line(queue, schedule), rules, schedule, refused, most)
 
 
-def _renew_lines_of_the_dead(queue: Queue, cluster: Cluster) -> None:
-    """What waited for room on a broker that has died since may do without it: another one leads now."""
+def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
+    """Decide the moves again that wait for room on a broker that has died: their partitions have another leader."""
     down = {broker for broker in queue.blocked if broker >= 0 and not cluster.is_live(broker)}
     for broker in down - queue.down:
         queue.fresh += queue.blocked.pop(broker)
@@ -224,9 +230,9 @@ def _renew_lines_of_the_dead(queue: Queue, cluster: Cluster) -> None:
 
 
 class _Line:
-    """The moves that one look has to see, in their order: those that are fresh, and those whose broker has room.
+    """The moves to decide, in their order: the fresh ones, and those whose broker has room.
 
-    What is taken is put back by `done`, for the next look: it has gone for good only once that is durable.
+    `done` puts back what `next` took: a move leaves the heaps for good only once its decision is durable.
     """
 
     def __init__(self, queue: Queue, schedule: Schedule) -> None:
@@ -248,7 +254,7 @@ class _Line:
             heappush(self._heads, (line[0], source))
 
     def next(self) -> int | None:
-        """The number of the next one; it is to be given to `back` or to `wait`."""
+        """The number of the next move, for `back` or `wait`; None: no more."""
         while self._heads:
             _, source = heappop(self._heads)
             if source != FRESH and not self._schedule.has_room(source):
@@ -259,10 +265,11 @@ class _Line:
         return None
 
     def back(self, serial: int) -> None:
-        """It is looked at again next time, if it is still there."""
+        """Decide it again next time, if it is still in the queue."""
         self._taken.append(serial)
 
     def wait(self, serial: int, broker: int) -> None:
+        """It waits for this broker."""
         heappush(self._queue.blocked.setdefault(broker, []), serial)
 
     def done(self) -> None:
@@ -271,18 +278,18 @@ class _Line:
         self._taken = []
 
 
-def _in_line(
+def _start_in_order(
     view: RoundView, line: _Line, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int
 ) -> Iterator[None]:
     queue = view.cluster.queue
-    started = looked = 0
+    started = decided = 0
     try:
         while not schedule.is_full:
             serial = line.next()
             if serial is None:
                 break
-            looked += 1
-            if looked % SLICE == 0:
+            decided += 1
+            if decided % SLICE == 0:
                 yield
             stored = queue.names.get(serial)
             if stored is None:
@@ -292,33 +299,34 @@ def _in_line(
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
                 continue
-            outcome = _settle(view, name, place, rules, schedule, refused)
-            if outcome.held_by is None or outcome.held_by == LATER:
+            outcome = _decide_next(view, name, place, rules, schedule, refused)
+            if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)
                 started += outcome.leaves
                 if started >= most:
                     queue.more = True
                     break
-            elif outcome.held_by == CLUSTER:
+            elif outcome.waits_for == CLUSTER:
                 line.back(serial)
                 break
             else:
-                line.wait(serial, outcome.held_by)
+                line.wait(serial, outcome.waits_for)
     finally:
         line.done()
 
 
-def _settle(
+def _decide_next(
     view: RoundView,
     name: TopicPartition,
-    place: Place,
+    place: QueuePlace,
     rules: Rules,
     schedule: Schedule,
     refused: Mapping[str, KafkaError],
 ) -> QueueOutcome:
+    """Decide one move and put the result into the round."""
     move = place.move
     before = view.get(*name)
-    outcome = take_up(view, name, move, rules, schedule)
+    outcome = decide_waiting_move(view, name, move, rules, schedule)
     if outcome.changes and name[0] in refused:
         outcome = QueueOutcome(leaves=True, report=str(refused[name[0]]))
     for change in outcome.changes:
@@ -326,24 +334,28 @@ def _settle(
     if outcome.changes and before is not None:
         after = outcome.changes[-1].value
         schedule.replace(name, before, after)
-        if before.is_moving and move.route == QUEUE:  # it was cancelled first: its throttle goes with it (KIP-236)
+        if before.is_moving and move.route == QUEUE:  # the former move was cancelled: so its throttle goes (KIP-236)
             still = after.replicas if after.is_moving and after.lease is None else ()
             view.unthrottle(*name, without(before.replicas, still))
-        if move.route != REQUEST:  # the two do not override each other: the batch's entry leaves, with the reason
-            reassign_partitions.overruled(view, name, None)  # or the batch would want its own target back
+        if (
+            move.route != REQUEST
+        ):  # these two exclude each other: the entry of the batch leaves by itself, with a report
+            reassign_partitions.withdraw_for_client(
+                view, name, None
+            )  # otherwise the batch would start its own target again
     if outcome.leaves:
         view.queue.ended.setdefault(place.path, {})[name] = None
     if outcome.report is not None:
         view.report(Event(catalogue.ENTRY_REFUSED, *name, route=move.route, reason=outcome.report, target=move.target))
-    broker, told = outcome.held_by, view.queue.told
+    broker, reported = outcome.waits_for, view.queue.reported
     if (
         broker is not None
         and broker >= 0
         and not view.cluster.is_live(broker)
-        and told is not None
-        and broker not in told
+        and reported is not None
+        and broker not in reported
     ):
-        told.add(broker)
+        reported.add(broker)
         reason = f"waits for broker {broker}, which is not alive, like all that needs it in the queue"
         view.report(Event(catalogue.ENTRY_WAITING, *name, broker=broker, reason=reason, target=move.target))
     return outcome

@@ -1,30 +1,31 @@
-"""`/admin/reassign_partitions` and its cancellation (KIP-236): what becomes of each entry.
+"""`/admin/reassign_partitions` and its cancel (KIP-236): what happens to each entry.
 
-An entry is looked at whenever something may have changed for it: the znode, the guard, who is controller. It holds
-no state of its own: what it is worth follows from what stands, so looking at it again does nothing twice.
+The controller decides an entry whenever its situation may have changed: the znode, reassignments enabled or disabled, a
+controller failover. The decision depends only on the present state of the cluster, so repeating it is safe.
 
     partition                          the entry
-    there is none                      leaves, reported
-    at rest, has the target            leaves: it is done
-    moves to the target                stays; its original replicas are added where nobody has yet (a controller
-                                       that knows nothing of them has started it)
-    moves by a request znode           leaves, reported (`routes.crosses`)
-    anything else, guard closed        waits
-    anything else, unread requests     waits: what was asked for before the batch could be comes first
-    anything else                      its original replicas are added, and it starts like any target that a client
-                                       gives, but that it waits for brokers that are down (as in Kafka); where the
-                                       target is refused it leaves, reported
+    does not exist                     leaves, with a report
+    at rest, with the target           leaves: it is done
+    moving to the target               stays; gets the original replicas if it has none (a controller without this
+                                       feature has started it)
+    moving by a request znode          leaves, with a report (`route_rules.route_conflict`)
+    other, reassignments disabled      waits
+    other, undecided request znodes    waits: they were there before the batch
+    other                              gets the original replicas and starts, like a target of a client; but it waits
+                                       for dead brokers, as in Kafka. If the target is refused, the entry leaves, with a
+                                       report
 
-With a cancel of the whole batch, in the same way:
+With a cancel of the whole batch:
 
-    at rest, or on its way elsewhere   leaves: nothing of it is under way (it may be done, which stays)
-    moves by a request znode           leaves too: that move is not the batch's
-    moves to the target                is rolled back, and leaves; or it stays, with the reason, where
+    partition                          the entry
+    at rest, or moving elsewhere       leaves: the batch moves nothing here (a completed move stays completed)
+    moving by a request znode          leaves: the move is not the batch's
+    moving to the target               is rolled back and leaves; or stays, with the reason, where
 
         its original replicas are missing in the znode;
-        no original replica is in the ISR while a new one is alive;
-        the cancel would need an unclean election, but for the case that all of them are offline: then the partition
-        is as good as lost either way, and goes back.
+        no original replica is in the ISR while an adding one is alive;
+        the cancel needs an unclean election; but if all these replicas are offline, it is rolled back, since the
+        partition is lost either way.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,16 +41,16 @@ from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges, BatchEntry, BatchZnode
-from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, listed, start
+from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, listed, route_conflict, start
 
 
 class BatchEntryOutcome(NamedTuple):
-    """What becomes of an entry.
+    """The decision about an entry.
 
-    entry    as it stands after this; None: it leaves
-    changes  what happens to its partition
-    report   for whoever wrote it, where there is something to say
-    waits    it could not start yet
+    entry    the entry afterwards; None: it leaves
+    changes  the changes of its partition
+    report   text for its author, if any
+    waits    it waits because reassignments are disabled
     """
 
     entry: BatchEntry | None
@@ -58,14 +59,14 @@ class BatchEntryOutcome(NamedTuple):
     waits: bool = False
 
 
-def take_up(
+def decide_entry(
     view: RoundView, name: TopicPartition, entry: BatchEntry, rules: Rules, *, stripped: bool = False
 ) -> BatchEntryOutcome:
-    """An entry of a batch that nobody has cancelled."""
+    """Decide an entry of a batch that is not cancelled."""
     partition = view.get(*name)
     if partition is None:
         return BatchEntryOutcome(None, report=NO_PARTITION)
-    ignored = crosses(partition, BATCH)
+    ignored = route_conflict(partition, BATCH)
     if ignored is not None:
         return BatchEntryOutcome(None, report=ignored)
     if partition.is_moving:
@@ -86,20 +87,20 @@ def take_up(
 
 
 def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> BatchEntryOutcome:
-    """An entry of a batch that is cancelled."""
+    """Decide an entry of a cancelled batch."""
     partition = view.get(*name)
     if partition is None or not partition.is_moving or partition.target != entry.target:
         return BatchEntryOutcome(None)
-    if crosses(partition, BATCH):
+    if route_conflict(partition, BATCH):
         return BatchEntryOutcome(None)
     if entry.original is None:
-        return left_alone(entry, "its original_replicas are missing in the znode")
+        return not_cancelled_outcome(entry, "its original_replicas are missing in the znode")
     back = original(partition)
     added = partition.adding
     live_original = [replica for replica in back if view.cluster.is_live(replica)]
     live_added = [replica for replica in added if view.cluster.is_live(replica)]
     if live_added and not any(replica in partition.isr for replica in back):
-        return left_alone(
+        return not_cancelled_outcome(
             entry,
             f"none of the original replicas {listed(back)} is in the ISR {listed(partition.isr)}"
             f" while new one(s) {listed(live_added)} are alive",
@@ -112,36 +113,36 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
         even_uncleanly=not live_original and not live_added,
     )
     if error is not None:
-        return left_alone(entry, str(error))
+        return not_cancelled_outcome(entry, str(error))
     report = None
     if set(entry.original) != set(back):
         report = f"rolled back to {listed(back)}: {listed(entry.original)} was not what stood before its move"
     return BatchEntryOutcome(None, changes, report)
 
 
-def left_alone(entry: BatchEntry, reason: str) -> BatchEntryOutcome:
-    """A cancel passes the entry over; the reason stands in the znode, where whoever asked for it looks."""
+def not_cancelled_outcome(entry: BatchEntry, reason: str) -> BatchEntryOutcome:
+    """The cancel skips the entry; the znode shows the reason to its author."""
     reason = f"not cancelled: {reason}"
     return BatchEntryOutcome(replace(entry, not_cancelled=reason), report=reason)
 
 
-# --------------------------------------------------------------------------------------------- what is to be written
+# ----------------------------------------------------------------------------------------------- what a round writes
 
 
 class Contents(NamedTuple):
-    """The entries that the znode has to hold before anything moves, and at the end of the round."""
+    """The entries that the znode must have before anything moves, and at the end of the round."""
 
     first: Mapping[TopicPartition, BatchEntry]
     last: Mapping[TopicPartition, BatchEntry]
 
 
 def contents(cluster: Cluster, view: RoundView) -> Contents | None:
-    """What a round makes of the batch; None where it does nothing to it."""
+    """The entries of the batch after a round; None where the round does not change the batch."""
     batch = cluster.batch
     changes = view.batch
     if batch is None or (batch.unreadable and not changes.rewrite):
         return None
-    ended = {**changes.ended, **_done(batch, view)}
+    ended = {**changes.ended, **_completed_entries(batch, view)}
     if not (changes.started or changes.withdrawn or ended or changes.noted or changes.rewrite):
         return None
     first = batch.entries
@@ -156,7 +157,7 @@ def contents(cluster: Cluster, view: RoundView) -> Contents | None:
 
 
 def put_durable(cluster: Cluster, view: RoundView, version: int, changed: int) -> None:
-    """Put a committed round's batch into the cluster. `version`, `changed`: as the last write left it, -1: none."""
+    """Put the batch of a committed round into the cluster. `version`, `changed`: from the last write; -1: no write."""
     batch, changes = cluster.batch, view.batch
     if changes.cancelled is not None:
         cluster.cancel_all = None
@@ -184,24 +185,25 @@ def put_durable(cluster: Cluster, view: RoundView, version: int, changed: int) -
     )
 
 
-def _done(batch: BatchZnode, view: RoundView) -> dict[TopicPartition, None]:
-    """Entries that this round brings to their end without having looked at them."""
-    found: dict[TopicPartition, None] = {}
+def _completed_entries(batch: BatchZnode, view: RoundView) -> dict[TopicPartition, None]:
+    """Entries that this round completes by another decision, or whose topic it deletes."""
+    completed: dict[TopicPartition, None] = {}
     for name, change in view.partitions.items():
         entry = batch.entries.get(name)
         if entry is not None and not change.value.is_moving and change.value.replicas == entry.target:
-            found[name] = None
-    leaving = {topic for topic, what in view.topics.items() if isinstance(what, TopicDeletionStarted | TopicDeleted)}
-    if leaving:
-        found.update((name, None) for name in batch.entries if name[0] in leaving)
-    return found
+            completed[name] = None
+    deleted = {
+        topic for topic, change in view.topics.items() if isinstance(change, TopicDeletionStarted | TopicDeleted)
+    }
+    if deleted:
+        completed.update((name, None) for name in batch.entries if name[0] in deleted)
+    return completed
 
 
-def overruled(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-    """A client has given this partition a target, or cancelled its move, with `error` or None as its answer: what it
-    wants stands above the batch, so that an entry leaves.
+def withdraw_for_client(view: RoundView, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
+    """The entry of a partition leaves the batch: a client has set or cancelled the target, and `error` answers it.
 
-    The answer that stands then: a cancel of an entry that has not started has something to cancel after all.
+    Returns the final answer: the cancel of an entry that has not started succeeds, although nothing was in flight.
     """
     batch = view.cluster.batch
     if batch is None or name not in batch.entries or not (error is None or isinstance(error, NoReassignmentInProgress)):
@@ -212,10 +214,10 @@ def overruled(view: RoundView, name: TopicPartition, error: KafkaError | None) -
     return None
 
 
-def seen(view: RoundView, read: BatchZnode | None) -> bool:
-    """Put in the batch as it was just read; whether it is another one than the one known.
+def put_read(view: RoundView, read: BatchZnode | None) -> bool:
+    """Put in the batch as read just now. Returns whether it differs from the known one.
 
-    What the round was to do to the one known is dropped, but for what clients want and for its cancellation.
+    The round's changes to the known batch are discarded, except those for clients and the cancel.
     """
     cluster, known = view.cluster, view.cluster.batch
     if known is None and read is None:
@@ -233,7 +235,7 @@ def seen(view: RoundView, read: BatchZnode | None) -> bool:
 
 
 def _stripped(view: RoundView, known: BatchZnode, read: BatchZnode) -> Iterator[TopicPartition]:
-    """Entries under way whose original replicas somebody has taken out."""
+    """Entries of moves in flight whose original replicas somebody has taken out."""
     for name, entry in read.entries.items():
         before = known.entries.get(name)
         if before is None or entry.original is not None or before.target != entry.target:

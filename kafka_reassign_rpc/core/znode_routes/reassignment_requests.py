@@ -1,15 +1,15 @@
-"""A znode under `/admin/reassignment_requests` (KIP-236): what becomes of each target that it asks for.
+"""Request znodes, `/admin/reassignment_requests/request_NNN` (KIP-236): what happens to each target.
 
-    partition                          the target
-    there is none                      reported
-    moves by the other route           reported, ignored (`routes.crosses`)
-    at rest there, or moves to it      nothing to do
-    anything else                      starts; where it is refused, that is reported. Of a request that stands for the
-                                       batch, it takes the place of the batch's own entry
+    partition                            the target
+    does not exist                       a report
+    moving by the other route            a report; the target is ignored (`route_rules.route_conflict`)
+    at rest there, or moving to it       nothing to do
+    other                                starts, or a report where it is refused. If the request stands for the batch,
+                                         the target replaces the batch's own entry
 
-The request is over once each of its targets has been looked at, and its znode goes in the same round; where the
-controller dies between the two, the next one looks at it again and finds nothing left to do. While the guard is
-closed requests wait as they are.
+A request is over once the controller has decided each of its targets; its znode goes in the same round. If the
+controller dies in between, the next one decides the request again and finds nothing to do. Requests wait while
+reassignments are disabled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +20,12 @@ import msgspec
 from kafka_reassign_rpc.core.restrictions import Rules
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Cluster, TopicPartition
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions as legacy
-from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, crosses, start
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
 
 
 class ReassignmentRequest(msgspec.Struct, frozen=True):
-    """`legacy`: it stands for `/admin/reassign_partitions`, so that its moves count as started by that."""
+    """The content of a request znode. `legacy`: its moves count as moves of `/admin/reassign_partitions`."""
 
     targets: Mapping[TopicPartition, tuple[int, ...]] = {}
     legacy: bool = False
@@ -36,18 +36,20 @@ class ReassignmentRequest(msgspec.Struct, frozen=True):
 
 
 class RequestOutcome(NamedTuple):
-    """What becomes of a target; `report` is for whoever asked for it, where there is something to say."""
+    """The decision about a target. `report`: text for its author, if any."""
 
     changes: Sequence[PartitionChange] = ()
     report: str | None = None
 
 
-def take_up(view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, rules: Rules) -> RequestOutcome:
-    """One target of a request, while the guard is open."""
+def decide_target(
+    view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, rules: Rules
+) -> RequestOutcome:
+    """Decide one target of a request, while reassignments are enabled."""
     partition = view.get(*name)
     if partition is None:
         return RequestOutcome(report=NO_PARTITION)
-    ignored = crosses(partition, route)
+    ignored = route_conflict(partition, route)
     if ignored is not None:
         return RequestOutcome(report=ignored)
     if (partition.target if partition.is_moving else partition.replicas) == target:
@@ -56,11 +58,13 @@ def take_up(view: RoundView, name: TopicPartition, target: tuple[int, ...], rout
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
     if route == BATCH:
-        legacy.overruled(view, name, None)  # or the batch would want its own target back
+        reassign_partitions.withdraw_for_client(
+            view, name, None
+        )  # otherwise the batch would start its own target again
     return RequestOutcome(started.changes, started.report)
 
 
 def put_durable(cluster: Cluster, view: RoundView) -> None:
-    """Put a committed round's requests into the cluster: those that are over no longer wait."""
+    """Put the requests of a committed round into the cluster: finished ones no longer wait."""
     if view.requests:
         cluster.requests = cluster.requests.difference(view.requests)

@@ -1,8 +1,8 @@
-"""Targets that come through ZooKeeper (KIP-236): how one starts, and which routes keep out of each other's way.
+"""Targets that come through ZooKeeper (KIP-236): how one starts, and which routes exclude each other.
 
-A partition that the batch in `/admin/reassign_partitions` moves is not given another target by a request znode, nor
-the other way round: whoever works with one of the two does not see what the other asks for. A client's own request
-(`rpc`) stands above both, and both stand above it, as in Kafka.
+A partition that moves by the batch (`/admin/reassign_partitions`) gets no other target from a request znode, and the
+other way round: the users of the two do not see each other's targets. A client's request (rpc) replaces both, and both
+replace a client's, as in Kafka.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,28 +18,28 @@ from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition, Top
 
 NO_PARTITION = "The partition does not exist."
 
-_CALLED = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /admin/reassignment_requests"}
+_ROUTE_ZNODES = {BATCH: "/admin/reassign_partitions", REQUEST: "a znode under /admin/reassignment_requests"}
 
 
-def crosses(partition: Partition, route: str) -> str | None:
-    """Why a target that comes by `route` is ignored while the partition moves as it does; None where it is not."""
+def route_conflict(partition: Partition, route: str) -> str | None:
+    """Why a target of this route is ignored during the present move of the partition; None where it is not."""
     if partition.move is None or not partition.is_moving or {partition.move.route, route} != {BATCH, REQUEST}:
         return None
     return (
-        f"ignored: it moves to {listed(partition.target)}, started by {_CALLED[partition.move.route]};"
+        f"ignored: it moves to {listed(partition.target)}, started by {_ROUTE_ZNODES[partition.move.route]};"
         " cancel that, or wait until it is done"
     )
 
 
-def crosses_waiting(route: str, target: Iterable[int]) -> str | None:
-    """Why an entry of the batch is ignored while a target that came by `route` waits for room; None where it is not."""
+def waiting_route_conflict(route: str, target: Iterable[int]) -> str | None:
+    """Why an entry of the batch is ignored while a target of `route` waits for room; None where it is not."""
     if route != REQUEST:
         return None
-    return f"ignored: {_CALLED[REQUEST]} wants it at {listed(target)}, which waits for room"
+    return f"ignored: {_ROUTE_ZNODES[REQUEST]} wants it at {listed(target)}, which waits for room"
 
 
 class Started(NamedTuple):
-    """`error`: why not, and then nothing changes; `report`: what the move waits for."""
+    """`error`: why nothing starts, or None. `report`: what the move waits for, or None."""
 
     error: KafkaError | None
     changes: Sequence[PartitionChange] = ()
@@ -57,8 +57,7 @@ def start(
     reason: str = "",
     throttle: int = AS_IT_IS,
 ) -> Started:
-    """Give a partition a target that somebody has written into ZooKeeper: as a client's, but that it waits for
-    brokers that are down (as in Kafka)."""
+    """Give a partition a target that came through ZooKeeper: as for a client's, but the move waits for dead brokers."""
     may_change = restrictions.replication_factor_may_change(view.cluster, rules)
     error, changes = alter(
         view,
@@ -78,4 +77,5 @@ def start(
 
 
 def listed(brokers: Iterable[int]) -> str:
+    """[1, 2, 3]"""
     return f"[{', '.join(map(str, brokers))}]"

@@ -141,7 +141,7 @@ async def test_236_7_a_controller_that_dies_between_any_two_writes_of_the_queue_
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
     monkeypatch.setattr(queue_writes, "PART_BYTES", 1)
-    monkeypatch.setattr(queue_admission, "LARGEST", 100)
+    monkeypatch.setattr(queue_admission, "MAX_PART_BYTES", 100)
     lives = 0
     while True:
         connect = f"{zk_connect}/{lives}"

@@ -7,7 +7,8 @@ import pytest
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.controller.duties.self_healing import LOOK_EVERY_S
-from kafka_reassign_rpc.core.healing.lost_brokers import GRACE_MS, PREPARE_MS, RETRY_MS, Healing, Repairs
+from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
+from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, Healing
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
@@ -87,23 +88,23 @@ async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_
     async with office(zk_connect) as controller:
         carer = Carer(controller)
         await carer.turn()
-        assert carer.healer.last_seen == Repairs(failed=1)
+        assert carer.healer.last_seen == RepairCounts(failed=1)
         await carer.turn(passes=MINUTE // 2)
-        assert carer.healer.last_seen == Repairs(failed=1, alerted=1)
+        assert carer.healer.last_seen == RepairCounts(failed=1, alerted=1)
         await carer.turn(passes=MINUTE // 2)
         status = await carer.healer.status()
         assert [(one.broker, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
         assert status.problems == [
             "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica"
         ]
-        assert carer.healer.last_seen == Repairs(failed=1, alerted=1, waiting=1, impossible=1)
+        assert carer.healer.last_seen == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
         await controller.look_at_queue()
         await controller.settle()
         await register(zk, 3)
         await carer.brokers_seen()
         await carer.turn()
         assert (await carer.healer.status()).problems == []
-        assert carer.healer.last_seen == Repairs()
+        assert carer.healer.last_seen == RepairCounts()
 
 
 async def test_46_6_what_two_repairs_had_to_leave_is_told_of_together(zk: ZooKeeper, zk_connect: str) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
-from kafka_reassign_rpc.core.healing.lost_brokers import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.rig import office, queue_json, records, register

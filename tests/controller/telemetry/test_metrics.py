@@ -10,8 +10,8 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, readiness
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import Repairs
+from kafka_reassign_rpc.core.healing import healing_settings
+from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
 from kafka_reassign_rpc.core.reassignment.progress import Totals
 from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -24,7 +24,7 @@ from tests.zookeeper.proxy import Proxy
 
 STANDING = ServerStatus(
     "controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, Totals(3, 900, 1),
-    Repairs(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
+    RepairCounts(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
 )  # fmt: skip
 
 Found = dict[tuple[str, tuple[str, ...]], float]
@@ -203,8 +203,8 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
 
 async def configure_healing(world: Cluster, **values: str) -> None:
-    """By the names that they have in core.healing.lost_brokers; what is held stays held."""
-    configs = {str(getattr(lost_brokers, name)): value for name, value in values.items()}
+    """By the names that they have in core.healing.healing_settings; what is held stays held."""
+    configs = {str(getattr(healing_settings, name)): value for name, value in values.items()}
     await world.configure("brokers", "<default>", {RATE: "1", **configs})
 
 

@@ -1,4 +1,4 @@
-"""Events from decisions: what they are called, who has asked, which id they carry."""
+"""Events of decisions: their names, requesters and ids."""
 
 from collections import deque
 
@@ -12,15 +12,15 @@ from kafka_reassign_rpc.core.events.decided_events import (
     ClusterNews,
     Event,
     Refusals,
+    durable_notes,
     events_of,
-    kept,
 )
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, put_partition, replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Part, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, broker, cluster, moving, standing, view
@@ -52,13 +52,13 @@ def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
         (moving((1, 2), (3, 2), recorded=False), standing(2, 1), [("move.cancelled", ALICE, None)]),
     ],
 )
-def test_sv_7_what_a_decision_is_called_follows_from_what_stood_and_what_stands(
+def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name(
     before: Partition, after: Partition, expected: list[tuple[str, str | None, int | None]]
 ) -> None:
     assert seen(list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE)]), {}))) == expected
 
 
-def test_sv_7_an_event_says_what_the_move_is_about() -> None:
+def test_sv_7_an_event_of_a_move_has_its_id_target_and_replicas() -> None:
     (started,) = events_of(deque([AssignmentDecision(TOPIC, 3, standing(1, 2), moving((1, 2), (3, 2)), ALICE)]), {})
     assert started == Event(
         "move.started",
@@ -97,7 +97,7 @@ def decide(here: RoundView, target: tuple[int, ...] | None, by: str = ALICE) -> 
     return error
 
 
-def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_that_it_got() -> None:
+def test_sv_7_every_decision_of_a_round_has_an_event_with_its_requester_and_id() -> None:
     here = view(standing(1, 2))
     decide(here, (3, 2))
     decide(here, (4, 2), by="bob")
@@ -108,7 +108,7 @@ def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_t
         here.cluster, here, Durable({}, {TopicPartition(TOPIC, 0): 5}, {TopicPartition(TOPIC, 0): (77, 1)}), 9, applied
     ):
         pass
-    assert seen(list(events_of(deque(here.said), applied.moves))) == [
+    assert seen(list(events_of(deque(here.notes), applied.moves))) == [
         ("move.started", ALICE, 77),
         ("move.retargeted", "bob", 77),
         ("move.cancelled", "carol", 77),
@@ -116,91 +116,93 @@ def test_sv_7_every_decision_of_a_round_is_noted_with_who_has_asked_and_the_id_t
     ]
 
 
-def test_sv_7_what_concerns_leader_and_isr_alone_is_no_decision_about_the_assignment() -> None:
+def test_sv_7_changes_of_leader_and_isr_alone_have_no_event() -> None:
     here = view(standing(1, 2), moving((1, 2), (3, 2)))
     for index in (0, 1):
         stands = here.get(TOPIC, index)
         assert stands is not None
         here.add(PartitionChange(TOPIC, index, replace(stands, leader=2, isr=(2,), leader_epoch=9)))
-    assert here.said == []
+    assert here.notes == []
     assert decide(here, (1, 2)) is None
-    assert here.said == [], "it stands already"
+    assert here.notes == [], "it stands already"
 
 
-def test_sv_7_a_topic_that_goes_is_reported_with_who_has_asked() -> None:
+def test_sv_7_the_deletion_of_a_topic_is_reported_with_its_requester() -> None:
     here = view(standing(1, 2))
     here.by = ALICE
     here.add(TopicDeletionStarted(TOPIC))
     here.report(Event("entry.refused", TOPIC, 0, who="znode /x"))
-    assert list(events_of(deque(here.said), {})) == [
+    assert list(events_of(deque(here.notes), {})) == [
         Event("topic.deleted", TOPIC, who=ALICE),
         Event("entry.refused", TOPIC, 0, who="znode /x"),
     ]
 
 
-def test_sv_7_of_a_lost_commit_only_what_stands_is_reported() -> None:
+def test_sv_7_of_a_lost_commit_only_durable_decisions_are_reported() -> None:
     here = view(standing(1, 2))
     decide(here, (3, 2))
     unchanged = here.cluster
-    assert list(kept(here.said, unchanged)) == []
+    assert list(durable_notes(here.notes, unchanged)) == []
 
     durable = cluster(replace(moving((1, 2), (3, 2)), move=MoveRecord((3, 2), (1, 2), id=88)))
-    assert seen(list(events_of(deque(kept(here.said, durable)), {}))) == [("move.started", ALICE, 88)]
+    assert seen(list(events_of(deque(durable_notes(here.notes, durable)), {}))) == [("move.started", ALICE, 88)]
 
     decide(here, None)
-    assert list(kept(here.said, durable)) == [], "half of a round: the cancel is decided again"
-    assert list(kept(here.said, unchanged)) == [], "nothing is there of it"
+    assert list(durable_notes(here.notes, durable)) == [], "half of a round: the cancel is decided again"
+    assert list(durable_notes(here.notes, unchanged)) == [], "nothing is there of it"
     put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(standing(1, 2, epoch=7), pending_deletion=(3,)))
-    assert seen(list(events_of(deque(kept(here.said, unchanged)), {}))) == [
+    assert seen(list(events_of(deque(durable_notes(here.notes, unchanged)), {}))) == [
         ("move.started", ALICE, None),
         ("move.cancelled", ALICE, None),
     ]
-    assert list(kept(here.said, Cluster())) == [], "the topic is gone"
+    assert list(durable_notes(here.notes, Cluster())) == [], "the topic is gone"
 
 
-def test_sv_7_the_end_of_a_move_whose_commit_was_lost_is_known_by_its_record() -> None:
+def test_sv_7_after_a_lost_commit_the_record_shows_whether_a_move_has_ended() -> None:
     standing_now = moving((1, 2), (3, 2))
     here = view(standing_now)
     decide(here, None)
-    assert list(kept(here.said, cluster(standing_now))) == []
+    assert list(durable_notes(here.notes, cluster(standing_now))) == []
     as_read = replace(standing_now, replicas=(1, 2, 3), adding=(), removing=(3,), move=None, leader_epoch=7)
-    assert seen(list(events_of(deque(kept(here.said, cluster(as_read))), {}))) == [("move.cancelled", ALICE, 400)]
+    assert seen(list(events_of(deque(durable_notes(here.notes, cluster(as_read))), {}))) == [
+        ("move.cancelled", ALICE, 400)
+    ]
 
 
-def test_sv_7_an_end_that_a_takeover_repeats_is_not_said_again() -> None:
+def test_sv_7_a_completion_that_a_failover_repeats_is_not_reported_again() -> None:
     here = view(moving((1, 2), (3, 2), isr=(3, 2), recorded=False))
     for change in fail_over(here, TOPIC, 0):
         here.add(change)
     after = here.get(TOPIC, 0)
     assert after is not None
     assert not after.is_moving
-    assert here.said == []
+    assert here.notes == []
 
 
-def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported_all_the_same() -> None:
+def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported() -> None:
     refused = Event("entry.refused", TOPIC, 0, who="znode", reason="no")
     here = cluster(standing(1, 2))
     here.batch = BatchZnode({TopicPartition(TOPIC, 0): BatchEntry((3, 4))})
-    assert list(kept([refused], here)) == [], "it will be refused again"
+    assert list(durable_notes([refused], here)) == [], "it will be refused again"
     here.batch = None
-    assert list(kept([refused], here)) == [refused]
-    assert list(kept([Event("entry.refused", reason="entry 4"), Event("batch.cancelled")], here)) == []
+    assert list(durable_notes([refused], here)) == [refused]
+    assert list(durable_notes([Event("entry.refused", reason="entry 4"), Event("batch.cancelled")], here)) == []
 
 
-def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
+def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
     here = view(standing(1, 2))
-    name, first, second = TopicPartition(TOPIC, 0), Waiting((3, 2), RPC, "why"), Waiting((4, 2), HEAL)
+    name, first, second = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC, "why"), WaitingMove((4, 2), HEAL)
     here.by = ALICE
     assert queue_admission.append(here, name, first) is None
     assert queue_admission.append(here, name, first) is None
     assert queue_admission.append(here, name, second) is None
-    assert queue_admission.overrule(here, name)
-    assert not queue_admission.overrule(here, name)
+    assert queue_admission.withdraw(here, name)
+    assert not queue_admission.withdraw(here, name)
 
-    def event(what: str, move: Waiting) -> Event:
+    def event(what: str, move: WaitingMove) -> Event:
         return Event(f"move.{what}", *name, None, move.route, ALICE, move.reason or None, move.target)
 
-    assert list(events_of(deque(here.said), {})) == [
+    assert list(events_of(deque(here.notes), {})) == [
         event("waiting", first),
         event("withdrawn", first),
         event("waiting", second),
@@ -208,23 +210,23 @@ def test_sv_7_what_joins_and_leaves_the_queue_is_recorded_once() -> None:
     ]
 
 
-def test_sv_7_of_a_lost_commit_what_has_become_of_the_queue_is_recorded() -> None:
-    name, move = TopicPartition(TOPIC, 0), Waiting((3, 2), RPC)
+def test_sv_7_of_a_lost_commit_durable_changes_of_the_queue_are_reported() -> None:
+    name, move = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC)
     here = view(standing(1, 2))
     queue_admission.append(here, name, move)
-    assert list(kept(here.said, here.cluster)) == [], "it joins when that is decided again"
-    for _ in here.cluster.queue.put(Part("/q", "/q", {name: move})):
+    assert list(durable_notes(here.notes, here.cluster)) == [], "it joins when that is decided again"
+    for _ in here.cluster.queue.put(QueuePart("/q", "/q", {name: move})):
         pass
-    assert list(kept(here.said, here.cluster)) == here.said
+    assert list(durable_notes(here.notes, here.cluster)) == here.notes
     again = RoundView(here.cluster)
     queue_admission.append(again, name, move)
-    assert again.said == []
+    assert again.notes == []
 
-    queue_admission.overrule(again, name)
-    assert list(kept(again.said, here.cluster)) == [], "it leaves when that is decided again"
-    for _ in here.cluster.queue.drop("/q"):
+    queue_admission.withdraw(again, name)
+    assert list(durable_notes(again.notes, here.cluster)) == [], "it leaves when that is decided again"
+    for _ in here.cluster.queue.remove("/q"):
         pass
-    assert list(kept(again.said, here.cluster)) == again.said
+    assert list(durable_notes(again.notes, here.cluster)) == again.notes
 
 
 def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_error() -> None:
@@ -243,7 +245,7 @@ def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_err
     assert {event.who for event in made} == {ALICE}
 
 
-def test_sv_7_brokers_and_the_guard_are_news_once() -> None:
+def test_sv_7_changes_of_brokers_and_disabled_reassignments_are_reported_once() -> None:
     news = ClusterNews()
     here = cluster(standing(1, 2), live=(1, 2, 3))
     assert list(news.of(here)) == []

@@ -1,4 +1,4 @@
-"""What the coming and going of brokers does to a partition."""
+"""What the start and the failure of brokers do to a partition."""
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ def settled(here: RoundView, *, down: tuple[int, ...] = ()) -> Partition:
     return made(settle(here, TOPIC, 0, down=down))
 
 
-def test_sv_4_where_all_is_well_nothing_changes() -> None:
+def test_sv_4_a_healthy_partition_does_not_change() -> None:
     assert settle(view(standing(1, 2, 3)), TOPIC, 0) == []
     assert settle(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), TOPIC, 0) == []
     assert settle(view(), TOPIC, 0) == []
@@ -78,13 +78,13 @@ def test_sv_4_a_new_partition_without_live_replicas_is_led_by_the_first_that_com
     assert (value.leader, value.isr) == (5, (5,))
 
 
-def test_455_4_the_return_of_a_broker_ends_a_move_that_waited_for_it() -> None:
+def test_455_4_the_return_of_a_broker_completes_a_move_that_waited_for_it() -> None:
     before = replace(moving((1, 2), (3, 4), isr=(3, 4)), leader=NO_LEADER)
     value = settled(view(before, live=(3, 4)))
     assert (value.replicas, value.leader, value.is_moving) == ((3, 4), 3, False)
 
 
-def test_455_4_a_retired_replica_goes_with_its_broker() -> None:
+def test_455_4_a_replica_pending_deletion_counts_as_deleted_once_its_broker_is_gone() -> None:
     (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3, 4)), live=(1, 2, 4)), TOPIC, 0)
     assert (change.value.pending_deletion, change.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
     (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3,)), live=(1, 2)), TOPIC, 0)
@@ -106,19 +106,19 @@ def test_sv_4_controlled_shutdown_moves_leadership_and_isr_away() -> None:
     assert (still, value.leader, value.isr) == (False, 1, (1, 3))
 
 
-def test_sv_4_a_leader_that_nobody_can_replace_still_leads() -> None:
+def test_sv_4_a_leader_without_a_replacement_stays_the_leader() -> None:
     here = leaving(standing(1, 2, isr=(1,)), broker=1)
     assert controlled_shutdown(here, TOPIC, 0, 1) == (True, [])
     assert settle(here, TOPIC, 0) == []
 
 
-def test_sv_4_controlled_shutdown_does_not_wait_for_single_replicas_or_others_partitions() -> None:
+def test_sv_4_controlled_shutdown_ignores_single_replicas_and_partitions_of_other_brokers() -> None:
     here = leaving(standing(1), standing(2, 3), standing(2, 1, isr=(2,)), broker=1)
     for index in (0, 1, 2, 3):
         assert controlled_shutdown(here, TOPIC, index, 1) == (False, [])
 
 
-def test_sv_4_a_controlled_shutdown_is_one_of_the_broker_as_registered() -> None:
+def test_sv_4_a_controlled_shutdown_of_an_old_broker_epoch_is_refused() -> None:
     here = cluster(live=(1,))
     assert may_shut_down(here, 1, 101) is None
     assert may_shut_down(here, 1, -1) is None

@@ -1,4 +1,4 @@
-"""Elections that an operator asks for: Kafka's codes and texts."""
+"""Elections that an operator requests: Kafka's codes and texts."""
 
 from msgspec.structs import replace
 

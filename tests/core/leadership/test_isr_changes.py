@@ -55,7 +55,7 @@ def test_sv_4_an_isr_change_keeps_the_leader_epoch_and_names_the_next_partition_
     assert answer == replace(LATE, isr=(1, 2, 3), partition_epoch=12)
 
 
-def test_sv_4_what_stands_already_is_answered_as_it_stands_also_under_an_old_partition_epoch() -> None:
+def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partition_epoch() -> None:
     for epoch in (11, 9):
         assert alter_partition(view(LATE), 1, asked((1, 2), partition_epoch=epoch), 3) == (LATE, [])
 
@@ -78,7 +78,7 @@ def test_sv_4_what_stands_already_is_answered_as_it_stands_also_under_an_old_par
         (asked((1, 2, 3), isr_broker_epochs=(101, 102, 99)), IneligibleReplica),
     ],
 )
-def test_sv_4_a_change_that_may_not_be_is_refused(change: IsrChange, kind: type[KafkaError]) -> None:
+def test_sv_4_an_invalid_isr_change_is_refused(change: IsrChange, kind: type[KafkaError]) -> None:
     assert error(change) is kind
 
 
@@ -92,7 +92,7 @@ def test_sv_4_a_dead_replica_is_not_eligible() -> None:
     assert error(asked((1, 2, 4), topic=TOPIC, topic_id=None), before=before, version=1) is OperationNotAttempted
 
 
-def test_sv_4_broker_epochs_that_are_not_known_are_not_checked() -> None:
+def test_sv_4_unknown_broker_epochs_are_not_checked() -> None:
     answer, _ = alter_partition(view(LATE), 1, asked((1, 2, 3), isr_broker_epochs=(-1, 102, -1)), 3)
     assert isinstance(answer, Partition)
 
@@ -103,7 +103,7 @@ def test_sv_4_a_recovering_leader_stays_alone_until_it_has_recovered() -> None:
     assert made(alter_partition(view(before), 1, asked((1,)), 3).changes).leader_recovery_state == 0
 
 
-def test_455_4_the_change_that_a_move_waited_for_ends_it_in_the_same_write() -> None:
+def test_455_4_the_isr_change_that_completes_a_move_is_one_write_with_the_completion() -> None:
     before = moving((1, 2), (2, 3))
     answer, changes = alter_partition(view(before), 1, asked((1, 2, 3), 6, 12), 3)
     value = made(changes)

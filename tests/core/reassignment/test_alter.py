@@ -1,4 +1,4 @@
-"""AlterPartitionReassignments, row by row: what ZooKeeper-mode Kafka answers, and what stands then."""
+"""AlterPartitionReassignments, case by case: the answers of Kafka in ZooKeeper mode, and the partition afterwards."""
 
 import pytest
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.reassignment.alter import Decision, alter
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, made, moving, sets, standing, view
@@ -111,23 +111,23 @@ def test_455_3_c05_a_start_leaves_the_leader_and_the_isr_alone() -> None:
     assert changes[0] == PartitionChange(TOPIC, 0, value, AssignmentWrite.NOW)
 
 
-def test_455_1_c02_what_stands_already_changes_nothing() -> None:
+def test_455_1_c02_the_present_assignment_as_the_target_changes_nothing() -> None:
     assert given(view(standing(1, 2, 3)), (1, 2, 3)) == (None, [])
 
 
-def test_455_4_c03_a_reorder_is_done_in_the_call_and_the_leader_stays() -> None:
+def test_455_4_c03_a_reorder_completes_at_once_and_the_leader_stays() -> None:
     value = accepted(given(view(standing(1, 2, 3)), (3, 1, 2)))
     assert sets(value) == ((3, 1, 2), (), ())
     assert (value.leader, value.leader_epoch, value.move, value.pending_deletion) == (1, 6, None, ())
 
 
-def test_455_4_c04_a_shrink_is_done_in_the_call() -> None:
+def test_455_4_c04_a_shrink_completes_at_once() -> None:
     value = accepted(given(view(standing(1, 2, 3)), (1, 2)))
     assert sets(value) == ((1, 2), (), ())
     assert (value.isr, value.leader, value.leader_epoch, value.pending_deletion) == ((1, 2), 1, 6, (3,))
 
 
-def test_455_4_g02_a_shrink_that_drops_the_leader_elects_the_first_target_replica_in_sync() -> None:
+def test_455_4_g02_a_shrink_that_removes_the_leader_elects_the_first_target_replica_in_sync() -> None:
     value = accepted(given(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), (3, 2)))
     # 3 is not in sync: the shrink waits for it rather than leave one in-sync replica instead of two.
     assert sets(value) == ((3, 2, 1), (), (1,))
@@ -135,13 +135,13 @@ def test_455_4_g02_a_shrink_that_drops_the_leader_elects_the_first_target_replic
     assert (value.replicas, value.leader, value.isr) == ((3, 2), 3, (2, 3))
 
 
-def test_455_5_the_same_target_again_tells_the_replicas_again() -> None:
+def test_455_5_the_same_target_again_is_propagated_again() -> None:
     before = moving((1, 2, 3), (1, 2, 4))
     value = accepted(given(view(before), (1, 2, 4)))
     assert value == replace(before, leader_epoch=before.leader_epoch + 1)
 
 
-def test_a_replica_that_was_to_be_deleted_may_come_back() -> None:
+def test_a_replica_that_is_pending_deletion_may_come_back() -> None:
     value = accepted(given(view(replace(standing(1, 2), pending_deletion=(3, 4))), (1, 2, 3)))
     assert (value.adding, value.pending_deletion) == ((3,), (4,))
 
@@ -157,7 +157,7 @@ def test_455_5_d03_replicas_of_the_former_target_leave_assignment_and_isr_at_onc
     assert value.move == MoveRecord((7, 8, 9), (1, 2, 3), id=400, started=1_700_000_000_000)
 
 
-def test_236_8_a_move_has_the_route_of_the_target_that_stands() -> None:
+def test_236_8_a_move_has_the_route_of_its_current_target() -> None:
     here = view(standing(1, 2, 3))
     for route in (BATCH, REQUEST, RPC):
         error, changes = alter(here, TOPIC, 0, (4, 5), allow_replication_factor_change=True, route=route)
@@ -173,21 +173,21 @@ def test_455_5_d05_a_dead_adding_replica_is_refused_when_given_again() -> None:
     assert type(given(here, (1, 2, 4))[0]) is InvalidReplicaAssignment
 
 
-def test_236_9_d08_an_adding_replica_that_leads_leads_on_until_the_move_is_over() -> None:
+def test_236_9_d08_an_adding_replica_that_leads_stays_the_leader_until_completion() -> None:
     before = moving((2,), (4, 3), isr=(2, 4), leader=4)
     value = accepted(given(view(before), (2, 3)))
     assert (value.leader, value.isr, value.pending_deletion) == (4, (2, 4), ())
     assert sets(value) == ((2, 3, 4), (3,), (4,))
     assert value.move is not None
     assert (value.move.original, value.move.retained) == ((2,), (4,))
-    ended = finished(view(value).cluster, replace(value, isr=(2, 4, 3)))
+    ended = completed(view(value).cluster, replace(value, isr=(2, 4, 3)))
     assert ended is not None
     assert (ended.replicas, ended.leader, ended.isr, ended.pending_deletion) == ((2, 3), 2, (2, 3), (4,))
     back = accepted(given(view(value), None))
     assert (back.replicas, back.leader, back.isr) == ((2,), 2, (2,)), "a cancel goes back to what was there before"
 
 
-def test_236_9_a_target_without_any_in_sync_replica_goes_on_with_the_one_that_leads() -> None:
+def test_236_9_a_target_without_in_sync_replicas_retains_the_leader() -> None:
     before = moving((2,), (4, 3), isr=(4,), leader=4)
     value = accepted(given(view(before, live=(3, 4, 5)), (5,)))
     assert (value.leader, value.isr, value.pending_deletion) == (4, (4,), (3,))
@@ -196,7 +196,7 @@ def test_236_9_a_target_without_any_in_sync_replica_goes_on_with_the_one_that_le
     assert (sets(again), again.leader) == (((3, 2, 4), (3,), (2, 4)), 4)
 
 
-def test_455_8_a_target_that_drops_all_live_in_sync_replicas_is_refused() -> None:
+def test_455_8_a_target_that_removes_all_live_in_sync_replicas_is_refused() -> None:
     before = replace(moving((2, 1), (4, 3), isr=(2, 1, 4)), leader=NO_LEADER)
     refused(
         given(view(before, live=(3, 4, 5)), (5,)),
@@ -205,7 +205,7 @@ def test_455_8_a_target_that_drops_all_live_in_sync_replicas_is_refused() -> Non
     )
 
 
-def test_455_5_another_target_that_is_in_sync_already_is_done_in_the_call() -> None:
+def test_455_5_a_change_to_a_target_in_sync_completes_at_once() -> None:
     before = moving((1, 2, 3), (1, 2, 4))
     value = accepted(given(view(before), (1, 2)))
     assert sets(value) == ((1, 2), (), ())
@@ -215,11 +215,11 @@ def test_455_5_another_target_that_is_in_sync_already_is_done_in_the_call() -> N
 # ------------------------------------------------------------------------------------------------ E: cancel
 
 
-def test_455_6_e01_nothing_in_flight() -> None:
+def test_455_6_e01_a_cancel_without_a_move_finds_nothing_in_progress() -> None:
     refused(given(view(standing(1, 2)), None), NoReassignmentInProgress, "No partition reassignment is in progress.")
 
 
-def test_455_6_e03_a_cancel_takes_effect_in_the_call_in_the_original_order() -> None:
+def test_455_6_e03_a_cancel_restores_the_original_order_at_once() -> None:
     before = moving((1, 2, 3), (3, 4, 2))
     value = accepted(given(view(before), None))
     assert sets(value) == ((1, 2, 3), (), ())
@@ -252,12 +252,12 @@ def test_455_6_e09_where_unclean_election_is_allowed_the_first_live_original_lea
     assert (value.replicas, value.leader, value.isr, value.leader_recovery_state) == ((1, 2), 2, (2,), 1)
 
 
-def test_455_8_an_unclean_election_that_nobody_could_win_is_refused() -> None:
+def test_455_8_an_unclean_election_without_live_replicas_is_refused() -> None:
     before = moving((1, 2), (4, 3), isr=(4,), leader=4)
     assert type(given(view(before, live=(3, 4), configs=UNCLEAN), None)[0]) is InvalidReplicaAssignment
 
 
-def test_455_6_e10_liveness_is_not_asked_for_a_cancel() -> None:
+def test_455_6_e10_a_cancel_does_not_check_live_brokers() -> None:
     value = accepted(given(view(moving((1, 2, 3), (1, 2, 4)), live=(1, 2, 3)), None))
     assert value.replicas == (1, 2, 3)
     before = replace(moving((1, 2), (1, 4)), leader=NO_LEADER)
@@ -269,7 +269,7 @@ def test_455_6_e13_leadership_goes_back_to_the_origin() -> None:
     assert (value.leader, value.isr) == (1, (1, 2))
 
 
-def test_455_1_e11_one_round_sees_what_it_has_decided_before() -> None:
+def test_455_1_e11_a_decision_sees_the_earlier_ones_of_its_round() -> None:
     here = view(moving((1, 2), (3, 4)), standing(1, 2))
     for index, target in ((0, None), (1, (3, 4)), (0, (5, 6))):
         error, changes = given(here, target, index)
@@ -283,36 +283,38 @@ def test_455_1_e11_one_round_sees_what_it_has_decided_before() -> None:
 # ------------------------------------------------------------------------------------------------ K: KIP-860
 
 
-def disabled_by_znode(before: Partition, target: tuple[int, ...] | None) -> KafkaError | None:
+def answer_of_guard(before: Partition, target: tuple[int, ...] | None) -> KafkaError | None:
     return alter(view(before), TOPIC, 0, target, allow_replication_factor_change=False)[0]
 
 
 def test_860_2_k01_a_change_of_the_replication_factor_is_refused() -> None:
-    error = disabled_by_znode(standing(1, 2, 3), (1, 2, 3, 4))
+    error = answer_of_guard(standing(1, 2, 3), (1, 2, 3, 4))
     assert type(error) is InvalidReplicationFactor
     assert str(error) == "The replication factor is changed from 3 to 4"
 
 
 def test_860_2_k03_the_same_replication_factor_is_no_change() -> None:
-    assert disabled_by_znode(standing(1, 2, 3), (1, 2, 4)) is None
+    assert answer_of_guard(standing(1, 2, 3), (1, 2, 4)) is None
 
 
 def test_860_2_in_flight_the_size_of_the_target_counts() -> None:
     before = moving((1, 2, 3), (4, 5))
-    assert disabled_by_znode(before, (5, 6)) is None
-    assert str(disabled_by_znode(before, (1, 2, 3))) == "The replication factor is changed from 2 to 3"
+    assert answer_of_guard(before, (5, 6)) is None
+    assert str(answer_of_guard(before, (1, 2, 3))) == "The replication factor is changed from 2 to 3"
 
 
 def test_860_2_k07_a_cancel_ignores_the_guard() -> None:
-    assert disabled_by_znode(moving((1, 2, 3), (4, 5)), None) is None
+    assert answer_of_guard(moving((1, 2, 3), (4, 5)), None) is None
 
 
-def test_860_2_an_invalid_target_is_refused_for_what_is_invalid() -> None:
-    assert type(disabled_by_znode(standing(1, 2, 3), (1, 1))) is InvalidReplicaAssignment
+def test_860_2_an_invalid_target_is_refused_as_invalid_before_the_guard() -> None:
+    assert type(answer_of_guard(standing(1, 2, 3), (1, 1))) is InvalidReplicaAssignment
 
 
 @pytest.mark.parametrize("target", [(1, 2, 4), None])
-def test_860_5_an_unexpected_assignment_is_refused_with_what_stands_there(target: tuple[int, ...] | None) -> None:
+def test_860_5_an_unexpected_assignment_is_refused_and_the_text_shows_the_present_one(
+    target: tuple[int, ...] | None,
+) -> None:
     before = moving((1, 2, 3), (1, 2, 4))
     error, changes = alter(view(before), TOPIC, 0, target, allow_replication_factor_change=True, expected=(1, 2, 3))
     assert type(error) is InvalidReplicaAssignment

@@ -1,4 +1,4 @@
-"""240-6: how far moves are and why they stall, from what brokers have said, under a clock of the test's own."""
+"""240-6: progress of moves and reasons of stalls, from brokers' answers, with a simulated clock."""
 
 import gc
 from collections.abc import Iterable, Mapping, Sequence
@@ -21,7 +21,7 @@ Answers = dict[int, list[SampledLogDir] | None]
 
 
 def says(**sizes: int | None) -> Answers:
-    """b1=10: broker 1 holds 10 bytes of the partition; None: it has none of it."""
+    """The brokers' answers. b1=10: broker 1 has 10 bytes of the partition; None: it has no replica of it."""
     return {
         int(broker[1:]): [SampledLogDir("/d", sizes={} if size is None else {TOPIC: {0: size}})]
         for broker, size in sizes.items()
@@ -29,7 +29,7 @@ def says(**sizes: int | None) -> Answers:
 
 
 class Followed:
-    """A tracker and all that it has told."""
+    """A tracker of one move, with the events and sizes that it has given."""
 
     def __init__(self, value: Partition = MOVE, **options: Any) -> None:
         self.cluster = cluster(value, **options)
@@ -45,7 +45,7 @@ class Followed:
         return found
 
     def stalled(self, answers: Answers, before: Answers | None = None) -> str | None:
-        """What is said when nothing has changed for long."""
+        """The reason of the stall when nothing has changed for long."""
         self.look(0, before or answers)
         self.look(STALL_S - 5, before or answers)
         return self.look(STALL_S, answers).stalled
@@ -54,14 +54,14 @@ class Followed:
         self.cluster.topics[TOPIC].partitions[0] = value
 
 
-def test_240_6_bytes_are_those_of_the_leader_and_of_each_new_replica() -> None:
+def test_240_6_progress_shows_the_bytes_of_the_leader_and_of_each_adding_replica() -> None:
     followed = Followed()
     assert followed.look(0, says(b1=100, b3=40, b4=None)) == MoveProgress(100, {3: 40, 4: 0})
     assert followed.tracker.totals == Totals(1, 160, 0)
     assert followed.sizes == {NAME: 100}
 
 
-def test_240_6_the_time_left_is_that_of_the_slowest_at_the_rate_at_which_it_closes_the_gap() -> None:
+def test_240_6_the_remaining_time_is_that_of_the_slowest_replica_at_the_rate_at_which_its_gap_closes() -> None:
     followed = Followed()
     followed.look(0, says(b1=1000, b3=0, b4=0))
     found = followed.look(10, says(b1=1100, b3=600, b4=300))
@@ -71,14 +71,14 @@ def test_240_6_the_time_left_is_that_of_the_slowest_at_the_rate_at_which_it_clos
     assert followed.look(20, says(b1=1100, b3=1100, b4=1100)).remaining_ms == 0
 
 
-def test_240_6_no_time_is_told_where_the_gap_grows_and_none_before_two_samples() -> None:
+def test_240_6_the_remaining_time_is_unknown_while_the_gap_grows_and_before_two_samples() -> None:
     followed = Followed()
     assert followed.look(0, says(b1=1000, b3=0, b4=0)).remaining_ms == -1
     found = followed.look(5, says(b1=2000, b3=500, b4=500))
     assert (found.rate, found.remaining_ms) == (200, -1)
 
 
-def test_240_6_rates_are_those_of_the_last_seconds() -> None:
+def test_240_6_rates_cover_the_last_seconds() -> None:
     followed = Followed()
     for second in range(0, 60, 5):
         copied = second if second < 30 else 30 + 4 * (second - 30)
@@ -96,14 +96,14 @@ def test_240_6_figures_are_sound_whatever_brokers_say(total: int, steps: Sequenc
         now += wait
         found = followed.look(now, says(b1=total, b3=three, b4=four))
         assert found.copied == {3: three, 4: four}
-        assert found.left == max(0, total - three) + max(0, total - four)
+        assert found.bytes_left == max(0, total - three) + max(0, total - four)
         assert found.rate >= -1
         assert found.remaining_ms >= -1
-        assert (found.remaining_ms == 0) or found.left > 0 or now == 0.0
+        assert (found.remaining_ms == 0) or found.bytes_left > 0 or now == 0.0
 
 
 @given(size=st.integers(1_000_000, 2**45), seconds=st.integers(10, 1000), samples=st.integers(2, 8))
-def test_240_6_a_steady_copy_has_a_right_time(size: int, seconds: int, samples: int) -> None:
+def test_240_6_a_steady_copy_has_the_right_remaining_time(size: int, seconds: int, samples: int) -> None:
     followed = Followed(moving((1, 2), (1, 3)))
     for at in range(samples):
         copied = min(size, size * at // seconds)
@@ -112,7 +112,7 @@ def test_240_6_a_steady_copy_has_a_right_time(size: int, seconds: int, samples: 
     assert abs(found.remaining_ms - 1000 * left) <= 1000 + left * 1000 * 0.02
 
 
-def test_240_6_a_broker_that_has_not_answered_leaves_what_was_known_of_it() -> None:
+def test_240_6_a_broker_without_an_answer_keeps_its_last_sizes() -> None:
     followed = Followed()
     followed.look(0, says(b1=100, b3=40, b4=10))
     found = followed.look(5, {**says(b3=50), 4: None})
@@ -120,7 +120,7 @@ def test_240_6_a_broker_that_has_not_answered_leaves_what_was_known_of_it() -> N
     assert Followed().look(0, {}) == MoveProgress()
 
 
-def test_240_6_a_new_target_begins_anew_and_what_rests_is_forgotten() -> None:
+def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_has_none() -> None:
     followed = Followed()
     followed.look(0, says(b1=100, b3=40, b4=40))
     followed.cluster.sizes[NAME] = 100
@@ -231,7 +231,7 @@ def test_240_6_a_copy_that_never_closes_the_gap_stalls_although_bytes_arrive() -
     assert [event.event for event in followed.events] == ["move.stalled"]
 
 
-def test_240_6_a_stall_is_told_once_and_so_is_its_end() -> None:
+def test_240_6_a_stall_and_its_end_are_reported_once() -> None:
     followed = Followed(live=(1, 2, 3))
     assert followed.stalled(PART) == "broker 4 is dead"
     assert followed.look(70, PART).stalled == "broker 4 is dead"
@@ -261,7 +261,7 @@ def of_many(count: int) -> tuple[Cluster, Answers]:
     }
 
 
-def test_240_6_many_moves_are_looked_at_in_slices_and_may_end_meanwhile() -> None:
+def test_240_6_many_moves_are_sampled_in_slices_and_may_end_meanwhile() -> None:
     here, answers = of_many(1000)
     tracker = ProgressTracker(STALL_S)
     steps = tracker.update(0, here, answers, [], {})
@@ -275,9 +275,11 @@ def test_240_6_many_moves_are_looked_at_in_slices_and_may_end_meanwhile() -> Non
     assert tracker.totals == Totals(1000, 150_000, 0)
 
 
-def test_240_6_a_sample_leaves_nothing_for_the_garbage_collector_to_look_at() -> None:
-    """Or with a hundred thousand moves it looks for tens of milliseconds: what is young then is not a few thousand
-    objects, as its thresholds say, since as many go as come."""
+def test_240_6_the_garbage_collector_does_not_track_samples() -> None:
+    """Otherwise, with a hundred thousand moves, a pass over young objects takes tens of milliseconds.
+
+    The thresholds would not help: as many objects go as come.
+    """
     here, answers = of_many(1000)
     tracker = ProgressTracker(STALL_S)
     sizes: dict[TopicPartition, int | None] = {}

@@ -1,10 +1,10 @@
-"""KIP-455's algebra: tables from behaviour that was seen on Kafka 3.9, and what holds for any lists."""
+"""KIP-455's algebra: tables from the behaviour of Kafka 3.9, and properties of any lists."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, cancel, reassign, retire
+from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, cancel, pending_deletion_after, reassign
 from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
 from tests.core.build import moving, standing
 
@@ -31,29 +31,29 @@ def test_455_3_a_start_puts_the_target_first_and_the_tail_in_its_old_order(
     assert reassign(standing(*origin), target) == Reassigned(replicas, adding, removing, ())
 
 
-def test_455_5_d03_another_target_keeps_the_origin_and_drops_what_only_the_first_one_needed() -> None:
+def test_455_5_d03_a_change_of_target_keeps_the_origin_and_removes_replicas_of_the_former_target_at_once() -> None:
     assert reassign(moving((1, 2, 3), (4, 5, 6)), (7, 8, 9)) == Reassigned(
         (7, 8, 9, 1, 2, 3), (7, 8, 9), (1, 2, 3), (4, 5, 6)
     )
 
 
-def test_455_7_a_cancel_brings_back_the_original_order() -> None:
+def test_455_7_a_cancel_restores_the_original_order() -> None:
     assert cancel(moving((1, 2, 3), (3, 4, 2))) == Reassigned((1, 2, 3), (), (), (4,))
 
 
-def test_455_7_without_a_record_a_cancel_has_the_order_that_is_left() -> None:
+def test_455_7_without_a_record_a_cancel_has_the_present_order() -> None:
     assert cancel(moving((1, 2, 3), (3, 4, 2), recorded=False)).replicas == (3, 2, 1)
 
 
-def test_455_7_a_record_of_other_replicas_than_the_znode_has_is_not_believed() -> None:
+def test_455_7_a_record_that_contradicts_the_topic_znode_is_ignored() -> None:
     partition = moving((1, 2, 3), (3, 4, 2), recorded=False)
     stale = Partition(partition.replicas, partition.adding, partition.removing, move=MoveRecord((4,), (7, 8)))
     assert cancel(stale).replicas == (3, 2, 1)
 
 
-def test_a_replica_that_is_given_back_is_not_to_be_deleted() -> None:
+def test_a_replica_that_comes_back_is_no_longer_pending_deletion() -> None:
     partition = Partition((1, 2), pending_deletion=(3, 4))
-    assert retire(partition, (5,), (1, 2, 4)) == (3, 5)
+    assert pending_deletion_after(partition, (5,), (1, 2, 4)) == (3, 5)
 
 
 @given(replica_lists, replica_lists)

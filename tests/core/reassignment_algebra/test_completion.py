@@ -1,11 +1,11 @@
-"""When a move is over, and what stands then."""
+"""When a move is complete, and the partition afterwards."""
 
 import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.leadership.broker_changes import settle
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
-from kafka_reassign_rpc.core.reassignment_algebra.completion import can_finish
+from kafka_reassign_rpc.core.reassignment_algebra.completion import is_complete
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
 
@@ -24,17 +24,17 @@ from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
         pytest.param((1, 2, 3), (2,), (1, 3), False, id="nobody of the target is in sync"),
     ],
 )
-def test_455_4_a_move_is_over(
+def test_455_4_a_move_is_complete(
     origin: tuple[int, ...], target: tuple[int, ...], isr: tuple[int, ...], is_over: bool
 ) -> None:
     partition = moving(origin, target, isr=isr)
-    assert can_finish(cluster(partition), partition) is is_over
+    assert is_complete(cluster(partition), partition) is is_over
 
 
-def test_455_8_a_move_is_not_over_while_only_leaving_replicas_are_alive() -> None:
+def test_455_8_a_move_is_not_complete_while_only_removing_replicas_are_alive() -> None:
     partition = moving((1, 2), (3, 4), isr=(1, 3, 4))
-    assert not can_finish(cluster(partition, live=(1, 2)), partition)
-    assert can_finish(cluster(partition, live=()), partition)
+    assert not is_complete(cluster(partition, live=(1, 2)), partition)
+    assert is_complete(cluster(partition, live=()), partition)
 
 
 def test_455_4_g01_a_leader_in_the_target_stays() -> None:
@@ -65,7 +65,7 @@ def test_a_move_that_removes_nothing_has_its_znode_written_at_once() -> None:
     assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
 
 
-def test_what_is_not_moving_or_not_there_is_left_alone() -> None:
+def test_a_partition_at_rest_or_unknown_does_not_change() -> None:
     assert settle(view(standing(1, 2)), TOPIC, 0) == []
     assert settle(view(), TOPIC, 5) == []
 

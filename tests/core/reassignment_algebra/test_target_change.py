@@ -1,4 +1,4 @@
-"""What KIP-236 lets go at once when a move gets another target, and what it keeps: the table, and what holds always."""
+"""Which adding replicas of a former target are removed at once (KIP-236): the table, and properties of any move."""
 
 import pytest
 from hypothesis import assume, given
@@ -7,7 +7,11 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import reassign
-from kafka_reassign_rpc.core.reassignment_algebra.target_change import former, min_insync_replicas, retained
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import (
+    added_for_former_target,
+    min_insync_replicas,
+    retained,
+)
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, durable_assignment, partition_of
 from kafka_reassign_rpc.core.state.cluster import Partition
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
@@ -32,7 +36,7 @@ Replicas = tuple[int, ...]
         pytest.param((1, 2), (2, 1), (1, 2), (3, 4), (), (), id="a start"),
     ],
 )
-def test_236_9_what_only_a_former_target_has_brought_in_leaves_unless_it_is_needed(
+def test_236_9_adding_replicas_of_a_former_target_are_removed_at_once_unless_retained(
     origin: Replicas, first: Replicas, isr: Replicas, target: Replicas, dropped: Replicas, stays: Replicas
 ) -> None:
     before = moving(origin, first, isr=isr)
@@ -55,7 +59,7 @@ replica_lists = st.lists(st.integers(0, 9), min_size=1, max_size=5, unique=True)
 
 @st.composite
 def in_flight(draw: st.DrawFn) -> Partition:
-    """A move after none, one or two changes of its target, with any ISR and any leader in it after each."""
+    """A move after up to two changes of target, with any ISR and any leader after each."""
     origin, target = draw(replica_lists), draw(replica_lists)
     value = moving(origin, target)
     for _ in range(draw(st.integers(0, 2)) + 1):
@@ -70,7 +74,7 @@ def in_flight(draw: st.DrawFn) -> Partition:
 
 
 def moved(value: Partition, isr: Replicas) -> Partition:
-    """As its leader says."""
+    """The move with the ISR that its leader asked for."""
     return Partition(
         value.replicas,
         value.adding,
@@ -98,15 +102,13 @@ def test_236_9_a_change_of_target_keeps_the_leader_the_isr_and_the_producers(
     assert len(isr) >= min(len(before.isr), top), "the ISR gets no smaller than it was, or than the original"
     for min_isr in range(1, top + 1):
         assert len(isr) >= min_isr or len(before.isr) < min_isr, "producers are not cut off"
-    assert {*stays} <= {*before.isr} & {*former(before, target)}, "nobody is retained in vain"
+    assert {*stays} <= {*before.isr} & {*added_for_former_target(before, target)}, "nobody is retained in vain"
     if stays:
         assert len(isr) <= max(top, len([r for r in before.isr if r in needed]) + 1), "nor more than are needed"
 
 
 @given(in_flight(), replica_lists)
-def test_236_9_and_all_of_it_is_over_when_the_target_is_in_sync_or_the_move_is_cancelled(
-    before: Partition, target: Replicas
-) -> None:
+def test_236_9_retained_replicas_leave_at_completion_and_with_a_cancel(before: Partition, target: Replicas) -> None:
     value = change(before, target)
     assert before.move is not None
     if value.is_moving:

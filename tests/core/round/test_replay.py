@@ -1,4 +1,4 @@
-"""The one place where the cluster changes."""
+"""The only place that changes the cluster."""
 
 from uuid import UUID
 
@@ -42,7 +42,7 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     assert applied.partitions == [(TOPIC, 0, standing(1, 2), value)]
 
 
-def test_455_4_a_move_that_is_over_leaves_the_index() -> None:
+def test_455_4_a_completed_move_leaves_the_index() -> None:
     here = cluster(moving((1, 2), (1, 3)), moving((1, 2), (1, 3)))
     view = RoundView(here)
     view.add(PartitionChange(TOPIC, 0, standing(1, 3)))
@@ -54,7 +54,7 @@ def test_455_4_a_move_that_is_over_leaves_the_index() -> None:
     assert here.moving == {}
 
 
-def test_240_6_a_topic_has_another_revision_after_every_change_also_when_it_is_made_anew() -> None:
+def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() -> None:
     here = cluster(standing(1, 2))
     topic = here.topics[TOPIC]
     revisions = [topic.revision]
@@ -113,7 +113,7 @@ def test_a_large_round_is_replayed_in_slices() -> None:
     assert sum(1 for _ in replay.replay(here, view, NOTHING, 1, ReplayedChanges())) == 2
 
 
-def test_455_9_retired_replicas_are_told_from_removing_ones_by_the_record() -> None:
+def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas() -> None:
     assigned = LoadedAssignment((1, 6, 2, 3, 4, 5), (6,), (2, 3, 4, 5))
     value = partition_of(assigned, LoadedState(1, 6, (1, 2, 3), 1, 12), MoveRecord((1, 6), (1, 2, 3), 400, 9))
     assert (value.replicas, value.adding, value.removing, value.pending_deletion) == (
@@ -127,7 +127,7 @@ def test_455_9_retired_replicas_are_told_from_removing_ones_by_the_record() -> N
     assert (unknown.removing, unknown.pending_deletion, unknown.partition_epoch) == ((2, 3, 4, 5), (), -1)
 
 
-def test_sv_4_a_topic_read_again_takes_the_place_of_what_was_known() -> None:
+def test_sv_4_a_topic_that_is_read_again_replaces_the_known_one() -> None:
     here = cluster(moving((1,), (2,)))
     replay.put_topic(here, TOPIC, UUID(int=3), {0: standing(2)}, version=9)
     assert (here.moving, here.topic_names) == ({}, {UUID(int=3): TOPIC})
@@ -136,16 +136,16 @@ def test_sv_4_a_topic_read_again_takes_the_place_of_what_was_known() -> None:
     assert (here.topics, here.topic_names) == ({}, {})
 
 
-def test_sv_4_brokers_that_join_go_bounce_and_move_are_told_apart() -> None:
+def test_sv_4_brokers_that_join_leave_bounce_and_change_address_are_distinguished() -> None:
     here = cluster(live=(1, 2, 3, 4))
     here.shutting_down.update((1, 2, 3))
     moved = replace(broker(3), rack="r")
-    changed = replay.brokers_seen(here, {5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)})
+    changed = replay.put_brokers(here, {5: broker(5), 2: broker(2, epoch=999), 3: moved, 4: broker(4)})
     assert changed == ((5,), (1,), (2,), (3,))
     assert changed
     assert list(here.brokers) == [2, 3, 4, 5]
     assert here.shutting_down == {3}
-    assert not replay.brokers_seen(here, dict(here.brokers))
+    assert not replay.put_brokers(here, dict(here.brokers))
 
 
 def test_sv_4_only_a_registered_broker_shuts_down() -> None:
@@ -158,19 +158,19 @@ def test_sv_4_only_a_registered_broker_shuts_down() -> None:
 
 def test_configs_come_and_go() -> None:
     here = cluster(Partition((1,)))
-    replay.configs_seen(here, "topics", {TOPIC: {"a": "1"}})
-    replay.configs_seen(here, "brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}})
+    replay.put_configs(here, "topics", {TOPIC: {"a": "1"}})
+    replay.put_configs(here, "brokers", {"<default>": {"a": "2", "b": "3"}, "1": {"x": "y"}})
     assert (here.topic_config(TOPIC, "a", ""), here.topic_config(TOPIC, "b", "")) == ("1", "3")
-    replay.configs_seen(here, "topics", {TOPIC: {}})
+    replay.put_configs(here, "topics", {TOPIC: {}})
     assert here.topic_config(TOPIC, "a", "") == "2"
 
 
-def test_236_13_sizes_are_put_in_kept_when_a_topic_is_read_again_and_go_with_their_topic() -> None:
+def test_236_13_sizes_survive_a_second_reading_of_their_topic_and_go_with_its_deletion() -> None:
     here = cluster(*[standing(1, 2)] * 500)
     every = {TopicPartition(TOPIC, index): 10 * index for index in range(500)}
-    assert len(list(replay.sizes_seen(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
+    assert len(list(replay.put_sizes(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
     assert here.sizes == every
-    list(replay.sizes_seen(here, {TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
+    list(replay.put_sizes(here, {TopicPartition(TOPIC, 0): None, TopicPartition(TOPIC, 1): 11}))
     assert here.sizes.pop(TopicPartition(TOPIC, 1)) == 11
     assert TopicPartition(TOPIC, 0) not in here.sizes
     replay.put_topic(here, TOPIC, TOPIC_ID, dict(here.topics[TOPIC].partitions), version=4)

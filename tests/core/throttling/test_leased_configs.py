@@ -1,4 +1,4 @@
-"""What configs say while moves have leases, and after them (236-11): tables."""
+"""Configs during and after throttle leases (236-11): tables."""
 
 from typing import Any
 
@@ -47,7 +47,7 @@ def rates(leader: str | None, follower: str | None = None) -> dict[str, str]:
         ("nonsense", "nonsense,0:1,0:2"),
     ],
 )
-def test_236_11_a_list_names_the_leased_replicas_beside_what_stood_and_says_to_the_letter_what_it_said_before(
+def test_236_11_a_list_has_the_leased_replicas_and_returns_to_exactly_its_former_value(
     before: str | None, during: str
 ) -> None:
     standing = lists(before) | {"retention.ms": "1"}
@@ -57,7 +57,7 @@ def test_236_11_a_list_names_the_leased_replicas_beside_what_stood_and_says_to_t
     assert topic_after(after.configs, after.memory, [], []) == (standing, TopicMemory())
 
 
-def test_236_11_entries_that_others_add_meanwhile_stay_and_those_that_they_take_away_are_put_back() -> None:
+def test_236_11_entries_that_others_add_stay_and_leased_entries_that_they_remove_are_put_back() -> None:
     _, memory = topic_after(lists("7:3"), TopicMemory(), ["0:1"], ["0:4"])
     added = topic_after(lists("0:1,8:8", "9:9,0:4"), memory, ["0:1"], ["0:4"])
     assert added.configs == lists("8:8,0:1", "9:9,0:4")
@@ -67,14 +67,14 @@ def test_236_11_entries_that_others_add_meanwhile_stay_and_those_that_they_take_
     assert topic_after(cleared.configs, cleared.memory, [], []).configs == {}, "what they took away is not brought back"
 
 
-def test_236_11_a_list_of_one_partition_after_the_other_is_worked_off() -> None:
+def test_236_11_a_list_shrinks_as_one_partition_after_the_other_completes() -> None:
     _, memory = topic_after(lists(None, "7:3"), TopicMemory(), ["0:1", "1:1"], ["0:4", "1:5"])
     half, memory = topic_after(lists("0:1,1:1", "7:3,0:4,1:5"), memory, ["1:1"], ["1:5"])
     assert half == lists("1:1", "7:3,1:5")
     assert topic_after(half, memory, [], []) == (lists(None, "7:3"), TopicMemory())
 
 
-def test_236_11_a_star_that_somebody_sets_meanwhile_is_theirs() -> None:
+def test_236_11_a_star_that_somebody_sets_meanwhile_stays() -> None:
     after = topic_after(lists("0:1"), TopicMemory(), ["0:1", "0:2"], [])
     star = topic_after(lists("*"), after.memory, ["0:1", "0:2"], [])
     assert star == (lists("*"), TopicMemory())
@@ -94,7 +94,7 @@ def test_236_11_a_star_that_somebody_sets_meanwhile_is_theirs() -> None:
         ("garbage", None, "100"),
     ],
 )
-def test_236_11_a_rate_is_the_strictest_of_lease_and_what_stood_which_comes_back(
+def test_236_11_a_rate_is_the_stricter_of_lease_and_former_rate_and_the_former_one_returns(
     before: str | None, default: str | None, during: str
 ) -> None:
     standing, defaults = rates(before) | {"x": "y"}, rates(default)
@@ -104,14 +104,14 @@ def test_236_11_a_rate_is_the_strictest_of_lease_and_what_stood_which_comes_back
     assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (standing, BrokerMemory())
 
 
-def test_236_11_leader_and_follower_rates_are_remembered_each_for_itself() -> None:
+def test_236_11_leader_and_follower_rates_are_remembered_separately() -> None:
     standing = {LEADER_RATE: "7"}
     after = broker_after(standing, {}, BrokerMemory(), 100)
     assert after.configs == {LEADER_RATE: "7", FOLLOWER_RATE: "100"}
     assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == standing
 
 
-def test_236_11_the_lease_that_is_left_sets_the_rate() -> None:
+def test_236_11_the_remaining_lease_sets_the_rate() -> None:
     after = broker_after({}, {}, BrokerMemory(), 100)
     after = broker_after(after.configs, {}, after.memory, 40)
     assert after.configs == rates("40")
@@ -120,7 +120,7 @@ def test_236_11_the_lease_that_is_left_sets_the_rate() -> None:
     assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == {}
 
 
-def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stands_then_and_after() -> None:
+def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stays_during_and_after_the_lease() -> None:
     after = broker_after(rates("500"), {}, BrokerMemory(), 100)
     theirs = broker_after(rates("300"), {}, after.memory, 100)
     assert theirs.configs == rates("300")
@@ -129,7 +129,7 @@ def test_236_11_a_rate_that_somebody_else_sets_meanwhile_stands_then_and_after()
     assert broker_after(theirs.configs, {}, theirs.memory, NO_RATE) == (rates("300"), BrokerMemory())
 
 
-def test_236_11_a_rate_that_somebody_else_takes_away_is_put_back_while_a_lease_needs_it_and_not_after() -> None:
+def test_236_11_a_rate_that_somebody_else_removes_is_put_back_only_while_a_lease_needs_it() -> None:
     after = broker_after(rates("500"), {}, BrokerMemory(), 100)
     again = broker_after({}, {}, after.memory, 100)
     assert again.configs == rates("100")
@@ -137,7 +137,7 @@ def test_236_11_a_rate_that_somebody_else_takes_away_is_put_back_while_a_lease_n
     assert broker_after({}, {}, after.memory, NO_RATE) == ({}, BrokerMemory())
 
 
-def test_236_11_a_rate_of_which_nothing_stood_before_stays_while_moves_without_a_lease_need_it() -> None:
+def test_236_11_a_rate_without_a_former_value_stays_while_moves_without_a_lease_need_it() -> None:
     after = broker_after({}, {}, BrokerMemory(), 100)
     kept = broker_after(after.configs, {}, after.memory, NO_RATE, needed=True)
     assert kept.configs == rates("100")
@@ -149,7 +149,7 @@ def test_236_11_a_rate_of_which_nothing_stood_before_stays_while_moves_without_a
     assert broker_after(before.configs, {}, before.memory, NO_RATE, needed=True).configs == rates("500")
 
 
-def test_236_11_a_cancelled_move_takes_its_own_replicas_out_of_the_lists_and_nothing_else() -> None:
+def test_236_11_a_cancelled_move_removes_only_its_own_replicas_from_the_lists() -> None:
     configs = lists("0:1,0:2,1:1,0:9", "0:3,1:3") | {"retention.ms": "1"}
     assert without_cancelled(configs, {0: (3, 1, 2)}) == lists("1:1,0:9", "1:3") | {"retention.ms": "1"}
     assert without_cancelled(lists("0:1", "0:3"), {0: (1, 3)}) == {}
@@ -157,7 +157,7 @@ def test_236_11_a_cancelled_move_takes_its_own_replicas_out_of_the_lists_and_not
         assert without_cancelled(standing, {0: (1, 2, 3)}) == standing
 
 
-def test_236_11_the_brokers_that_lists_name() -> None:
+def test_236_11_the_lists_of_a_topic_give_the_brokers_that_they_name() -> None:
     assert brokers_named(lists("0:1,1:2", "0:3")) == {"1", "2", "3"}
     assert brokers_named(lists("0:1", "*")) is None
     assert brokers_named({}) == set()
@@ -175,7 +175,7 @@ def test_236_11_leases_are_counted_by_topic_and_broker() -> None:
 
     leases.put("a", 0, None)
     assert leases.drain() == ({"a": None}, {1: None}), "the rate of 2 and 3 is that of others"
-    leases.drop("b")
+    leases.remove("b")
     assert leases.rate(3) == 100
     leases.put("a", 1, Lease(50, (2,), (3,)))
     assert leases.drain() == ({"b": None, "a": None}, {3: None, 4: None, 2: None})
@@ -193,7 +193,7 @@ def test_236_11_leases_are_counted_by_topic_and_broker() -> None:
         BrokerMemory(RateMemory("0", "", 2**63 - 1)),
     ],
 )
-def test_236_11_what_is_remembered_comes_back_from_its_znode(memory: Any) -> None:
+def test_236_11_a_memory_survives_its_znode(memory: Any) -> None:
     data = encode_memory(memory)
     assert decode_memory(data, "/x", type(memory)) == memory
     assert decode_memory(data[:-1] + b',"later":1}', "/x", type(memory)) == memory
@@ -202,6 +202,6 @@ def test_236_11_what_is_remembered_comes_back_from_its_znode(memory: Any) -> Non
 @pytest.mark.parametrize(
     "data", [b"", b"{", b"[]", b'{"version":2}', b'{"version":1,"leader":7}', b'{"version":1,"leader":{"ours":1}}']
 )
-def test_236_11_garbage_in_the_place_of_what_is_remembered_is_reported(data: bytes) -> None:
+def test_236_11_an_invalid_memory_znode_is_reported(data: bytes) -> None:
     with pytest.raises(BadZnode):
         decode_memory(data, "/x", TopicMemory)

@@ -1,4 +1,4 @@
-"""46-5: throttles that are a share of a link, and what brokers' links were seen to do, by a clock of the test's own."""
+"""46-5: throttles that are a share of the observed throughput, and how it is observed, with a simulated clock."""
 
 from typing import Any
 
@@ -31,12 +31,12 @@ def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: Any, throttle: Hea
 
 
 @pytest.mark.parametrize("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 MB", "٣%", "half", True, 2**63])
-def test_46_5_nonsense_is_refused_with_what_is_expected(text: Any) -> None:
+def test_46_5_an_invalid_throttle_is_refused_with_the_expected_syntax(text: Any) -> None:
     with pytest.raises(ValueError, match=r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"):
         HealingThrottle.parse(text)
 
 
-def test_46_5_a_share_is_of_what_was_seen_and_of_one_gigabit_per_second_before_anything_was() -> None:
+def test_46_5_a_share_is_of_the_observed_throughput_or_else_of_one_gigabit_per_second() -> None:
     assert ASSUMED * 8 == 1_000_000_000
     assert HealingThrottle(percent=50).of(0) == ASSUMED // 2
     assert HealingThrottle(percent=50).of(7_000_001) == 3_500_000
@@ -59,10 +59,10 @@ class Seen:
         }
         for _ in self.tracker.update(now, self.cluster, answers, [], {}):
             pass
-        return self.tracker.links.fastest
+        return self.tracker.observed_throughput.fastest
 
 
-def test_46_5_what_all_moves_bring_to_a_broker_between_two_samples_is_seen_and_the_highest_counts() -> None:
+def test_46_5_the_observed_throughput_is_the_highest_rate_of_all_moves_to_a_broker_between_two_samples() -> None:
     seen = Seen()
     assert seen.look(100.0, {3: {0: 0, 1: 0}, 4: {1: 0}}) == 0, "one sample says nothing"
     assert seen.look(105.0, {3: {0: 1000, 1: 4000}, 4: {1: 2000}}) == 1000
@@ -70,14 +70,14 @@ def test_46_5_what_all_moves_bring_to_a_broker_between_two_samples_is_seen_and_t
     assert seen.look(117.0, {3: {0: 1501, 1: 4501}, 4: {1: 7001}}) == 2500
 
 
-def test_46_5_a_broker_whose_moves_were_through_in_between_says_nothing_of_its_link() -> None:
+def test_46_5_a_broker_whose_moves_completed_in_between_does_not_count() -> None:
     seen = Seen()
     seen.look(0.0, {3: {0: WHOLE - 10, 1: WHOLE - 10}, 4: {1: 0}})
     assert seen.look(5.0, {3: {0: WHOLE, 1: WHOLE}, 4: {1: 0}}) == 0
 
 
 @pytest.mark.parametrize("whose", ["4", "<default>"])
-def test_46_5_a_throttle_hides_what_the_link_can_do(whose: str) -> None:
+def test_46_5_a_throttled_broker_does_not_count(whose: str) -> None:
     seen = Seen()
     seen.cluster.broker_configs[whose] = {"follower.replication.throttled.rate": "400"}
     seen.look(0.0, {3: {0: 0, 1: 0}, 4: {1: 0}})
@@ -86,7 +86,7 @@ def test_46_5_a_throttle_hides_what_the_link_can_do(whose: str) -> None:
     assert seen.look(10.0, {3: {0: 0, 1: 0}, 4: {1: 4000}}) == 400
 
 
-def test_46_5_a_broker_that_was_late_says_nothing_until_it_is_known_when_it_said_it() -> None:
+def test_46_5_a_broker_that_answered_late_does_not_count_for_some_samples() -> None:
     seen = Seen()
     at_rest = {3: {0: 0, 1: 0}}
     seen.look(0.0, {**at_rest, 4: {1: 0}})

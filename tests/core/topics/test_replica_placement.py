@@ -1,4 +1,4 @@
-"""Kafka's placement of new replicas, against the examples in its own documentation, and what it promises."""
+"""Kafka's placement of new replicas: the examples of its documentation, and its properties."""
 
 import pytest
 from hypothesis import given
@@ -56,7 +56,7 @@ def test_sv_4_replicas_are_distinct_and_spread_over_racks(
             assert len({racks[replica] for replica in replicas}) == min(factor, len(set(racks)))
 
 
-def test_sv_4_what_cannot_be_placed_is_refused_with_kafkas_text() -> None:
+def test_sv_4_an_impossible_placement_is_refused_with_kafkas_text() -> None:
     with pytest.raises(InvalidReplicationFactor, match=r"^Replication factor: 3 larger than available brokers: 2\.$"):
         dict(placements([broker(1), broker(2)], 1, 3, start=0, shift=0))
     with pytest.raises(InvalidReplicationFactor, match=r"^Replication factor must be larger than 0\.$"):

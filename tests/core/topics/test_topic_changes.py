@@ -1,4 +1,4 @@
-"""Topics: creation, growth, deletion, and what appears in ZooKeeper by itself."""
+"""Topics: creation, growth, deletion, and topics that others write into ZooKeeper."""
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
@@ -35,7 +35,7 @@ Change = TypeVar("Change")
 
 
 def done(steps: Generator[None, None, Change]) -> Change:
-    """What a generator returns."""
+    """The return value of a generator."""
     while True:
         try:
             next(steps)
@@ -65,13 +65,13 @@ def test_sv_4_a_new_topic_starts_with_leaders_and_full_isrs() -> None:
     assert created.configs == {"a": "b"}
 
 
-def test_sv_4_counts_left_to_the_broker_are_its_defaults() -> None:
+def test_sv_4_counts_that_a_request_leaves_open_are_the_defaults() -> None:
     created = create(view(), default_partitions=3, default_replication_factor=2)
     assert len(created.partitions) == 3
     assert len(created.partitions[0].replicas) == 2
 
 
-def test_sv_4_a_manual_assignment_may_name_brokers_that_are_not_there() -> None:
+def test_sv_4_a_manual_assignment_may_name_unknown_brokers() -> None:
     created = create(view(live=(1,)), assignments={0: (9, 1), 1: (9, 8)})
     assert (created.partitions[0].leader, created.partitions[0].isr) == (1, (1,))
     assert created.partitions[1].leader == -1
@@ -89,7 +89,7 @@ def test_sv_4_a_manual_assignment_may_name_brokers_that_are_not_there() -> None:
         ("x" * 250, f"the length of '{'x' * 250}' is longer than the max allowed length 249"),
     ],
 )
-def test_sv_4_a_name_that_kafka_would_not_take_is_refused(name: str, reason: str) -> None:
+def test_sv_4_a_name_that_kafka_does_not_allow_is_refused(name: str, reason: str) -> None:
     assert refusal(InvalidTopic, lambda: create(view(), name)) == f"Topic name is invalid: {reason}"
 
 
@@ -101,7 +101,7 @@ def test_sv_4_names_collide_where_only_dot_and_underscore_differ() -> None:
     create(here, "a-b.c")
 
 
-def test_sv_4_a_topic_that_is_there_is_not_made_again() -> None:
+def test_sv_4_an_existing_topic_is_not_created_again() -> None:
     here = view(standing(1))
     assert refusal(TopicAlreadyExists, lambda: create(here, TOPIC)) == "Topic 't' already exists."
     here.cluster.topics[TOPIC].deleting = True
@@ -148,7 +148,7 @@ def test_sv_4_a_topic_that_is_there_is_not_made_again() -> None:
         ({"assignments": {0: ()}}, InvalidReplicaAssignment, "The replica lists of the partitions are empty"),
     ],
 )
-def test_sv_4_a_topic_that_cannot_be_is_refused(how: dict[str, object], kind: type[KafkaError], text: str) -> None:
+def test_sv_4_an_invalid_topic_is_refused(how: dict[str, object], kind: type[KafkaError], text: str) -> None:
     assert refusal(kind, lambda: create(view(), **how)) == text
 
 
@@ -196,7 +196,7 @@ def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
         ),
     ],
 )
-def test_sv_4_a_growth_that_cannot_be_is_refused(
+def test_sv_4_an_invalid_growth_is_refused(
     count: int, assignments: list[tuple[int, ...]] | None, kind: type[KafkaError], text: str
 ) -> None:
     here = view(standing(1, 2))
@@ -209,7 +209,7 @@ def test_455_i05_a_topic_does_not_grow_while_one_of_its_partitions_moves() -> No
     assert text == "A partition reassignment is in progress for the topic 't'."
 
 
-def test_sv_4_a_topic_that_is_not_there_or_going_does_not_grow_or_go() -> None:
+def test_sv_4_an_unknown_topic_or_one_in_deletion_neither_grows_nor_is_deleted() -> None:
     here = view(standing(1))
     unknown = refusal(UnknownTopicOrPartition, lambda: grow(here, "nope", 3))
     assert unknown == "The topic 'nope' does not exist."
@@ -221,12 +221,12 @@ def test_sv_4_a_topic_that_is_not_there_or_going_does_not_grow_or_go() -> None:
     refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, TOPIC))
 
 
-def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_retired_ones_of_dead_brokers() -> None:
+def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_on_dead_brokers() -> None:
     here = view(replace(standing(1, 9), pending_deletion=(2, 8)), live=(1, 2)).cluster
-    left = set(topic_changes.left_to_delete(here, TOPIC, ()))
+    left = set(topic_changes.replicas_to_delete(here, TOPIC, ()))
     assert left == {(0, 1), (0, 9), (0, 2)}
-    assert list(topic_changes.left_to_delete(here, TOPIC, left)) == []
-    assert list(topic_changes.left_to_delete(here, "nope", ())) == []
+    assert list(topic_changes.replicas_to_delete(here, TOPIC, left)) == []
+    assert list(topic_changes.replicas_to_delete(here, "nope", ())) == []
 
 
 def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
@@ -236,7 +236,7 @@ def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
 
 
 @pytest.mark.parametrize(
-    ("replicas", "live", "adopted"),
+    ("replicas", "live", "without_own_id"),
     [
         ((1000, 1), (1, 2), (2, 1)),
         ((1, 1000), (1, 2, 3), (1, 2)),
@@ -244,21 +244,21 @@ def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
         ((1000,), (), (1000,)),
     ],
 )
-def test_sv_4_our_own_id_in_a_stock_brokers_assignment_is_replaced(
-    replicas: tuple[int, ...], live: tuple[int, ...], adopted: tuple[int, ...]
+def test_sv_4_the_servers_own_id_in_a_stock_brokers_assignment_is_replaced(
+    replicas: tuple[int, ...], live: tuple[int, ...], without_own_id: tuple[int, ...]
 ) -> None:
     (change,) = fail_over(view(Partition(replicas), live=live), TOPIC, 0, own_id=1000)
-    assert made([change]).replicas == adopted
+    assert made([change]).replicas == without_own_id
     assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
 
 
-def test_sv_4_a_partition_that_has_a_leader_keeps_it_when_our_id_goes() -> None:
+def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
     here = view(standing(1, 1000, isr=(1,)), live=(1, 2))
-    value = topic_changes.adopted(here.cluster, standing(1, 1000, isr=(1,)), 1000, 0)
+    value = topic_changes.without_own_id(here.cluster, standing(1, 1000, isr=(1,)), 1000, 0)
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
 
 
-def test_sv_1_what_no_znode_could_hold_is_refused_before_anything_is_made_of_it() -> None:
+def test_sv_1_a_topic_too_large_for_its_znode_is_refused_at_once() -> None:
     text = refusal(PolicyViolation, lambda: create(view(), num_partitions=2**31 - 1, replication_factor=1))
     assert text == "Topic 'new' cannot get 2147483647 partitions: its znode has room for fewer than 100000."
     grown = refusal(PolicyViolation, lambda: grow(view(standing(1)), TOPIC, 2**31 - 1))

@@ -1,4 +1,4 @@
-"""KIP-236's queue and the caps on moves in flight: what starts, what waits and for what, what leaves."""
+"""KIP-236's queue and the caps on moves in flight: which moves start, which wait and for what, which leave."""
 
 import gc
 from collections.abc import Iterable, Mapping
@@ -12,13 +12,19 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commit import queue_writes
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, Schedule, makes_room, to_measure, weight
-from kafka_reassign_rpc.core.reassignment_algebra.completion import finished
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
+    CLUSTER,
+    Schedule,
+    makes_room,
+    partitions_to_measure,
+    weight,
+)
+from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.restrictions import NO_RULES, InFlightCaps, Rules, limits
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
-from kafka_reassign_rpc.core.state.queue_entries import Part, Waiting
+from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing
@@ -33,8 +39,8 @@ def through(steps: Iterable[None]) -> None:
 
 
 def queued(in_cluster: Cluster, targets: Mapping[int, Target], *, route: str = QUEUE, path: str = ROOT) -> None:
-    entries = {(TOPIC, index): Waiting(target, route) for index, target in targets.items()}
-    through(in_cluster.queue.put(Part(ROOT, path, entries)))
+    entries = {(TOPIC, index): WaitingMove(target, route) for index, target in targets.items()}
+    through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))
 
 
 def scheduled(view: RoundView, rules: Rules = NO_RULES) -> Schedule:
@@ -43,21 +49,21 @@ def scheduled(view: RoundView, rules: Rules = NO_RULES) -> Schedule:
     return schedule
 
 
-def looked(in_cluster: Cluster, rules: Rules = NO_RULES, most: int = 1000) -> RoundView:
+def admitted(in_cluster: Cluster, rules: Rules = NO_RULES, most: int = 1000) -> RoundView:
     view = RoundView(in_cluster)
-    through(queue_admission.look(view, rules, scheduled(view, rules), {}, most))
+    through(queue_admission.start_waiting_moves(view, rules, scheduled(view, rules), {}, most))
     return view
 
 
 def outcome(
-    partition: Partition, move: Waiting, rules: Rules = NO_RULES, *, live: Iterable[int] = range(1, 7)
+    partition: Partition, move: WaitingMove, rules: Rules = NO_RULES, *, live: Iterable[int] = range(1, 7)
 ) -> queue_admission.QueueOutcome:
     view = RoundView(cluster(partition, live=live))
-    return queue_admission.take_up(view, TopicPartition(TOPIC, 0), move, rules, scheduled(view, rules))
+    return queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 0), move, rules, scheduled(view, rules))
 
 
-def test_236_13_moves_that_wait_leave_nothing_for_the_garbage_collector_to_look_at() -> None:
-    """Or with a hundred thousand of them a full pass takes longer than the event loop may be held."""
+def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
+    """Otherwise, with a hundred thousand of them, a full pass holds the event loop for too long."""
     in_cluster = cluster(*[standing(1, 2)] * 5000)
     gc.collect()
     before = len(gc.get_objects())
@@ -66,20 +72,23 @@ def test_236_13_moves_that_wait_leave_nothing_for_the_garbage_collector_to_look_
     assert len(gc.get_objects()) - before < 100
 
 
-def test_236_13_every_part_is_a_step_however_short_it_is() -> None:
-    """A thousand of them are read or written in one go: put in without a yield they held the event loop for 100 ms."""
+def test_236_13_every_part_is_a_slice_even_a_short_one() -> None:
+    """The controller reads and writes a thousand parts in one go. Without a yield per part they held the event loop for
+    100 ms."""
     in_cluster = cluster(*[standing(1, 2)] * 3)
-    part = Part(ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): Waiting((3, 4), QUEUE) for index in range(3)})
+    part = QueuePart(
+        ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): WaitingMove((3, 4), QUEUE) for index in range(3)}
+    )
     assert len(list(in_cluster.queue.put(part))) == 1
-    assert len(list(in_cluster.queue.drop(part.path))) == 1
+    assert len(list(in_cluster.queue.remove(part.path))) == 1
     assert not in_cluster.queue
 
 
 # ------------------------------------------------------------------------------------------------------ one by one
 
 
-def test_236_7_a_move_starts_by_its_own_route_for_its_reason() -> None:
-    found = outcome(standing(1, 2), Waiting((3, 4), "heal", "broker 2 is lost"))
+def test_236_7_a_waiting_move_starts_with_its_route_and_reason() -> None:
+    found = outcome(standing(1, 2), WaitingMove((3, 4), "heal", "broker 2 is lost"))
     assert found.leaves
     value = made(found.changes)
     assert sets(value) == ((3, 4, 1, 2), (3, 4), (1, 2))
@@ -88,13 +97,13 @@ def test_236_7_a_move_starts_by_its_own_route_for_its_reason() -> None:
 
 
 @pytest.mark.parametrize("partition", [standing(3, 4), moving((1, 2), (3, 4))])
-def test_236_7_what_is_done_or_in_flight_leaves(partition: Partition) -> None:
-    assert outcome(partition, Waiting((3, 4), QUEUE)) == queue_admission.QueueOutcome(leaves=True)
+def test_236_7_a_waiting_move_that_is_done_or_in_flight_leaves(partition: Partition) -> None:
+    assert outcome(partition, WaitingMove((3, 4), QUEUE)) == queue_admission.QueueOutcome(leaves=True)
 
 
 def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_record() -> None:
     standing_move = moving((2, 1), (3, 4), isr=(2, 1, 3))
-    found = outcome(standing_move, Waiting((3, 5), QUEUE))
+    found = outcome(standing_move, WaitingMove((3, 5), QUEUE))
     change = found.changes[-1]
     assert isinstance(change, PartitionChange)
     value = change.value
@@ -108,73 +117,73 @@ def test_236_7_a_move_elsewhere_is_cancelled_first_and_the_new_one_has_its_own_r
 @pytest.mark.parametrize(
     ("move", "gone"),
     [
-        (Waiting((3, 5), QUEUE), (4,)),
-        (Waiting((3, 5), QUEUE, throttle=7), (3, 4, 2, 1)),
-        (Waiting((2, 1), QUEUE), (3, 4, 2, 1)),
-        (Waiting((3, 5), RPC), None),
+        (WaitingMove((3, 5), QUEUE), (4,)),
+        (WaitingMove((3, 5), QUEUE, throttle=7), (3, 4, 2, 1)),
+        (WaitingMove((2, 1), QUEUE), (3, 4, 2, 1)),
+        (WaitingMove((3, 5), RPC), None),
     ],
 )
-def test_236_7_the_throttle_of_the_move_that_was_cancelled_first_goes_with_it(
-    move: Waiting, gone: Target | None
-) -> None:
-    """But for what throttles the new move: hand-set entries of replicas that both have, or a lease of its own."""
+def test_236_7_the_throttle_of_the_cancelled_move_goes_with_it(move: WaitingMove, gone: Target | None) -> None:
+    """Not so the throttle of the new move: entries that somebody set for replicas of both moves, or its own lease."""
     in_cluster = cluster(moving((2, 1), (3, 4)))
-    through(in_cluster.queue.put(Part(ROOT, ROOT, {(TOPIC, 0): move})))
-    assert looked(in_cluster).unthrottled == ({} if gone is None else {TOPIC: {0: gone}})
+    through(in_cluster.queue.put(QueuePart(ROOT, ROOT, {(TOPIC, 0): move})))
+    assert admitted(in_cluster).unthrottled == ({} if gone is None else {TOPIC: {0: gone}})
 
 
-def test_236_7_by_another_route_the_new_target_takes_over() -> None:
-    value = made(outcome(moving((2, 1), (3, 4), isr=(2, 1, 3)), Waiting((3, 5), RPC)).changes)
+def test_236_7_a_move_of_another_route_gets_the_new_target() -> None:
+    value = made(outcome(moving((2, 1), (3, 4), isr=(2, 1, 3)), WaitingMove((3, 5), RPC)).changes)
     assert value.isr == (2, 1, 3)
     assert value.move is not None
     assert (value.move.id, value.move.target) == (400, (3, 5))
 
 
 def test_236_7_a_move_back_is_a_cancel() -> None:
-    found = outcome(moving((2, 1), (3, 4)), Waiting((2, 1), QUEUE))
+    found = outcome(moving((2, 1), (3, 4)), WaitingMove((2, 1), QUEUE))
     assert sets(made(found.changes)) == ((2, 1), (), ())
     assert found.leaves
 
 
-def test_236_7_where_the_cancel_cannot_be_the_end_of_the_move_is_waited_for() -> None:
-    found = outcome(moving((1,), (3,), isr=(3,), leader=3), Waiting((4,), QUEUE), live=(3, 4))
-    assert found == queue_admission.QueueOutcome(leaves=False, held_by=queue_admission.LATER)
+def test_236_7_a_move_waits_for_the_end_of_one_that_cannot_be_cancelled() -> None:
+    found = outcome(moving((1,), (3,), isr=(3,), leader=3), WaitingMove((4,), QUEUE), live=(3, 4))
+    assert found == queue_admission.QueueOutcome(leaves=False, waits_for=queue_admission.LATER)
 
 
-def test_236_7_what_cannot_be_leaves_with_the_reason() -> None:
-    assert outcome(standing(1, 2), Waiting((3, 3), QUEUE)).report == (
+def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
+    assert outcome(standing(1, 2), WaitingMove((3, 3), QUEUE)).report == (
         "INVALID_REPLICA_ASSIGNMENT: Duplicate replica ids in partition reassignment replica list: ArrayBuffer(3, 3)"
     )
     view = RoundView(cluster())
-    gone = queue_admission.take_up(view, TopicPartition(TOPIC, 0), Waiting((1,), QUEUE), Rules(), scheduled(view))
+    gone = queue_admission.decide_waiting_move(
+        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), Rules(), scheduled(view)
+    )
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
-    found = outcome(standing(1, 2), Waiting((3,), QUEUE), Rules(replication_factor_change_allowed=False))
+    found = outcome(standing(1, 2), WaitingMove((3,), QUEUE), Rules(replication_factor_change_allowed=False))
     assert found.leaves
     assert found.report is not None
     assert "replication.factor.change.allowed=false forbids" in found.report
 
 
-def test_236_13_a_broker_that_is_down_is_waited_for() -> None:
-    assert outcome(standing(1, 2), Waiting((1, 6), QUEUE), live=(1, 2)).held_by == 6
-    assert outcome(standing(1, 6), Waiting((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
+def test_236_13_a_move_waits_for_a_dead_broker() -> None:
+    assert outcome(standing(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == 6
+    assert outcome(standing(1, 6), WaitingMove((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
 
 
 # ------------------------------------------------------------------------------------------------------------ caps
 
 
-def test_236_13_what_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
+def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
     in_cluster = cluster(standing(1, 2), standing(1, 4))
     rules = Rules(limits=InFlightCaps(per_broker=1))
     queued(in_cluster, {0: (1, 3), 1: (4, 5)})
-    durable(in_cluster, looked(in_cluster, rules))
+    durable(in_cluster, admitted(in_cluster, rules))
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
     replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, standing(1, 4, isr=(4,)))
-    assert set(looked(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
+    assert set(admitted(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
 
 
 @pytest.mark.parametrize(
-    ("caps", "target", "held_by"),
+    ("caps", "target", "waits_for"),
     [
         (InFlightCaps(), (5, 6), None),
         (InFlightCaps(per_broker=1), (5, 6), 1),
@@ -189,24 +198,26 @@ def test_236_13_what_waits_for_room_on_a_broker_does_not_wait_for_its_return() -
         (InFlightCaps(per_broker=1, per_cluster=1), (5, 6), 1),
     ],
 )
-def test_236_13_a_move_waits_for_what_is_full(caps: InFlightCaps, target: Target, held_by: int | None) -> None:
+def test_236_13_a_move_waits_for_the_cap_that_is_reached(
+    caps: InFlightCaps, target: Target, waits_for: int | None
+) -> None:
     in_cluster = cluster(moving((1, 2), (3, 4)), standing(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
     view = RoundView(in_cluster)
     rules = Rules(limits=caps)
-    found = queue_admission.take_up(
-        view, TopicPartition(TOPIC, 1), Waiting(target, QUEUE), rules, scheduled(view, rules)
+    found = queue_admission.decide_waiting_move(
+        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), rules, scheduled(view, rules)
     )
-    assert (found.held_by, found.leaves) == (held_by, held_by is None)
+    assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
 
-def test_236_13_one_that_is_larger_than_the_cap_starts_alone() -> None:
+def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
     in_cluster = cluster(standing(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 1000}
     view = RoundView(in_cluster)
     rules = Rules(limits=InFlightCaps(bytes_in_flight=10))
-    assert queue_admission.take_up(
-        view, TopicPartition(TOPIC, 0), Waiting((3, 4), QUEUE), rules, scheduled(view, rules)
+    assert queue_admission.decide_waiting_move(
+        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), rules, scheduled(view, rules)
     ).leaves
 
 
@@ -215,23 +226,23 @@ def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() 
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
     rules = Rules(limits=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
-    assert to_measure(in_cluster, rules) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
-    assert to_measure(in_cluster, NO_RULES) == []
-    view = looked(in_cluster, rules)
+    assert partitions_to_measure(in_cluster, rules) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
+    assert partitions_to_measure(in_cluster, NO_RULES) == []
+    view = admitted(in_cluster, rules)
     assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "nobody else is held up"
-    through(replay.sizes_seen(in_cluster, {TopicPartition(TOPIC, 1): 10}))
+    through(replay.put_sizes(in_cluster, {TopicPartition(TOPIC, 1): 10}))
     assert in_cluster.queue.more
-    assert set(looked(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
+    assert set(admitted(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
 
 
-def test_236_13_moves_to_dead_brokers_count_for_nothing() -> None:
+def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
     in_cluster = cluster(moving((1, 2), (3, 6)), live=(1, 2, 3))
     assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6))).brokers == (3, 6, 1)
     assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (3, 6), isr=(1, 2, 3))).brokers == ()
     assert weight(in_cluster, TopicPartition(TOPIC, 0), moving((1, 2), (2, 6))).brokers == ()
 
 
-def test_236_13_the_clusters_config_stands_above_the_setting() -> None:
+def test_236_13_the_cluster_config_overrides_the_setting() -> None:
     in_cluster = cluster(standing(1))
     rules = Rules(limits=InFlightCaps(1, 2, 3))
     in_cluster.broker_configs["<default>"] = {
@@ -242,7 +253,7 @@ def test_236_13_the_clusters_config_stands_above_the_setting() -> None:
     assert limits(in_cluster, rules) == InFlightCaps(-1, 20, 3, repairs=500)
 
 
-def test_236_13_room_is_made_by_an_end_a_cancel_and_another_leader() -> None:
+def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
     value = moving((1, 2), (3, 4))
     assert makes_room(value, standing(3, 4))
     assert makes_room(value, replace(value, leader=2))
@@ -253,89 +264,89 @@ def test_236_13_room_is_made_by_an_end_a_cancel_and_another_leader() -> None:
 # ------------------------------------------------------------------------------------------------------ all of them
 
 
-def test_236_13_moves_start_in_their_order_and_a_full_broker_holds_up_those_alone_that_need_it() -> None:
+def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_that_need_it() -> None:
     in_cluster = cluster(*[standing(1, 2) for _ in range(3)], *[standing(2, 1) for _ in range(3)])
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
-    view = looked(in_cluster, Rules(limits=InFlightCaps(per_broker=1)))
+    view = admitted(in_cluster, Rules(limits=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
     assert {broker: len(line) for broker, line in in_cluster.queue.blocked.items()} == {3: 1, 1: 1, 5: 1, 2: 1}
 
 
-def test_236_13_a_look_sees_none_of_those_whose_broker_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     in_cluster = cluster(*[standing(1, 2) for _ in range(500)])
     queued(in_cluster, dict.fromkeys(range(500), (1, 3)))
     rules = Rules(limits=InFlightCaps(per_broker=1))
-    durable(in_cluster, looked(in_cluster, rules))
+    durable(in_cluster, admitted(in_cluster, rules))
     seen = []
-    take_up = queue_admission.take_up
+    decide = queue_admission.decide_waiting_move
 
     def recorded(*given: Any) -> Any:
         seen.append(given[1])
-        return take_up(*given)
+        return decide(*given)
 
-    monkeypatch.setattr(queue_admission, "take_up", recorded)
-    looked(in_cluster, rules)
+    monkeypatch.setattr(queue_admission, "decide_waiting_move", recorded)
+    admitted(in_cluster, rules)
     assert seen == []
     complete(in_cluster, TopicPartition(TOPIC, 0))
-    view = looked(in_cluster, rules)
+    view = admitted(in_cluster, rules)
     assert set(view.partitions) == {TopicPartition(TOPIC, 1)}
     assert len(seen) == 1, "the one that starts: then its broker is full again"
 
 
-def test_236_13_a_look_lets_start_only_so_many() -> None:
+def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
     in_cluster = cluster(*[standing(1, 2) for _ in range(10)])
     queued(in_cluster, dict.fromkeys(range(10), (3, 4)))
-    durable(in_cluster, looked(in_cluster, most=4))
+    durable(in_cluster, admitted(in_cluster, most=4))
     assert in_cluster.queue.more
     assert in_cluster.moving == {TOPIC: {0, 1, 2, 3}}
     assert len(in_cluster.queue) == 6
 
 
-def test_236_7_a_round_that_was_given_up_has_taken_nothing_out_of_the_line() -> None:
+def test_236_7_an_abandoned_round_leaves_all_moves_in_the_line() -> None:
     in_cluster = cluster(standing(1, 2), standing(1, 2))
     queued(in_cluster, {0: (3, 4), 1: (4, 5)})
-    looked(in_cluster)
-    assert set(looked(in_cluster).partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)}
+    admitted(in_cluster)
+    assert set(admitted(in_cluster).partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)}
 
 
-def test_236_7_of_two_for_the_same_partition_the_later_one_counts() -> None:
+def test_236_7_of_two_moves_of_a_partition_the_later_one_counts() -> None:
     in_cluster = cluster(standing(1, 2), standing(1, 2))
     queued(in_cluster, {0: (3, 4), 1: (3, 4)})
     queued(in_cluster, {0: (5, 6)}, path=f"{ROOT}/part_0000000000")
-    view = looked(in_cluster)
+    view = admitted(in_cluster)
     assert view.queue.withdrawn == {ROOT: {TopicPartition(TOPIC, 0): None}}
     assert view.partitions[TopicPartition(TOPIC, 0)].value.target == (5, 6)
     assert view.partitions[TopicPartition(TOPIC, 1)].value.target == (3, 4)
 
 
-def test_236_7_the_answer_to_a_cancel_of_what_waits_is_that_it_was_done() -> None:
+def test_236_7_a_cancel_of_a_waiting_move_succeeds() -> None:
     in_cluster = cluster(standing(1, 2), standing(1, 2))
     queued(in_cluster, {0: (3, 4)})
     view = RoundView(in_cluster)
     nothing = NoReassignmentInProgress()
-    assert queue_admission.overruled(view, TopicPartition(TOPIC, 0), nothing) is None
+    assert queue_admission.withdraw_for_client(view, TopicPartition(TOPIC, 0), nothing) is None
     assert queue_admission.find(view, TopicPartition(TOPIC, 0)) is None
-    assert queue_admission.overruled(view, TopicPartition(TOPIC, 0), nothing) is nothing
-    assert queue_admission.overruled(view, TopicPartition(TOPIC, 1), nothing) is nothing
+    assert queue_admission.withdraw_for_client(view, TopicPartition(TOPIC, 0), nothing) is nothing
+    assert queue_admission.withdraw_for_client(view, TopicPartition(TOPIC, 1), nothing) is nothing
 
 
-def test_236_14_what_would_not_fit_into_a_part_is_refused() -> None:
+def test_236_14_a_target_that_does_not_fit_into_a_part_is_refused() -> None:
     view = RoundView(cluster(standing(1, 2)))
-    error = queue_admission.append(view, TopicPartition(TOPIC, 0), Waiting(tuple(range(1000)), QUEUE))
+    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(tuple(range(1000)), QUEUE))
     assert error is not None
     assert error.name == "POLICY_VIOLATION"
     assert not view.queue.appended
 
 
-def test_236_6_while_the_guard_is_closed_all_of_it_waits() -> None:
+def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
     in_cluster = cluster(standing(1, 2))
     queued(in_cluster, {0: (3, 4)})
     in_cluster.disabled_by_znode = True
-    view = looked(in_cluster)
+    view = admitted(in_cluster)
     assert (view.partitions, view.queue.ended) == ({}, {})
-    assert [event.event for event in view.said] == ["entry.waiting"]  # type: ignore[union-attr]
-    in_cluster.queue.told = view.queue.told or set()
-    assert looked(in_cluster).said == [], "reported once"
+    assert [event.event for event in view.notes] == ["entry.waiting"]  # type: ignore[union-attr]
+    in_cluster.queue.reported = view.queue.reported or set()
+    assert admitted(in_cluster).notes == [], "reported once"
 
 
 # ------------------------------------------------------------------------------------------------------ invariants
@@ -344,7 +355,7 @@ _zxids = count(1)
 
 
 def durable(in_cluster: Cluster, view: RoundView) -> None:
-    """What a commit of the round would make of the cluster."""
+    """Put the round into the cluster, as its commit would."""
     written: dict[str, Stat] = {}
     for op in (*queue_writes.first(in_cluster, view), *queue_writes.last(in_cluster, view)):
         zxid = next(_zxids)
@@ -371,7 +382,7 @@ def stat(zxid: int, version: int) -> Stat:
 def complete(in_cluster: Cluster, name: TopicPartition) -> None:
     value = in_cluster.get(*name)
     assert value is not None
-    done = finished(in_cluster, replace(value, isr=value.target))
+    done = completed(in_cluster, replace(value, isr=value.target))
     assert done is not None
     view = RoundView(in_cluster)
     view.add(PartitionChange(*name, replace(done, pending_deletion=())))
@@ -384,7 +395,7 @@ caps = st.integers(-1, 3)
 
 @settings(deadline=None, max_examples=150)
 @given(data=st.data())
-def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(data: st.DataObject) -> None:
+def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(data: st.DataObject) -> None:
     origins = data.draw(st.lists(replica_sets, min_size=1, max_size=12))
     targets = data.draw(st.lists(replica_sets, min_size=len(origins), max_size=len(origins)))
     sizes = data.draw(st.lists(st.integers(0, 20), min_size=len(origins), max_size=len(origins)))
@@ -402,7 +413,7 @@ def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(dat
         in_cluster.brokers = {id_: known for id_, known in everybody.items() if id_ not in dead}
         view = RoundView(in_cluster)
         schedule = scheduled(view, rules)
-        through(queue_admission.look(view, rules, schedule, {}, data.draw(st.integers(1, 4))))
+        through(queue_admission.start_waiting_moves(view, rules, schedule, {}, data.draw(st.integers(1, 4))))
         check_caps(in_cluster, view, caps_, sizes)
         durable(in_cluster, view)
         if not in_cluster.queue.more:
@@ -420,7 +431,7 @@ def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(dat
     if 0 in (caps_.per_broker, caps_.per_cluster):
         return
     for _ in range(4 * len(targets)):
-        durable(in_cluster, looked(in_cluster, rules))
+        durable(in_cluster, admitted(in_cluster, rules))
         for index in sorted(in_cluster.moving.get(TOPIC, ())):
             complete(in_cluster, TopicPartition(TOPIC, index))
     assert len(in_cluster.queue) == 0
@@ -429,7 +440,7 @@ def test_236_13_caps_hold_nothing_is_lost_and_nothing_waits_that_could_start(dat
 
 
 def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes: list[int]) -> None:
-    """What has started in this round keeps to them, whatever was in flight before."""
+    """The moves that this round started respect the caps, whatever was in flight before."""
     if not view.partitions:
         return
     values = {index: view.get(TOPIC, index) for index in range(len(sizes))}
@@ -450,14 +461,14 @@ def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes:
 
 
 def nothing_could_start(in_cluster: Cluster, rules: Rules) -> None:
-    """Of what waits; but for what a larger one before it holds up by the cap on bytes."""
+    """No waiting move could start, except behind a larger one that the cap on bytes delays."""
     view = RoundView(in_cluster)
     schedule = scheduled(view, rules)
     for serial in sorted(in_cluster.queue.names):
         name = TopicPartition(*in_cluster.queue.names[serial])
         place = in_cluster.queue.place(*name)
         assert place is not None
-        found = queue_admission.take_up(view, name, place.move, rules, schedule)
-        if found.held_by == CLUSTER:
+        found = queue_admission.decide_waiting_move(view, name, place.move, rules, schedule)
+        if found.waits_for == CLUSTER:
             return
         assert schedule.is_full or not found.leaves, name

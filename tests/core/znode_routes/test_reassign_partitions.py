@@ -1,4 +1,4 @@
-"""KIP-236's batch, entry by entry: what is taken up, what waits, what leaves, what a cancel rolls back."""
+"""KIP-236's batch, entry by entry: which entries start, wait or leave, and which a cancel rolls back."""
 
 import pytest
 from msgspec.structs import replace
@@ -20,10 +20,10 @@ NAME = TopicPartition(TOPIC, 0)
 CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
 
 
-def taken_up(
+def decided(
     in_view: RoundView, *target: int, original: tuple[int, ...] | None = None
 ) -> reassign_partitions.BatchEntryOutcome:
-    return reassign_partitions.take_up(in_view, NAME, BatchEntry(target, original), Rules())
+    return reassign_partitions.decide_entry(in_view, NAME, BatchEntry(target, original), Rules())
 
 
 def rolled_back(
@@ -36,46 +36,46 @@ def rolled_back(
 
 
 def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() -> None:
-    outcome = taken_up(view(standing(3, 1, 2)), 1, 4, 5)
+    outcome = decided(view(standing(3, 1, 2)), 1, 4, 5)
     assert outcome.entry == BatchEntry((1, 4, 5), (3, 1, 2))
     assert sets(made(outcome.changes)) == ((1, 4, 5, 3, 2), (4, 5), (3, 2))
     assert made(outcome.changes).move == MoveRecord((1, 4, 5), (3, 1, 2), route=BATCH)
     assert outcome.report is None
 
 
-def test_236_1_what_somebody_wrote_as_original_replicas_counts_for_nothing_when_the_move_starts() -> None:
-    assert taken_up(view(standing(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
+def test_236_1_a_start_replaces_original_replicas_that_somebody_else_wrote() -> None:
+    assert decided(view(standing(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
 
 
-def test_236_5_an_entry_whose_partition_has_the_target_is_done() -> None:
-    assert taken_up(view(standing(1, 2)), 1, 2, original=(5, 6)) == reassign_partitions.BatchEntryOutcome(None)
+def test_236_5_an_entry_leaves_when_its_partition_has_the_target() -> None:
+    assert decided(view(standing(1, 2)), 1, 2, original=(5, 6)) == reassign_partitions.BatchEntryOutcome(None)
 
 
-def test_236_5_an_entry_under_way_stays_as_it_is() -> None:
-    outcome = taken_up(view(moving((1, 2), (3, 4))), 3, 4, original=(1, 2))
+def test_236_5_an_entry_of_a_move_in_flight_stays_as_it_is() -> None:
+    outcome = decided(view(moving((1, 2), (3, 4))), 3, 4, original=(1, 2))
     assert outcome == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
 
 
 def test_236_10_a_move_that_another_controller_started_gets_its_original_replicas() -> None:
-    assert taken_up(view(moving((2, 1), (3, 4))), 3, 4).entry == BatchEntry((3, 4), (2, 1))
-    assert taken_up(view(moving((2, 1), (3, 4), recorded=False)), 3, 4).entry == BatchEntry((3, 4), (2, 1))
+    assert decided(view(moving((2, 1), (3, 4))), 3, 4).entry == BatchEntry((3, 4), (2, 1))
+    assert decided(view(moving((2, 1), (3, 4), recorded=False)), 3, 4).entry == BatchEntry((3, 4), (2, 1))
 
 
 def test_236_4_original_replicas_that_somebody_took_out_stay_out() -> None:
     in_view = view(moving((2, 1), (3, 4)))
-    assert reassign_partitions.take_up(in_view, NAME, BatchEntry((3, 4)), Rules(), stripped=True).entry == BatchEntry(
-        (3, 4)
-    )
+    assert reassign_partitions.decide_entry(
+        in_view, NAME, BatchEntry((3, 4)), Rules(), stripped=True
+    ).entry == BatchEntry((3, 4))
 
 
 def test_d03_an_entry_gives_a_moving_partition_another_target_and_keeps_the_origin() -> None:
-    outcome = taken_up(view(moving((1, 2), (3, 4))), 5, 6)
+    outcome = decided(view(moving((1, 2), (3, 4))), 5, 6)
     assert outcome.entry == BatchEntry((5, 6), (1, 2))
     assert sets(made(outcome.changes)) == ((5, 6, 1, 2), (5, 6), (1, 2))
 
 
-def test_h01_a_target_with_a_dead_broker_starts_and_waits_for_it_and_says_so() -> None:
-    outcome = taken_up(view(standing(1, 2), live=(1, 2, 3)), 1, 9)
+def test_h01_a_target_with_a_dead_broker_starts_waits_for_the_broker_and_reports_it() -> None:
+    outcome = decided(view(standing(1, 2), live=(1, 2, 3)), 1, 9)
     assert outcome.entry == BatchEntry((1, 9), (1, 2))
     value = made(outcome.changes)
     assert (value.leader, value.isr, value.leader_epoch) == (1, (1, 2), 6)
@@ -90,28 +90,30 @@ def test_h01_a_target_with_a_dead_broker_starts_and_waits_for_it_and_says_so() -
         ((-1, 2), "Invalid broker id in replica list: ArrayBuffer(-1, 2)"),
     ],
 )
-def test_236_5_a_target_that_cannot_be_leaves_with_the_reason(target: tuple[int, ...], text: str) -> None:
-    assert taken_up(view(standing(1, 2)), *target) == reassign_partitions.BatchEntryOutcome(None, report=text)
+def test_236_5_an_entry_with_an_invalid_target_leaves_with_the_reason(target: tuple[int, ...], text: str) -> None:
+    assert decided(view(standing(1, 2)), *target) == reassign_partitions.BatchEntryOutcome(None, report=text)
 
 
 def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
-    outcome = reassign_partitions.take_up(view(standing(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules())
+    outcome = reassign_partitions.decide_entry(
+        view(standing(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules()
+    )
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
 
 @pytest.mark.parametrize("how", ["znode", "config"])
-def test_236_6_nothing_starts_while_the_guard_is_closed_but_what_is_under_way_goes_on(how: str) -> None:
+def test_236_6_disabled_reassignments_start_no_entry_and_let_moves_in_flight_go_on(how: str) -> None:
     in_view = view(standing(1, 2))
     if how == "znode":
         in_view.cluster.disabled_by_znode = True
     else:
         in_view.cluster.broker_configs["<default>"] = {"partition.reassignments.enabled": "false"}
-    assert taken_up(in_view, 3, 4) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4)), waits=True)
+    assert decided(in_view, 3, 4) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4)), waits=True)
 
     in_view = view(moving((1, 2), (3, 4)))
     in_view.cluster.disabled_by_znode = True
-    assert taken_up(in_view, 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
-    assert taken_up(in_view, 5, 6).waits, "a new target is a new move"
+    assert decided(in_view, 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(BatchEntry((3, 4), (1, 2)))
+    assert decided(in_view, 5, 6).waits, "a new target is a new move"
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None:
@@ -121,15 +123,15 @@ def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None
         " which partition.reassignments.replication.factor.change.allowed=false forbids"
     )
     rules = Rules(replication_factor_change_allowed=False)
-    assert reassign_partitions.take_up(
+    assert reassign_partitions.decide_entry(
         in_view, NAME, BatchEntry((1, 2, 3)), rules
     ) == reassign_partitions.BatchEntryOutcome(None, report=text)
-    assert reassign_partitions.take_up(in_view, NAME, BatchEntry((1, 3)), rules).changes
+    assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), rules).changes
     in_view.cluster.broker_configs["<default>"] = CHANGE_FORBIDDEN
-    assert taken_up(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
+    assert decided(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
 
 
-def test_860_4_the_clusters_config_stands_above_the_servers_setting_and_nonsense_counts_for_nothing() -> None:
+def test_860_4_the_cluster_config_overrides_the_server_setting_unless_it_is_invalid() -> None:
     cluster = view(standing(1, 2)).cluster
     strict, lax = Rules(replication_factor_change_allowed=False), Rules()
     assert not restrictions.replication_factor_may_change(cluster, strict)
@@ -140,7 +142,7 @@ def test_860_4_the_clusters_config_stands_above_the_servers_setting_and_nonsense
     assert not restrictions.replication_factor_may_change(cluster, strict)
 
 
-def test_860_4_only_the_rule_is_named_where_it_is_the_rule_that_forbids() -> None:
+def test_860_4_the_text_names_the_rule_only_where_the_rule_refuses_the_target() -> None:
     error = InvalidReplicationFactor("The replication factor is changed from 2 to 3")
     assert restrictions.with_reason(error, forbidden=False) is error
     other = UnknownTopicOrPartition()
@@ -151,7 +153,7 @@ def test_860_4_only_the_rule_is_named_where_it_is_the_rule_that_forbids() -> Non
 # --------------------------------------------------------------------------------------------------- rolling back
 
 
-def test_236_3_a_rollback_gives_the_original_back_in_its_order_and_the_leader_learns_it_by_its_epoch() -> None:
+def test_236_3_a_rollback_restores_the_original_order_and_raises_the_leader_epoch() -> None:
     outcome = rolled_back(view(moving((2, 1), (3, 4), isr=(2, 1, 3))), 3, 4, original=(2, 1))
     value = made(outcome.changes)
     assert outcome.entry is None
@@ -160,12 +162,12 @@ def test_236_3_a_rollback_gives_the_original_back_in_its_order_and_the_leader_le
     assert value.move is None
 
 
-def test_236_3_a_leader_outside_of_the_original_set_is_replaced_from_it() -> None:
+def test_236_3_an_original_replica_replaces_a_leader_from_outside_the_original_set() -> None:
     value = made(rolled_back(view(moving((1, 2), (3, 4), isr=(2, 3), leader=3)), 3, 4, original=(1, 2)).changes)
     assert (value.leader, value.isr) == (2, (2,))
 
 
-def test_236_2_what_is_done_or_has_not_started_or_is_on_its_way_elsewhere_only_leaves() -> None:
+def test_236_2_a_cancel_only_removes_entries_that_are_completed_not_started_or_moving_elsewhere() -> None:
     assert rolled_back(view(standing(3, 4)), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(None)
     assert rolled_back(view(standing(1, 2)), 3, 4, original=None) == reassign_partitions.BatchEntryOutcome(None)
     assert rolled_back(view(moving((1, 2), (5, 6))), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(
@@ -176,28 +178,28 @@ def test_236_2_what_is_done_or_has_not_started_or_is_on_its_way_elsewhere_only_l
     )
 
 
-def left_alone(outcome: reassign_partitions.BatchEntryOutcome, reason: str) -> None:
+def is_not_cancelled(outcome: reassign_partitions.BatchEntryOutcome, reason: str) -> None:
     assert outcome.entry is not None
     assert outcome.entry.not_cancelled == outcome.report == f"not cancelled: {reason}"
     assert not outcome.changes
 
 
-def test_236_4_a_cancel_passes_over_what_has_no_original_replicas() -> None:
+def test_236_4_a_cancel_skips_an_entry_without_original_replicas() -> None:
     outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=None)
-    left_alone(outcome, "its original_replicas are missing in the znode")
+    is_not_cancelled(outcome, "its original_replicas are missing in the znode")
 
 
-def test_236_4_a_cancel_passes_over_what_would_go_offline() -> None:
+def test_236_4_a_cancel_skips_a_partition_that_would_go_offline() -> None:
     outcome = rolled_back(view(moving((1, 2), (3, 4), isr=(3,)), live=(1, 3)), 3, 4, original=(1, 2))
-    left_alone(outcome, "none of the original replicas [1, 2] is in the ISR [3] while new one(s) [3] are alive")
+    is_not_cancelled(outcome, "none of the original replicas [1, 2] is in the ISR [3] while new one(s) [3] are alive")
 
 
-def test_236_4_that_holds_where_the_topic_allows_unclean_elections_too() -> None:
+def test_236_4_a_cancel_skips_it_even_if_the_topic_allows_unclean_elections() -> None:
     in_view = view(moving((1, 2), (3, 4), isr=(3,)), live=(1, 3), configs={"unclean.leader.election.enable": "true"})
     assert rolled_back(in_view, 3, 4, original=(1, 2)).entry is not None
 
 
-def test_236_4_where_all_original_and_all_new_ones_are_offline_it_is_rolled_back() -> None:
+def test_236_4_a_cancel_rolls_back_a_partition_with_all_original_and_adding_replicas_offline() -> None:
     dark = moving((1, 2), (3, 4), isr=(3,), leader=NO_LEADER)
     outcome = rolled_back(view(dark, live=(5,)), 3, 4, original=(1, 2))
     value = made(outcome.changes)
@@ -206,15 +208,15 @@ def test_236_4_where_all_original_and_all_new_ones_are_offline_it_is_rolled_back
     assert (value.leader, value.isr) == (NO_LEADER, (1,)), "an original replica leads when it comes back"
 
 
-def test_236_4_an_original_replica_that_is_alive_but_lacks_records_does_not_take_over() -> None:
+def test_236_4_a_live_original_replica_out_of_sync_does_not_become_the_leader() -> None:
     dark = moving((1, 2), (3, 4), isr=(3,), leader=NO_LEADER)
-    left_alone(
+    is_not_cancelled(
         rolled_back(view(dark, live=(1,)), 3, 4, original=(1, 2)),
         f"Unable to revert partition assignment for {TOPIC}:0 because it would require an unclean leader election.",
     )
 
 
-def test_236_3_original_replicas_that_were_tampered_with_are_not_what_is_restored() -> None:
+def test_236_3_a_rollback_ignores_original_replicas_that_somebody_changed() -> None:
     outcome = rolled_back(view(moving((1, 2), (3, 4))), 3, 4, original=(5, 6))
     assert sets(made(outcome.changes)) == ((1, 2), (), ())
     assert outcome.report == "rolled back to [1, 2]: [5, 6] was not what stood before its move"
@@ -239,7 +241,7 @@ def test_236_1_entries_that_start_are_written_first_and_leave_last() -> None:
     assert found.last == {NAME: BatchEntry((3, 4), (1, 2))}
 
 
-def test_236_5_a_partition_that_reaches_its_target_in_the_round_takes_its_entry_with_it() -> None:
+def test_236_5_an_entry_leaves_in_the_round_in_which_its_partition_reaches_the_target() -> None:
     standing_ = moving((1, 2), (3, 4))
     in_view = with_batch(view(standing_), p0=BatchEntry((3, 4), (1, 2)))
     in_view.add(PartitionChange(*NAME, replace(standing_, leader_epoch=9)))
@@ -249,35 +251,35 @@ def test_236_5_a_partition_that_reaches_its_target_in_the_round_takes_its_entry_
     assert found == ({NAME: BatchEntry((3, 4), (1, 2))}, {})
 
 
-def test_236_5_a_topic_that_is_deleted_takes_its_entries_with_it() -> None:
+def test_236_5_the_entries_of_a_deleted_topic_leave() -> None:
     in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
     in_view.add(TopicDeletionStarted(TOPIC))
     assert reassign_partitions.contents(in_view.cluster, in_view) == ({NAME: BatchEntry((3, 4), (1, 2))}, {})
 
 
-def test_i06_what_a_client_has_overruled_leaves_first() -> None:
+def test_i06_an_entry_that_a_client_has_replaced_leaves_first() -> None:
     in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
-    assert reassign_partitions.overruled(in_view, NAME, None) is None
+    assert reassign_partitions.withdraw_for_client(in_view, NAME, None) is None
     assert reassign_partitions.contents(in_view.cluster, in_view) == ({}, {})
 
 
-def test_i06_a_request_that_is_refused_overrules_nothing() -> None:
+def test_i06_a_refused_request_withdraws_no_entry() -> None:
     in_view = with_batch(view(moving((1, 2), (3, 4))), p0=BatchEntry((3, 4), (1, 2)))
     refusal = InvalidReplicationFactor()
-    assert reassign_partitions.overruled(in_view, NAME, refusal) is refusal
+    assert reassign_partitions.withdraw_for_client(in_view, NAME, refusal) is refusal
     nothing = NoReassignmentInProgress()
-    assert reassign_partitions.overruled(in_view, TopicPartition(TOPIC, 7), nothing) is nothing
+    assert reassign_partitions.withdraw_for_client(in_view, TopicPartition(TOPIC, 7), nothing) is nothing
     assert reassign_partitions.contents(in_view.cluster, in_view) is None
 
 
-def test_236_6_a_client_can_cancel_an_entry_that_waits_once() -> None:
+def test_236_6_a_client_can_cancel_a_waiting_entry_once() -> None:
     in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
-    assert reassign_partitions.overruled(in_view, NAME, NoReassignmentInProgress()) is None
+    assert reassign_partitions.withdraw_for_client(in_view, NAME, NoReassignmentInProgress()) is None
     again = NoReassignmentInProgress()
-    assert reassign_partitions.overruled(in_view, NAME, again) is again
+    assert reassign_partitions.withdraw_for_client(in_view, NAME, again) is again
 
 
-def test_236_2_a_committed_round_leaves_the_batch_as_it_was_written() -> None:
+def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() -> None:
     in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
     reassign_partitions.put_durable(in_view.cluster, in_view, 5, 950)
@@ -292,16 +294,16 @@ def test_236_2_a_committed_round_leaves_the_batch_as_it_was_written() -> None:
     assert (ended.cancel_all, ended.cancelled) == (None, 77)
 
 
-def test_236_5_an_older_reading_than_the_last_write_changes_nothing() -> None:
+def test_236_5_a_reading_older_than_the_last_write_changes_nothing() -> None:
     in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4), (1, 2)))
     known = in_view.cluster.batch
-    assert not reassign_partitions.seen(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899))
+    assert not reassign_partitions.put_read(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899))
     assert in_view.cluster.batch == known
 
 
-def test_236_4_a_reading_without_the_original_replicas_of_a_move_tells_that_somebody_took_them_out() -> None:
+def test_236_4_a_reading_without_original_replicas_of_a_move_marks_the_entry_as_stripped() -> None:
     partition: Partition = moving((1, 2), (3, 4))
     in_view = with_batch(view(partition), p0=BatchEntry((3, 4), (1, 2)))
-    assert reassign_partitions.seen(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=5, changed=901))
+    assert reassign_partitions.put_read(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=5, changed=901))
     assert in_view.cluster.batch is not None
     assert in_view.cluster.batch.stripped == {NAME}

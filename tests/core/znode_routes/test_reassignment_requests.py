@@ -1,4 +1,4 @@
-"""Requests by znode (KIP-236), target by target; and what the batch and they do not take from one another."""
+"""Request znodes (KIP-236), target by target; and how they and the batch exclude each other."""
 
 import pytest
 from msgspec.structs import replace
@@ -7,18 +7,17 @@ from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions as legacy
-from kafka_reassign_rpc.core.znode_routes import reassignment_requests
+from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
 from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
 
 NAME = TopicPartition(TOPIC, 0)
 
 
-def asked(
+def decided(
     in_view: RoundView, *target: int, legacy: bool = False, name: TopicPartition = NAME, rules: Rules = NO_RULES
 ) -> RequestOutcome:
-    return reassignment_requests.take_up(in_view, name, target, ReassignmentRequest(legacy=legacy).route, rules)
+    return reassignment_requests.decide_target(in_view, name, target, ReassignmentRequest(legacy=legacy).route, rules)
 
 
 def by(route: str, partition: Partition) -> Partition:
@@ -26,8 +25,8 @@ def by(route: str, partition: Partition) -> Partition:
     return replace(partition, move=replace(partition.move, route=route))
 
 
-def test_236_8_a_target_starts_and_the_move_says_that_a_request_asked_for_it() -> None:
-    outcome = asked(view(standing(1, 2)), 2, 3)
+def test_236_8_a_target_of_a_request_starts_with_the_route_request() -> None:
+    outcome = decided(view(standing(1, 2)), 2, 3)
     assert outcome.report is None
     value = made(outcome.changes)
     assert sets(value) == ((2, 3, 1), (3,), (1,))
@@ -35,35 +34,35 @@ def test_236_8_a_target_starts_and_the_move_says_that_a_request_asked_for_it() -
     assert (value.move.route, value.move.original) == (REQUEST, (1, 2))
 
 
-def test_236_8_a_request_that_stands_for_the_batch_starts_the_batchs_moves() -> None:
-    value = made(asked(view(standing(1, 2)), 2, 3, legacy=True).changes)
+def test_236_8_a_legacy_request_starts_moves_of_the_batch() -> None:
+    value = made(decided(view(standing(1, 2)), 2, 3, legacy=True).changes)
     assert value.move is not None
     assert value.move.route == BATCH
 
 
 @pytest.mark.parametrize("name", [TopicPartition("nope", 0), TopicPartition(TOPIC, 7), TopicPartition(TOPIC, -1)])
-def test_236_8_what_does_not_exist_is_reported(name: TopicPartition) -> None:
-    assert asked(view(standing(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
+def test_236_8_a_partition_that_does_not_exist_is_reported(name: TopicPartition) -> None:
+    assert decided(view(standing(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
 
 
 @pytest.mark.parametrize(
     ("target", "text"), [((), "Empty replica list"), ((3, 3), "Duplicate replica ids"), ((-1,), "Invalid broker id")]
 )
-def test_236_8_a_target_that_cannot_be_is_reported_with_kafkas_text(target: tuple[int, ...], text: str) -> None:
-    outcome = asked(view(standing(1, 2)), *target)
+def test_236_8_an_invalid_target_is_reported_with_kafkas_text(target: tuple[int, ...], text: str) -> None:
+    outcome = decided(view(standing(1, 2)), *target)
     assert outcome.changes == ()
     assert outcome.report is not None
     assert text in outcome.report
 
 
-def test_h01_a_dead_broker_is_waited_for_and_that_is_said() -> None:
-    outcome = asked(view(standing(1, 2), live=(1, 2)), 2, 3)
+def test_h01_a_move_waits_for_a_dead_broker_and_reports_it() -> None:
+    outcome = decided(view(standing(1, 2), live=(1, 2)), 2, 3)
     assert made(outcome.changes).adding == (3,)
     assert outcome.report == "waits for broker(s) [3], which are not alive"
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
-    outcome = asked(view(standing(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
+    outcome = decided(view(standing(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
     assert outcome.changes == ()
     assert outcome.report is not None
     assert "is changed from 2 to 3" in outcome.report
@@ -72,8 +71,8 @@ def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
 
 @pytest.mark.parametrize("partition", [standing(2, 3), moving((1, 2), (2, 3)), by(BATCH, moving((1, 2), (2, 3)))])
 @pytest.mark.parametrize("legacy", [False, True])
-def test_236_10_a_request_that_is_looked_at_again_does_nothing_twice(partition: Partition, legacy: bool) -> None:
-    assert not asked(view(partition), 2, 3, legacy=legacy).changes
+def test_236_10_a_request_that_is_decided_again_changes_nothing(partition: Partition, legacy: bool) -> None:
+    assert not decided(view(partition), 2, 3, legacy=legacy).changes
 
 
 @pytest.mark.parametrize(
@@ -89,10 +88,8 @@ def test_236_10_a_request_that_is_looked_at_again_does_nothing_twice(partition: 
         (BATCH, True, False),
     ],
 )
-def test_236_8_neither_of_the_batch_and_a_request_overrides_the_other(
-    route: str, legacy: bool, is_ignored: bool
-) -> None:
-    outcome = asked(view(by(route, moving((1, 2), (2, 3)))), 2, 4, legacy=legacy)
+def test_236_8_the_batch_and_a_request_do_not_override_each_other(route: str, legacy: bool, is_ignored: bool) -> None:
+    outcome = decided(view(by(route, moving((1, 2), (2, 3)))), 2, 4, legacy=legacy)
     if is_ignored:
         assert outcome.changes == ()
         assert outcome.report is not None
@@ -104,33 +101,35 @@ def test_236_8_neither_of_the_batch_and_a_request_overrides_the_other(
 def test_236_8_the_batch_does_not_override_a_request() -> None:
     here = view(by(REQUEST, moving((1, 2), (2, 3))))
     for target in ((2, 4), (2, 3)):
-        outcome = legacy.take_up(here, NAME, BatchEntry(target), NO_RULES)
+        outcome = reassign_partitions.decide_entry(here, NAME, BatchEntry(target), NO_RULES)
         assert (outcome.entry, outcome.changes) == (None, ())
         assert outcome.report is not None
         assert "ignored" in outcome.report
-    assert legacy.roll_back(here, NAME, BatchEntry((2, 3), (1, 2))) == legacy.BatchEntryOutcome(None), (
-        "nor does its cancellation"
-    )
+    assert reassign_partitions.roll_back(
+        here, NAME, BatchEntry((2, 3), (1, 2))
+    ) == reassign_partitions.BatchEntryOutcome(None), "nor does its cancellation"
 
 
 def test_236_8_the_batch_overrides_a_client_as_in_kafka() -> None:
-    outcome = legacy.take_up(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), NO_RULES)
+    outcome = reassign_partitions.decide_entry(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), NO_RULES)
     assert made(outcome.changes).target == (2, 4)
 
 
 def test_236_10_the_batch_waits_for_unread_requests() -> None:
     here = view(standing(1, 2), standing(1, 2))
     here.cluster.requests = frozenset(("request_0000000000",))
-    assert legacy.take_up(here, NAME, BatchEntry((2, 4)), NO_RULES) == legacy.BatchEntryOutcome(BatchEntry((2, 4)))
+    assert reassign_partitions.decide_entry(
+        here, NAME, BatchEntry((2, 4)), NO_RULES
+    ) == reassign_partitions.BatchEntryOutcome(BatchEntry((2, 4)))
     here.requests["request_0000000000"] = RequestEnded(0)
     reassignment_requests.put_durable(here.cluster, here)
-    assert legacy.take_up(here, NAME, BatchEntry((2, 4)), NO_RULES).changes
+    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4)), NO_RULES).changes
 
 
-def test_236_8_a_round_sees_what_it_has_decided_for_the_request_before() -> None:
+def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> None:
     here = RoundView(cluster(standing(1, 2)))
     for target in ((2, 3), (2, 4)):
-        for change in asked(here, *target).changes:
+        for change in decided(here, *target).changes:
             here.add(change)
     value = here.partitions[NAME].value
     assert sets(value) == ((2, 4, 1), (4,), (1,))

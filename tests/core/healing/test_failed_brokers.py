@@ -1,4 +1,4 @@
-"""Which lost brokers are healed, and when: the rules of KIP-46, with a clock that the test holds."""
+"""Which failed brokers are repaired, and when: the rules of KIP-46, with a simulated clock."""
 
 from dataclasses import dataclass, field
 
@@ -6,19 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.healing import lost_brokers
-from kafka_reassign_rpc.core.healing.lost_brokers import (
-    GRACE_MS,
-    PREPARE_MS,
-    Diagnosis,
-    FailureWatch,
-    Healing,
-    Losses,
-    diagnose,
-    settings_of,
-)
+from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
+from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis, FailureWatch, LostReplicas, diagnose
+from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, Healing, settings_of
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, Partition
-from kafka_reassign_rpc.core.state.queue_entries import Waiting
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 
 HALF_AN_HOUR = 30 * 60_000
@@ -29,7 +21,11 @@ SIX = (1, 2, 3, 4, 5, 6)
 def gone(
     *lost: int, since: int = 0, now: int = 0, missed: int | None = None, live: tuple[int, ...] = SIX
 ) -> FailureWatch:
-    """These brokers of six are gone and hold replicas; failures noticed at `since`, by this controller at `missed`."""
+    """Of six brokers these are gone and have replicas.
+
+    since   times of the recorded failures
+    missed  since when this controller has missed them
+    """
     return FailureWatch(
         failed=dict.fromkeys(lost, since),
         lost=dict.fromkeys(lost, 100),
@@ -39,17 +35,17 @@ def gone(
     )
 
 
-def test_46_1_a_broker_that_is_gone_and_holds_replicas_is_recorded_with_the_time() -> None:
+def test_46_1_an_absent_broker_with_replicas_is_recorded_with_the_time() -> None:
     watch = replace(gone(3, now=1000, missed=400), failed={})
     assert diagnose(watch, ON).record == {3: 400}, "when this controller missed it first"
     assert diagnose(watch, Healing()).record == {3: 400}, "also while healing is off"
 
 
-def test_46_1_a_failure_that_is_known_keeps_its_first_time() -> None:
+def test_46_1_a_known_failure_keeps_its_first_time() -> None:
     assert diagnose(gone(3, since=1000, now=5000), ON).record == {}
 
 
-def test_46_1_a_broker_that_is_back_or_holds_nothing_is_forgotten() -> None:
+def test_46_1_the_failure_of_a_broker_that_is_back_or_has_no_replicas_is_forgotten() -> None:
     back = FailureWatch(failed={3: 0, 4: 0, 9: 0}, lost={4: 1}, live=(1, 2, 3), missed={4: 0}, now_ms=1000)
     assert diagnose(back, ON).forget == {3, 9}
 
@@ -75,14 +71,14 @@ def test_46_2_there_is_an_alert_before_anything_moves() -> None:
     assert (late.alerts, late.heal) == ((3,), (3,)), "however late the alert was to be"
 
 
-def test_46_2_an_alert_of_its_own_interval_is_raised_also_where_healing_is_off() -> None:
+def test_46_2_an_alert_interval_of_its_own_raises_alerts_even_with_self_healing_off() -> None:
     alerting = Healing(alert_interval_ms=60_000)
     assert diagnose(gone(3, now=59_999), alerting).due_ms == 60_000
     found = diagnose(gone(3, now=60_000), alerting)
     assert (found.alerts, found.heal, found.heal_at, found.due_ms) == ((3,), (), {3: None}, None)
 
 
-def test_46_3_a_repair_may_be_planned_a_little_before_its_time_for_those_who_come_first() -> None:
+def test_46_3_the_next_repair_may_be_planned_shortly_before_it_is_due() -> None:
     watch = gone(3, 4, now=HALF_AN_HOUR - PREPARE_MS)
     assert diagnose(watch, ON).prepare == (3, 4)
     assert diagnose(replace(watch, failed={3: 0, 4: 1}), ON).prepare == (3,)
@@ -107,7 +103,7 @@ def test_46_4_a_failure_noted_by_a_clock_that_was_ahead_counts_from_now() -> Non
     assert diagnose(gone(3, since=HALF_AN_HOUR * 9, missed=0, now=5000), ON).due_ms == 5000 + HALF_AN_HOUR // 2
 
 
-def test_46_6_too_many_brokers_at_once_are_not_healed_and_the_reason_is_shown() -> None:
+def test_46_6_too_many_failed_brokers_are_not_repaired_and_the_reason_is_shown() -> None:
     found = diagnose(gone(2, 3, 4, now=HALF_AN_HOUR), ON)
     assert found.heal == ()
     assert found.held_back == "3 of 6 brokers are gone, more than self.healing.max.failed.percentage=40: 2, 3, 4"
@@ -118,59 +114,59 @@ def test_46_6_too_many_brokers_at_once_are_not_healed_and_the_reason_is_shown() 
     )
 
 
-def test_46_6_a_blink_of_zookeeper_that_takes_all_sessions_moves_nothing() -> None:
+def test_46_6_an_outage_of_zookeeper_that_ends_all_sessions_starts_no_repair() -> None:
     found = diagnose(gone(*SIX, now=HALF_AN_HOUR), replace(ON, max_percentage=100, max_brokers=100))
     assert found.heal == ()
     assert found.held_back == "no broker is there to take replicas"
 
 
-def test_46_6_a_pause_holds_everything_back_also_what_an_operator_has_ordered() -> None:
+def test_46_6_a_pause_holds_back_all_repairs_even_ordered_ones() -> None:
     paused = replace(ON, paused=True)
     watch = replace(gone(3, now=5), ordered=frozenset({3}))
     assert diagnose(watch, paused).held_back == "healing is paused (self.healing.paused=true)"
     assert diagnose(gone(3, now=5), paused).held_back is None, "nothing is held back yet"
 
 
-def test_an_operators_order_passes_the_interval_by_also_where_healing_is_off() -> None:
+def test_an_operators_order_skips_the_interval_even_with_self_healing_off() -> None:
     watch = replace(gone(3, 4, now=5), ordered=frozenset({3}))
     assert diagnose(watch, ON).heal == (3,)
     assert diagnose(watch, Healing()).heal == (3,)
 
 
-def test_replicas_are_lost_with_a_broker_unless_a_move_or_a_queued_one_takes_them_away() -> None:
+def test_a_broker_loses_its_replicas_unless_a_move_in_flight_or_waiting_takes_them_away() -> None:
     here = (Endpoint("PLAINTEXT", "PLAINTEXT", "h", 1),)
-    losses = Losses(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
+    losses = LostReplicas(Cluster(brokers={1: Broker(1, 1, here), 2: Broker(2, 2, here)}))
     losses.count(Partition(replicas=(1, 3)))
     losses.count(Partition(replicas=(1, 2, 3), adding=(2,), removing=(3,)))
-    losses.count(Partition(replicas=(1, 3)), Waiting((1, 2), HEAL))
+    losses.count(Partition(replicas=(1, 3)), WaitingMove((1, 2), HEAL))
     losses.count(Partition(replicas=(3, 4)))
     assert losses.replicas == {3: 2, 4: 1}
 
 
-def test_dynamic_configs_stand_above_the_servers_and_nonsense_is_reported_and_left_out() -> None:
+def test_dynamic_configs_override_the_servers_settings_and_invalid_ones_are_reported_and_ignored() -> None:
     cluster = Cluster(
         broker_configs={
             "<default>": {
-                lost_brokers.INTERVAL: "60000",
-                lost_brokers.MAX_PERCENTAGE: "101",
-                lost_brokers.THROTTLE: "fast",
-                lost_brokers.PAUSED: "TRUE",
-                lost_brokers.CANCEL_ON_RETURN: "perhaps",
+                healing_settings.INTERVAL: "60000",
+                healing_settings.MAX_PERCENTAGE: "101",
+                healing_settings.THROTTLE: "fast",
+                healing_settings.PAUSED: "TRUE",
+                healing_settings.CANCEL_ON_RETURN: "perhaps",
             }
         }
     )
     found, problems = settings_of(cluster, Healing(max_percentage=25))
     assert found == Healing(interval_ms=60_000, max_percentage=25, paused=True)
     assert [problem.partition("=")[0] for problem in problems] == [
-        lost_brokers.MAX_PERCENTAGE,
-        lost_brokers.THROTTLE,
-        lost_brokers.CANCEL_ON_RETURN,
+        healing_settings.MAX_PERCENTAGE,
+        healing_settings.THROTTLE,
+        healing_settings.CANCEL_ON_RETURN,
     ]
 
 
 @dataclass
 class Life:
-    """A cluster of six whose brokers come and go, watched by controllers that come and go; time only grows."""
+    """A cluster of six brokers. Brokers and controllers come and go; time only grows."""
 
     now: int = 0
     failed: dict[int, int] = field(default_factory=dict)
@@ -196,7 +192,7 @@ class Life:
 
 
 @given(st.lists(st.tuples(st.sampled_from(SIX), st.sampled_from(["down", "up", "controller"]), st.integers(0, 10**7))))
-def test_46_2_whatever_comes_and_goes_only_a_broker_that_was_away_for_the_whole_interval_is_healed(
+def test_46_2_only_a_broker_that_was_gone_for_the_whole_interval_is_repaired(
     steps: list[tuple[int, str, int]],
 ) -> None:
     life = Life()
@@ -222,18 +218,18 @@ def on_racks(**racks: str) -> Cluster:
     return Cluster(brokers={int(name[1:]): Broker(int(name[1:]), 1, here, rack) for name, rack in racks.items()})
 
 
-def test_46_7_what_is_left_of_a_repair_has_brokers_that_are_back_in_their_places() -> None:
+def test_46_7_returned_brokers_keep_their_replicas_in_the_rest_of_a_repair() -> None:
     cluster = on_racks(b1="a", b2="b", b3="c", b5="b", b6="c")
     lies = Partition(replicas=(3, 4, 1))
-    assert lost_brokers.still_needed(cluster, lies, (6, 5, 1)) == (3, 5, 1)
-    assert lost_brokers.still_needed(cluster, lies, (5, 6, 1)) == (5, 6, 1), "not at the price of a rack"
-    assert lost_brokers.still_needed(cluster, lies, (2, 3, 1)) == (2, 3, 1), "nor of a replica"
-    assert lost_brokers.still_needed(cluster, Partition(replicas=(2, 3, 1)), (2, 6, 1)) is None
-    assert lost_brokers.still_needed(cluster, Partition(replicas=(4, 1)), (5, 1)) == (5, 1)
-    assert lost_brokers.still_needed(cluster, None, (5, 1)) is None
+    assert repair_targets.still_needed(cluster, lies, (6, 5, 1)) == (3, 5, 1)
+    assert repair_targets.still_needed(cluster, lies, (5, 6, 1)) == (5, 6, 1), "not at the price of a rack"
+    assert repair_targets.still_needed(cluster, lies, (2, 3, 1)) == (2, 3, 1), "nor of a replica"
+    assert repair_targets.still_needed(cluster, Partition(replicas=(2, 3, 1)), (2, 6, 1)) is None
+    assert repair_targets.still_needed(cluster, Partition(replicas=(4, 1)), (5, 1)) == (5, 1)
+    assert repair_targets.still_needed(cluster, None, (5, 1)) is None
 
 
-def test_46_3_what_had_to_be_left_is_tried_again_later_but_at_an_operators_word_at_once() -> None:
+def test_46_3_an_incomplete_repair_is_tried_again_later_or_at_once_on_an_operators_order() -> None:
     watch = replace(gone(3, now=HALF_AN_HOUR), not_before={3: HALF_AN_HOUR + 5})
     assert (diagnose(watch, ON).heal, diagnose(watch, ON).due_ms) == ((), HALF_AN_HOUR + 5)
     assert diagnose(replace(watch, now_ms=HALF_AN_HOUR + 5), ON).heal == (3,)
@@ -247,12 +243,12 @@ def test_46_5_the_throttle_is_a_number_of_bytes_or_a_share_also_as_a_dynamic_con
         (" 40% ", HealingThrottle(percent=40)),
         ("-1", HealingThrottle()),
     ):
-        cluster = Cluster(broker_configs={"<default>": {lost_brokers.THROTTLE: text}})
+        cluster = Cluster(broker_configs={"<default>": {healing_settings.THROTTLE: text}})
         assert settings_of(cluster, replace(ON, throttle=HealingThrottle(5))) == (replace(ON, throttle=throttle), [])
 
 
-def test_46_nonsense_is_nonsense_in_any_script() -> None:
+def test_46_digits_of_other_scripts_are_invalid() -> None:
     for text in ("²", "٣", "1_000", "+5", "1e3", "", "--1", "-2", str(10**14 + 1), str(2**63)):
-        cluster = Cluster(broker_configs={"<default>": {lost_brokers.INTERVAL: text}})
+        cluster = Cluster(broker_configs={"<default>": {healing_settings.INTERVAL: text}})
         found, problems = settings_of(cluster, ON)
         assert (found, len(problems)) == (ON, 1), text

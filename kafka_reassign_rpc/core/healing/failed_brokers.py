@@ -1,0 +1,200 @@
+"""Which failed brokers are repaired, and when (KIP-46). A broker that only bounces never is.
+
+A broker that is gone and holds replicas has failed. ZooKeeper stores when a controller first noticed it, so the time
+survives that controller. What the controller does:
+
+    gone for                              the controller
+    less than the alert interval          nothing
+    the alert interval                    reports an alert, once
+    `failure.interval.ms` (-1: never,     queues the repair, moves of its replicas to other brokers. The repair is
+    the default)                          durable, so the failure is forgotten. If some replicas cannot be placed, the
+                                          failure stays, and the controller tries again after brokers come or go, or
+                                          after `RETRY_MS`
+    any time, and comes back              forgets the failure, and withdraws the moves of its repair that have not
+                                          started
+
+No repair starts, and the reason is shown, while
+
+    self-healing is paused;
+    too many brokers are gone, in number or as a share of the cluster: then the fault is not a broker's;
+    this controller has not watched long enough: after an outage of ZooKeeper, when no broker had a session, and after
+        its own election, brokers get time to come back.
+
+An operator's order to repair a broker now skips the interval, and nothing else.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
+from typing import NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, Healing
+from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+
+PREPARE_MS = 30_000
+"""The controller plans a repair so long before it is due, so that measuring and planning are done in time. Never in
+the first half of the interval."""
+
+RETRY_MS = 300_000
+"""The controller tries again so long after an incomplete repair if no broker comes or goes."""
+
+NAMED = 20
+"""Texts name so many brokers at the most."""
+
+
+class RepairCounts(NamedTuple):
+    """The state of self-healing in numbers.
+
+    failed           failed brokers
+    alerted          failed brokers that have been gone for longer than the alert interval
+    waiting, moving  moves of repairs
+    impossible       partitions that repairs had to leave as they are
+    held_back        something holds all repairs back
+    """
+
+    failed: int = 0
+    alerted: int = 0
+    waiting: int = 0
+    moving: int = 0
+    impossible: int = 0
+    held_back: bool = False
+
+
+NO_REPAIRS = RepairCounts()
+
+
+def rack_problems(cluster: Cluster, settings: Healing) -> list[str]:
+    """Why repairs cannot place replicas rack-aware: some brokers have no rack."""
+    rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
+    if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
+        return []
+    named = f"{_listed(rackless[:NAMED])}{' …' if len(rackless) > NAMED else ''}"
+    return [f"brokers {named} have no rack, others do: those without are taken for one rack of their own"]
+
+
+class LostReplicas:
+    """Counts the replicas on absent brokers, by broker, in slices of the caller.
+
+    A replica that a move, waiting or in flight, takes away from its broker does not count.
+    """
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._live = frozenset(cluster.brokers)
+        self.replicas: dict[int, int] = {}
+
+    def count(self, partition: Partition, queued: WaitingMove | None = None) -> None:
+        """Count a partition. `queued`: its waiting move."""
+        if queued is None and self._live.issuperset(partition.replicas):
+            return
+        for replica in wanted_replicas(self._cluster, partition, queued):
+            if replica not in self._cluster.brokers:
+                self.replicas[replica] = self.replicas.get(replica, 0) + 1
+
+
+class FailureWatch(msgspec.Struct, frozen=True):
+    """What the controller knows at one moment.
+
+    failed      failed brokers: when a controller first noticed it, ms since the epoch
+    lost        absent brokers with replicas, and the number of these
+    live        registered brokers
+    missed      since when this controller itself has missed a broker, ms
+    ordered     brokers that an operator ordered to repair now
+    not_before  when an incomplete repair is tried again, by broker, ms
+    now_ms      the time, ms since the epoch
+    """
+
+    failed: Mapping[int, int]
+    lost: Mapping[int, int]
+    live: Collection[int]
+    missed: Mapping[int, int]
+    now_ms: int
+    ordered: frozenset[int] = frozenset()
+    not_before: Mapping[int, int] = {}
+
+
+class Diagnosis(msgspec.Struct, frozen=True):
+    """What the controller does about failed brokers.
+
+    record      newly failed brokers, with the time: to be made durable
+    forget      failures that are over: the broker is back, or has no replicas any more
+    alerts      brokers that have been gone for longer than the alert interval
+    heal        brokers to repair now
+    prepare     brokers that are due soon: their repair may be planned
+    heal_at     when each failed broker is (or was) due, ms; None: never
+    held_back   why due brokers are not repaired; None: nothing holds them back
+    due_ms      when to diagnose again if nothing happens; None: never
+    """
+
+    record: Mapping[int, int]
+    forget: frozenset[int]
+    alerts: tuple[int, ...]
+    heal: tuple[int, ...]
+    prepare: tuple[int, ...]
+    heal_at: Mapping[int, int | None]
+    held_back: str | None
+    due_ms: int | None
+
+
+def diagnose(watch: FailureWatch, settings: Healing) -> Diagnosis:
+    """What to do, given this knowledge. It changes nothing and may be repeated at will."""
+    forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
+    record = {
+        broker: watch.missed.get(broker, watch.now_ms) for broker in sorted(watch.lost) if broker not in watch.failed
+    }
+    failed = {broker: since for broker, since in watch.failed.items() if broker not in forget} | record
+    times = {broker: _times(watch, settings, broker, min(since, watch.now_ms)) for broker, since in failed.items()}
+    due = sorted(broker for broker, (_, heal) in times.items() if heal is not None and heal <= watch.now_ms)
+    coming = min((heal for _, heal in times.values() if heal is not None and heal > watch.now_ms), default=None)
+    prepare_at = None if coming is None else coming - min(PREPARE_MS, settings.interval_ms // 2)
+    soon = prepare_at is not None and prepare_at <= watch.now_ms
+    brake = _brake(watch, settings) if due or soon else None
+    held_back = brake if due else None
+    return Diagnosis(
+        record=record,
+        forget=forget,
+        alerts=tuple(sorted(b for b, (alert, _) in times.items() if alert is not None and alert <= watch.now_ms)),
+        heal=() if held_back else tuple(due),
+        prepare=tuple(sorted(b for b, (_, heal) in times.items() if heal == coming)) if soon and not brake else (),
+        heal_at={broker: heal for broker, (_, heal) in times.items()},
+        held_back=held_back,
+        due_ms=min(
+            (at for at in (*chain(*times.values()), prepare_at) if at is not None and at > watch.now_ms), default=None
+        ),
+    )
+
+
+def _times(watch: FailureWatch, settings: Healing, broker: int, since: int) -> tuple[int | None, int | None]:
+    """When a failed broker has its alert, and when its repair is due; None: never."""
+    alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
+    ordered = watch.now_ms if broker in watch.ordered else None
+    if settings.interval_ms < 0:
+        return alert, ordered
+    missed = watch.missed.get(broker, watch.now_ms)
+    due = max(since + settings.interval_ms, missed + settings.grace_ms, watch.not_before.get(broker, 0))
+    return alert, due if ordered is None else ordered
+
+
+def _brake(watch: FailureWatch, settings: Healing) -> str | None:
+    """Why no repair may start, or None."""
+    gone = len(watch.lost)
+    everybody = gone + len(watch.live)
+    if settings.paused:
+        return f"healing is paused ({PAUSED}=true)"
+    if not watch.live:
+        return "no broker is there to take replicas"
+    if gone > settings.max_brokers:
+        return f"{gone} brokers are gone, more than {MAX_BROKERS}={settings.max_brokers}: {_listed(watch.lost)}"
+    if 100 * gone > settings.max_percentage * everybody:
+        return (
+            f"{gone} of {everybody} brokers are gone, more than {MAX_PERCENTAGE}={settings.max_percentage}:"
+            f" {_listed(watch.lost)}"
+        )
+    return None
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(brokers)))

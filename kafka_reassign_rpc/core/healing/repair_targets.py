@@ -1,0 +1,50 @@
+"""The targets of repairs (KIP-46): whether a repair is still needed once brokers return or other moves come."""
+
+from collections.abc import Iterable
+
+from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
+from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
+
+
+def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove | None) -> tuple[int, ...]:
+    """The replicas that a partition will have, as far as repairs are concerned.
+
+    A waiting move counts before one in flight. A waiting move to an absent broker does not count unless it is a repair,
+    since it mends nothing.
+    """
+    if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
+        return queued.target
+    return partition.target
+
+
+def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The target of a waiting repair, as far as it is still needed; None: not at all.
+
+    A broker that came back keeps its replicas, unless that puts more replicas into one rack than the repair does.
+    """
+    if partition is None:
+        return None
+    standing = partition.target
+    if all(replica in cluster.brokers for replica in standing):
+        return None
+    if len(standing) != len(target):
+        return target
+    left = tuple([old if old in cluster.brokers else new for old, new in zip(standing, target, strict=True)])
+    if len(set(left)) < len(left) or len(_racks(cluster, left)) < len(_racks(cluster, target)):
+        return target
+    return left
+
+
+def _racks(cluster: Cluster, replicas: Iterable[int]) -> set[str | None]:
+    return {cluster.brokers[replica].rack for replica in replicas if replica in cluster.brokers}
+
+
+def is_repair_of_returned_brokers(cluster: Cluster, partition: Partition) -> bool:
+    """Whether a partition moves because of failed brokers that have all come back."""
+    move = partition.move
+    return (
+        partition.is_moving
+        and move is not None
+        and move.route == HEAL
+        and all(replica in cluster.brokers for replica in move.original)
+    )
