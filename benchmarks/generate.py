@@ -68,7 +68,7 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     with session("generate", master="local[2]") as spark:
         for case, snapshot, theirs in asked:
             out = snapshot.with_name(f"{snapshot.name}-plan")
-            await asyncio.to_thread(plan_job.run, spark, plan_job.Job(snapshot, out, case.goal))
+            await asyncio.to_thread(plan_job.run, spark, plan_job.PlanJob(snapshot, out, case.goal))
             rows.append(_row(case.name, "plan", figures(snapshot, planned(out), case.brokers)))
             rows.append(_row("", "--generate", figures(snapshot, theirs, case.brokers)))
     return show(f"{sum(counts.values())} partitions, moved by a plan and by --generate", HEADER, rows, NOTES)
@@ -95,7 +95,7 @@ def _home(index: int, replicas: int) -> list[int]:
 
 def _export(bootstrap: str, out: Path) -> None:
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
-        found = export(client, out, source=bootstrap, say=lambda _: None)
+        found = export(client, out, source=bootstrap, show_status=lambda _: None)
     if found.warnings:
         raise RuntimeError(f"the snapshot is not whole: {found.warnings}")
 

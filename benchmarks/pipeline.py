@@ -180,7 +180,7 @@ def _plan(path: Path, goal: str) -> None:
     began = time.perf_counter()
     with session("benchmark", master="local[2]") as spark:
         summary = plan_job.run(
-            spark, plan_job.Job(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say
+            spark, plan_job.PlanJob(path, path.with_name(f"{path.name}-plan"), Goal(GoalKind(goal))), say
         )
         store = spark.sparkContext._jsc.sc().statusStore()
         defaults = [getattr(store, f"stageList$default${place}")() for place in (4, 5)]

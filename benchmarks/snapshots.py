@@ -4,7 +4,8 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
 RACKS = 5
 FACTOR = 3
@@ -26,7 +27,7 @@ def write(path: Path, partitions: int, brokers: int, *, lost: int = 0, fresh: in
             size = int(2e7 * chance.paretovariate(1.3)) % 10**12
             rates = (chance.expovariate(1e-4), chance.expovariate(1e-4))
             writer.partitions.add((topic, index, replicas, isr[0] if isr else -1, isr, [], [], size, *rates))
-        writer.finish(Meta(cluster_id=f"generated-{partitions}-{brokers}-{seed}", at=1_700_000_000_000))
+        writer.finish(SnapshotMeta(cluster_id=f"generated-{partitions}-{brokers}-{seed}", at=1_700_000_000_000))
     return path
 
 

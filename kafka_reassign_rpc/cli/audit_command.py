@@ -45,36 +45,36 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _audit(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, audit_job
-    from kafka_reassign_rpc.pipeline.reports import result_tables
-    from kafka_reassign_rpc.pipeline.snapshots import export_events
+    from kafka_reassign_rpc.pipeline.auditing import audit_job
+    from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
     from kafka_reassign_rpc.pipeline.spark_session import session
 
     status = Status()
-    taken = audit_job.find(Path(arguments.snapshots))
+    taken = audit_job.find_snapshots(Path(arguments.snapshots))
     events = None if arguments.events is None else Path(arguments.events)
     if events is not None:
-        export_events.check(events)
+        event_files.check(events)
     if arguments.out is not None:
-        result_tables.require_free(Path(arguments.out))
+        result_directory.require_free(Path(arguments.out))
     status.show("starting Spark")
     with session("audit", master=arguments.master, memory=arguments.driver_memory) as spark:
         status.show(f"reading {len(taken)} snapshots")
-        frames = audit_job.audit(spark, taken, events)
+        frames = audit_job.audit_tables(spark, taken, events)
         if arguments.out is None:
-            shown = {name: result_tables.show(frames[name]) for name in EMPTY}
+            shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
         else:
-            with result_tables.ResultWriter(Path(arguments.out)) as writer:
-                frames = writer.tables(frames)
-                shown = {name: result_tables.show(frames[name]) for name in EMPTY}
-                writer.page("report.html", audit_and_history_report.audit(taken, frames, shown))
+            with result_directory.ResultDirectory(Path(arguments.out)) as writer:
+                frames = writer.write_tables(frames)
+                shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+                writer.write_page("report.html", audit_report.audit_page([one.meta for one in taken], frames, shown))
     status.clear()
     if arguments.json:
         head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}
-        print(result_tables.json_line(head | {name: result_tables.document(one) for name, one in shown.items()}))  # noqa: T201
+        print(result_tables.json_line(head | {name: result_tables.json_document(one) for name, one in shown.items()}))  # noqa: T201
     else:
-        first, last = (result_tables.time_of(one.meta.at) for one in (taken[0], taken[-1]))
+        first, last = (result_tables.utc_time(one.meta.at) for one in (taken[0], taken[-1]))
         print(f"cluster {taken[0].meta.cluster_id}: {len(taken)} snapshots from {first} to {last} UTC")  # noqa: T201
         for name, one in shown.items():
-            print("\n".join(["", *result_tables.text(name.replace("_", " "), one, empty=EMPTY[name])]))  # noqa: T201
+            print("\n".join(["", *result_tables.text_lines(name.replace("_", " "), one, empty=EMPTY[name])]))  # noqa: T201
     return 3 if any(shown[name].total for name in EMPTY if name != "spread") else 0

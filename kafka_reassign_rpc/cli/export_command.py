@@ -15,7 +15,7 @@ from kafka_reassign_rpc.cli.value_parsers import whole
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
-    from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import Exported
+    from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot
 
 HELP = "write a snapshot of a cluster as Parquet files"
 DESCRIPTION = """\
@@ -116,22 +116,22 @@ def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path 
     if out is not None:
         _said(_one(client, out, arguments.bootstrap_server, before), out)
     if arguments.events is not None:
-        from kafka_reassign_rpc.pipeline.snapshots.export_events import follow
+        from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
 
-        followed = follow(client, Path(arguments.events))
+        followed = export_new_events(client, Path(arguments.events))
         for warning in followed.warnings:
             say(f"warning: {warning}")
         print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201
 
 
-def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "Exported":
+def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "ExportedSnapshot":
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
-    from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier
+    from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 
     status = Status()
     try:
-        earlier = None if before is None else Earlier(before)
-        found = export(client, out, source=source, say=status.show, earlier=earlier)
+        earlier = None if before is None else EarlierSizes(before)
+        found = export(client, out, source=source, show_status=status.show, earlier=earlier)
     finally:
         status.clear()
     for warning in found.warnings:
@@ -139,7 +139,7 @@ def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | No
     return found
 
 
-def _said(found: "Exported", out: Path) -> None:
+def _said(found: "ExportedSnapshot", out: Path) -> None:
     moving = f", {found.moving} moving" if found.moving else ""
     print(  # noqa: T201
         f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "

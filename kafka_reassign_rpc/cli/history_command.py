@@ -13,7 +13,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from kafka_reassign_rpc.pipeline.reports.result_tables import Shown
+    from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
 
 HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
 DESCRIPTION = """\
@@ -57,19 +57,20 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _history(arguments: argparse.Namespace) -> int:
-    from kafka_reassign_rpc.pipeline.auditing.history_stream import HistoryStream, checkpoint
-    from kafka_reassign_rpc.pipeline.reports import result_tables
-    from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
+    from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
+    from kafka_reassign_rpc.pipeline.reports import result_directory
+    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.spark_session import session
 
     events = Path(arguments.events)
     out = None if arguments.out is None else Path(arguments.out)
-    if not (arguments.follow and events.is_dir() and not export_events.files(events)):
-        export_events.check(events)
+    if not (arguments.follow and events.is_dir() and not event_files.list_files(events)):
+        event_files.check(events)
     if arguments.snapshot is not None:
         snapshot_files.check(Path(arguments.snapshot))
-    if out is not None and not (arguments.follow and checkpoint(out).exists()):
-        result_tables.require_free(out)
+    if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
+        result_directory.require_free(out)
     status = Status()
     status.show("starting Spark")
     stop = threading.Event()
@@ -97,27 +98,30 @@ def _history(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: Path | None) -> "dict[str, Shown]":
+def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: Path | None) -> "dict[str, TableExcerpt]":
     """Make the tables, and put them in place."""
-    from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, history_job
-    from kafka_reassign_rpc.pipeline.reports import result_tables
+    from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.move_history import history_job
+    from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
 
-    sizes = None if arguments.snapshot is None else history_job.sizes_of(spark, Path(arguments.snapshot))
-    frames = history_job.history(history_job.read(spark, Path(arguments.events)), sizes)
+    sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, Path(arguments.snapshot))
+    frames = history_job.history_tables(event_files.data_frame(spark, Path(arguments.events)), sizes)
     if out is None:
-        return {name: result_tables.show(frames[name]) for name in EMPTY}
-    with result_tables.ResultWriter(out) as writer:
-        frames = writer.tables(frames)
-        shown = {name: result_tables.show(frames[name]) for name in EMPTY}
-        writer.page("report.html", audit_and_history_report.history(frames, shown))
+        return {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+    with result_directory.ResultDirectory(out) as writer:
+        frames = writer.write_tables(frames)
+        shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
+        writer.write_page("report.html", history_report.history_page(frames, shown))
     return shown
 
 
-def _print(arguments: argparse.Namespace, shown: "dict[str, Shown]") -> None:
+def _print(arguments: argparse.Namespace, shown: "dict[str, TableExcerpt]") -> None:
     from kafka_reassign_rpc.pipeline.reports import result_tables
 
     if arguments.json:
-        print(result_tables.json_line({name: result_tables.document(one) for name, one in shown.items()}), flush=True)  # noqa: T201
+        document = {name: result_tables.json_document(one) for name, one in shown.items()}
+        print(result_tables.json_line(document), flush=True)  # noqa: T201
         return
     for name, one in shown.items():
-        print("\n".join([*result_tables.text(name, one, empty=EMPTY[name]), ""]), flush=True)  # noqa: T201
+        lines = result_tables.text_lines(name, one, empty=EMPTY[name])
+        print("\n".join([*lines, ""]), flush=True)  # noqa: T201

@@ -11,8 +11,8 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
 
 if TYPE_CHECKING:
-    from kafka_reassign_rpc.pipeline.planning.plan_job import Job
-    from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanSummary
+    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 
 T = TypeVar("T")
 
@@ -146,8 +146,8 @@ def run(arguments: argparse.Namespace) -> int:
     return run_job("plan", lambda: _plan(arguments, _job(arguments)))
 
 
-def _job(arguments: argparse.Namespace) -> "Job":
-    from kafka_reassign_rpc.pipeline.planning.plan_job import Job
+def _job(arguments: argparse.Namespace) -> "PlanJob":
+    from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
     from kafka_reassign_rpc.planner.move_batching import BatchLimits
 
@@ -178,7 +178,7 @@ def _job(arguments: argparse.Namespace) -> "Job":
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
     bandwidth = _checked("--bandwidth", whole(1), arguments.bandwidth)
-    return Job(Path(arguments.snapshot), Path(arguments.out), goal, options, caps, bandwidth)
+    return PlanJob(Path(arguments.snapshot), Path(arguments.out), goal, options, caps, bandwidth)
 
 
 def _weights(given: list[str]) -> Any:
@@ -207,7 +207,7 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
         raise UsageError(f"{flag}: {error}") from None
 
 
-def _plan(arguments: argparse.Namespace, job: "Job") -> int:
+def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_job as plan
     from kafka_reassign_rpc.pipeline.reports import plan_report
     from kafka_reassign_rpc.pipeline.spark_session import session
@@ -234,16 +234,16 @@ def _plan(arguments: argparse.Namespace, job: "Job") -> int:
 def said(summary: "PlanSummary", out: Path) -> str:
     """The plan in a few lines."""
     from kafka_reassign_rpc.client.text_format import duration, size
-    from kafka_reassign_rpc.pipeline.plans.plan_writer import measured
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
 
     if not summary.moves:
         return f"{out}: nothing to move among {summary.partitions} partitions"
     lines = [
         f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
-        f"  takes     {duration(summary.eta)} at {size(summary.bandwidth)}/s for each broker",
+        f"  takes     {duration(summary.expected_seconds)} at {size(summary.bandwidth)}/s for each broker",
     ]
-    for name, before in measured(summary).items():
+    for name, before in known_imbalance(summary).items():
         lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
     return "\n".join(lines)
 

@@ -60,25 +60,26 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
-    from kafka_reassign_rpc.pipeline.plans.plan_reader import read_plan
-    from kafka_reassign_rpc.pipeline.submission.submit_plan import DoesNotFit, Show, Stopped, Submission
+    from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+    from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, ProgressOutput, Submission
 
     path = Path(arguments.plan)
     plan = read_plan(path)
     status = Status()
     with connected(arguments) as client:
-        submission = Submission(client, path, plan, Show(status.show, status.say), throttle=throttle)
+        submission = Submission(client, path, plan, ProgressOutput(status.show, status.say), throttle=throttle)
         try:
             if arguments.execute:
-                begun = submission.execute(anew=arguments.accept_health)
+                begun = submission.execute(accept_health=arguments.accept_health)
                 print(f"{path}: done; {begun} moves were begun now")  # noqa: T201
             else:
-                left = submission.check()
+                left = submission.dry_run()
                 print(f"{path}: {left} moves to begin in {len(plan.batches)} batches; --execute does it")  # noqa: T201
-        except (Stopped, DoesNotFit) as error:
+        except (SubmitStopped, PlanDoesNotFit) as error:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
-            return 3 if isinstance(error, Stopped) else 4
+            return 3 if isinstance(error, SubmitStopped) else 4
         finally:
             status.clear()
     return 0

@@ -1,4 +1,14 @@
-"""Snapshots of clusters and their event logs as Parquet, and the jobs that plan, submit, audit and report.
+"""The pipeline: snapshots and event logs of clusters as Parquet, and the jobs that plan, submit, audit and report.
 
-Heavy libraries (pyspark, pyarrow, matplotlib) are imported by the modules that need them, never by this package.
+    snapshots/       a cluster at one time: which columns a snapshot has, how it is exported, written and read
+    event_logs/      the events of servers: which columns they have, how they are exported
+    planning/        the Spark jobs `plan` and `plan verify`; the planner itself is `kafka_reassign_rpc.planner`
+    plans/           a plan on disk: summary, moves, batches, rollback
+    submission/      `submit`: how a plan is carried out, and when that stops
+    auditing/        `audit`: skew, rack violations and changed replication factors in snapshots
+    move_history/    `history`: how long moves waited and took, from the event logs
+    reports/         HTML pages, SVG plots, tables as text
+    parquet_files.py, spark_session.py, server_nodes.py, job_errors.py    what several of them use
+
+The modules import heavy libraries (pyspark, pyarrow, matplotlib) where they need them; this package never does.
 """

@@ -1,7 +1,7 @@
 """Parquet files with a fixed schema: written in row groups and atomically, checked before they are read.
 
-A file is complete or not there: it is written under a name that starts with a dot and renamed when its footer is
-durable. Memory is bounded by one row group, whatever the number of rows.
+A file is complete or does not exist: the writer gives it a hidden name and renames it when its footer is durable.
+Memory is bounded by one row group, whatever the number of rows.
 """
 
 import os
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
 
 GROUP_ROWS = 50_000
-"""Rows that are kept in memory before they are written as a row group."""
+"""Rows in memory before the writer writes them as a row group."""
 FILE_ROWS = 250_000
-"""Rows after which a table that is a directory gets another file, so that several tasks share the reading."""
+"""Rows of one file of a directory: several files let several tasks read."""
 
 Row = Sequence[Any]
 """One value for each field, in the schema's order."""
 
 
 class TableWriter:
-    """Writes one file. As a context manager: the file is there if the block ends well, and only then."""
+    """Writes one file. As a context manager: the file exists after the block if the block succeeds."""
 
     def __init__(self, path: Path, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
         self.rows = 0
@@ -58,7 +58,7 @@ class TableWriter:
             self._pending = []
 
     def close(self) -> None:
-        """Write what is pending and put the file in its place."""
+        """Write the pending rows and rename the file."""
         self._flush()
         self._file.close()
         with self._hidden.open("rb") as written:
@@ -121,8 +121,8 @@ class DirectoryWriter:
         return writer
 
 
-def files_of(path: Path) -> list[Path]:
-    """The Parquet files of a table: itself, or those in the directory, in order. Raises BadInput for none."""
+def table_files(path: Path) -> list[Path]:
+    """The Parquet files of a table: `path` itself, or those in that directory, in order. Raises BadInput for none."""
     if path.is_file():
         return [path]
     found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
@@ -132,12 +132,12 @@ def files_of(path: Path) -> list[Path]:
 
 
 def check(path: Path, schema: pa.Schema) -> int:
-    """The number of rows of a table. Raises BadInput for what is missing, cut short, or lacks a column.
+    """The number of rows of a table. Raises BadInput for a file that is missing or cut short or lacks a column.
 
-    Columns that are not in the schema are allowed: what comes after us may write more.
+    Columns beyond the schema are allowed: a later release may write more.
     """
     rows = 0
-    for file in files_of(path):
+    for file in table_files(path):
         try:
             with pq.ParquetFile(file) as opened:
                 found, rows = opened.schema_arrow, rows + opened.metadata.num_rows
@@ -153,14 +153,14 @@ def check(path: Path, schema: pa.Schema) -> int:
 
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:
-    """A whole table in memory: for the small ones."""
-    return pa.Table.from_batches(list(batches(path, schema)), schema=schema)
+    """A whole table in memory: for small tables."""
+    return pa.Table.from_batches(list(record_batches(path, schema)), schema=schema)
 
 
-def batches(path: Path, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
-    """A table piece by piece, in the order in which it was written. Raises BadInput."""
+def record_batches(path: Path, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
+    """A table batch by batch, in the order of its rows. Raises BadInput."""
     check(path, schema)
-    for file in files_of(path):
+    for file in table_files(path):
         try:
             with pq.ParquetFile(file) as opened:
                 for batch in opened.iter_batches(rows, columns=schema.names):
@@ -192,7 +192,7 @@ def _spark_type(kind: pa.DataType) -> "DataType":
 
 
 def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
-    """Lists are the same if their elements are, whatever a writer calls these and whether it lets them be null."""
+    """Compare types; of lists only the element type counts, not the element's name or whether it may be null."""
     if pa.types.is_list(found) and pa.types.is_list(wanted):
         return _same(found.value_type, wanted.value_type)
     return bool(found == wanted)

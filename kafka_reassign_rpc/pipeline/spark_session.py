@@ -1,7 +1,7 @@
-"""A Spark session for one job: started quietly, ended with its JVM.
+"""A Spark session for one job: it starts without output and ends together with its JVM.
 
-PySpark leaves the JVM to the end of the Python process; here it ends with the block, so that a job that is
-over leaves nothing behind, and a test run can say so.
+PySpark's own JVM lives until the Python process ends. Here the JVM ends with the block, so that a job leaves no process
+behind.
 """
 
 import os
@@ -22,9 +22,9 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 
 LOCAL = "local[*]"
-_END_S = 20.0
-_JAVA = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
-"""Where memory runs out, what is left of a JVM does not end by itself, and says nothing of use."""
+_JVM_EXIT_SECONDS = 20.0
+_JVM_OPTIONS = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
+"""Out of memory, a JVM neither ends by itself nor reports anything useful: so it exits at once."""
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -44,9 +44,9 @@ _LOCAL_SETTINGS = {
 def session(
     name: str, *, master: str = LOCAL, memory: str = "2g", settings: Mapping[str, str] | None = None, java: str = ""
 ) -> Iterator[SparkSession]:
-    """A session that no other one of this process shares; `memory` is the driver's heap, `java` are options of its JVM.
+    """The only session of this process. memory: the driver's heap; java: more options of its JVM.
 
-    Raises JobFailed where Java or the master cannot be had.
+    Raises JobFailed where Java is missing or the master cannot be reached.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
@@ -56,7 +56,7 @@ def session(
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
             "spark.local.dir": f"{scratch}/local",
-            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_JAVA} {java}",
+            "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_JVM_OPTIONS} {java}",
             **_SETTINGS,
             **(_LOCAL_SETTINGS if master.startswith("local") else {}),
             **(settings or {}),
@@ -65,32 +65,29 @@ def session(
         context = None
         try:
             context = _context(chosen, gateway)
-            with told():
+            with spark_errors_as_job_failed():
                 yield SparkSession(context)
         except (JobFailed, ConnectionError):
             if not _has_ended(gateway):
                 raise
-            raise JobFailed(_last_words(log, memory)) from None
+            raise JobFailed(_reason_of_exit(log, memory)) from None
         finally:
             if context is not None:
-                _stop(context, gateway)
-            _end(gateway)
+                _stop_context(context, gateway)
+            _end_jvm(gateway)
 
 
 @contextmanager
-def told() -> Iterator[None]:
-    """What goes wrong inside a job as one line: a data page that cannot be read, an executor without memory.
-
-    Raises JobFailed.
-    """
+def spark_errors_as_job_failed() -> Iterator[None]:
+    """Turns an error of Spark into JobFailed with one line: an unreadable data page, an executor out of memory."""
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise JobFailed(f"Spark gave up: {_cause(str(error))}") from None
+        raise JobFailed(f"Spark failed: {_cause(str(error))}") from None
 
 
 def _cause(text: str) -> str:
-    """The innermost cause that a stack trace names, with the file if it is about one."""
+    """The innermost cause in a stack trace, with the Parquet file if the trace names one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
     files = re.findall(r"file:\S*?\.parquet", text)
@@ -105,25 +102,27 @@ def _launch(chosen: Mapping[str, str], log: IO[bytes]) -> Any:
     try:
         return launch_gateway(conf, popen_kwargs={"stdout": log, "stderr": log})
     except (PySparkRuntimeError, OSError) as error:
-        raise JobFailed(f"Spark needs Java 17 or later (JAVA_HOME, or on the PATH): {_said(log) or error}") from None
+        raise JobFailed(
+            f"Spark needs Java 17 or later (JAVA_HOME, or on the PATH): {_last_line(log) or error}"
+        ) from None
 
 
 def _context(chosen: Mapping[str, str], gateway: Any) -> SparkContext:
     try:
         return SparkContext(gateway=gateway, conf=SparkConf(_jvm=gateway.jvm).setAll(list(chosen.items())))
-    except Exception as error:  # py4j's own class of what the JVM threw
+    except Exception as error:  # py4j has its own class for exceptions of the JVM
         first = str(error).strip().splitlines()
         raise JobFailed(f"Spark does not start with --master {chosen['spark.master']}: {' '.join(first[:3])}") from None
 
 
-def _said(log: IO[bytes]) -> str:
+def _last_line(log: IO[bytes]) -> str:
     log.seek(0)
     lines = log.read().decode(errors="replace").strip().splitlines()
     return lines[-1] if lines else ""
 
 
 def _has_ended(gateway: Any) -> bool:
-    """Whether the JVM has gone, or goes just now."""
+    """Whether the JVM has ended, or ends within a second."""
     try:
         gateway.proc.wait(1.0)
     except subprocess.TimeoutExpired:
@@ -131,28 +130,28 @@ def _has_ended(gateway: Any) -> bool:
     return True
 
 
-def _last_words(log: IO[bytes], memory: str) -> str:
+def _reason_of_exit(log: IO[bytes], memory: str) -> str:
     log.seek(0)
     if b"OutOfMemoryError" in log.read():
         return f"Spark ran out of memory with --driver-memory {memory}: give it more"
-    return f"Spark's Java process has ended: {_said(log)}"
+    return f"Spark's Java process has ended: {_last_line(log)}"
 
 
-def _stop(context: SparkContext, gateway: Any) -> None:
+def _stop_context(context: SparkContext, gateway: Any) -> None:
     if gateway.proc.poll() is None:
         SparkSession(context).stop()
         return
-    context._jsc = None  # there is nobody to tell
+    context._jsc = None  # the JVM has ended: there is nothing to stop
     context.stop()
     SparkSession._instantiatedSession = SparkSession._activeSession = None
 
 
-def _end(gateway: Any) -> None:
-    """The JVM ends when its standard input does."""
+def _end_jvm(gateway: Any) -> None:
+    """The JVM ends when its standard input is closed."""
     gateway.shutdown()
     gateway.proc.stdin.close()
     try:
-        gateway.proc.wait(_END_S)
+        gateway.proc.wait(_JVM_EXIT_SECONDS)
     except subprocess.TimeoutExpired:
         gateway.proc.kill()
         gateway.proc.wait()

@@ -132,7 +132,7 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
     """Why a partition does not move although the goal concerns it; "" where the goal does not."""
     if params.kind in (GoalKind.EXPAND, GoalKind.REBALANCE):
         if partition.moving:
-            return "a reassignment of it is in flight"
+            return "its reassignment is in flight"
         absent = any(broker not in params.live for broker in partition.replicas)
         return "it has a replica on a broker that is not live: heal it first" if absent else ""
     forced = forced_change(partition, params, partition_key(topic, partition.index))
@@ -140,4 +140,4 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
         return ""
     if isinstance(forced, str):
         return forced
-    return f"no broker has room for {params.size(partition)} bytes beside the others"
+    return f"no broker has room for {params.size(partition)} more bytes"

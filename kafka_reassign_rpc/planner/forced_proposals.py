@@ -24,7 +24,7 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
     if not is_forced(partition, params):
         return None
     if partition.moving:
-        return "a reassignment of it is in flight"
+        return "its reassignment is in flight"
     if params.kind is GoalKind.SET_FACTOR:
         return _change_factor(partition, params, key)
     return _replace_leaving(partition, params, key)
@@ -76,7 +76,7 @@ def _change_factor(partition: PlannerPartition, params: RoundParameters, key: in
     if len(old) < params.factor:
         return _raise_factor(partition, params, key)
     if params.factor < partition.min_isr:
-        return f"min.insync.replicas is {partition.min_isr}: nobody could write to {params.factor} replicas"
+        return f"min.insync.replicas is {partition.min_isr}: producers could not write to {params.factor} replicas"
     new = list(old)
     while len(new) > params.factor:
         new.remove(_worst_replica(new, partition, params, key))

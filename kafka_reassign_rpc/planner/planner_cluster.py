@@ -22,7 +22,7 @@ class PlannerPartition(msgspec.Struct, array_like=True, gc=False):
     """One partition, and what the planner has decided about it so far.
 
     replicas         its replicas; after a round has accepted a proposal: the target; the preferred leader comes first
-    moving           a reassignment of it is in flight: the planner leaves it alone
+    moving           its reassignment is in flight: the planner leaves it alone
     bytes            of one replica, UNKNOWN if not known; produce, fetch: bytes per second
     original         its replicas before the plan; () until a round accepts a proposal
     priority         0 starts first

@@ -105,7 +105,7 @@ class RoundCoordinator:
         elif survey.unknown_sizes:
             self.notes.append(
                 f"{survey.unknown_sizes} of {survey.partitions} partitions have no known size: "
-                f"each is taken for {self._typical_size} bytes, the mean of the others"
+                f"the plan assumes {self._typical_size} bytes for each, the mean of the others"
             )
         self._weights = weights
         self.before = {broker: Load() for broker in self._brokers}
@@ -141,7 +141,7 @@ class RoundCoordinator:
         self._racks, without = racks_by_broker(self._brokers.values(), self._live)
         if without:
             self.notes.append(
-                f"brokers {', '.join(map(str, without[:20]))} have no rack: they are taken for one rack of their own"
+                f"brokers {', '.join(map(str, without[:20]))} have no rack: the plan takes them for one more rack"
             )
         self._eligible_by_rack: dict[str, list[int]] = {}
         for broker in self._eligible:
@@ -359,7 +359,7 @@ class RoundCoordinator:
             total_copied = threshold_at_bytes(buckets[TOTAL_COPIED], self.options.max_bytes - self._copied)
         return Thresholds(thresholds, total_copied, self._both_sides)
 
-    # -- after the last round ------------------------------------------------------------------------------------------
+    # -- after the last round ----------------------------------------------------------------------------------------
 
     def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
         """The figures of the plan; the counts come from `collect_moves`."""

@@ -1,1 +1,1 @@
-"""Snapshots, events, jobs and what is submitted."""
+"""Tests of the pipeline: snapshots, event logs, plans by Spark, submit, audit, history, reports."""

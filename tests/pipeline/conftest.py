@@ -1,5 +1,5 @@
-"""One Spark session for all tests of the pipeline (two threads, a small heap, no web page, no JVM left behind), and a
-whole cluster of ours: six simulated brokers in three racks."""
+"""What all tests of the pipeline share: one Spark session with two threads and a small heap, which must leave no JVM
+behind, and one cluster: a kafka-reassign-rpc server with six simulated brokers in three racks."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,14 +8,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ReassignmentClient
-from kafka_reassign_rpc.pipeline.spark_session import session, told
+from kafka_reassign_rpc.pipeline.spark_session import session, spark_errors_as_job_failed
 from tests.client.conftest import whole_cluster
 from tests.processes import exists
 
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    # Tables are tiny here: what takes time is compiling, of Java and of what Spark generates, not running.
+    # Tables are tiny here. Time goes into compiling Java and generated code, so these settings avoid it.
     settings = {
         "spark.sql.shuffle.partitions": "1",
         "spark.default.parallelism": "2",
@@ -32,14 +32,19 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture
 def shared(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Commands take the session that is there."""
+    """Commands run in the tests' Spark session."""
+    use_session(spark, monkeypatch)
+
+
+def use_session(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let commands take this Spark session and not start their own."""
 
     @contextmanager
-    def session_that_is_there(*_: object, **__: object) -> Iterator[SparkSession]:
-        with told():
+    def the_same_session(*_: object, **__: object) -> Iterator[SparkSession]:
+        with spark_errors_as_job_failed():
             yield spark
 
-    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark_session.session", session_that_is_there)
+    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark_session.session", the_same_session)
 
 
 @pytest.fixture(scope="package")
@@ -50,7 +55,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def client(bootstrap: str) -> Iterator[ReassignmentClient]:
-    """With no move in flight and no throttle afterwards."""
+    """A client; afterwards no move is in flight and no throttle is set."""
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         yield client
         client.cancel_partition_reassignments(client.list_partition_reassignments())

@@ -1,4 +1,4 @@
-"""Plans on disk, as `plan` writes them."""
+"""Writes plans on disk, as `plan` does, with moves that a test chooses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 
 Replicas = Sequence[int]
 Moves = Mapping[tuple[str, int], tuple[Replicas, Replicas]]
-"""Partition -> where to, and what is expected there."""
+"""By partition: the target, and the replicas expected before."""
 
 
 def write_plan(path: Path, cluster_id: str, *batches: Moves, kind: str = "rebalance") -> Path:

@@ -1,4 +1,4 @@
-"""Audits of snapshots whose answers are known."""
+"""Audits of snapshots with known findings."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,11 +8,12 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, audit_job
+from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.reports import result_tables
-from kafka_reassign_rpc.pipeline.snapshots import export_events
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.test_export import run
 
 pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
@@ -21,15 +22,17 @@ RACKS = {1: "a", 2: "a", 3: "b", 4: None}
 MINUTE = 60_000
 
 Partitions = Sequence[tuple[str, int, list[int], list[int]]]
-"""Topic, partition, replicas, ISR; whoever is first in the ISR leads."""
+"""Topic, partition, replicas, ISR; the first broker of the ISR is the leader."""
 
 FIRST: Partitions = [("t", 0, [1, 3], [1, 3]), ("t", 1, [3, 1], [3, 1]), ("u", 0, [2, 3], [2, 3])]
 SECOND: Partitions = [("t", 0, [1, 2, 3], [1, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 3], [2])]
 THIRD: Partitions = [("t", 0, [1, 2, 3], [1, 2, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 4], [2])]
 
 
-def snap(path: Path, at: int, partitions: Partitions, cluster: str = "c1", moving: tuple[int, ...] = ()) -> Path:
-    """Every replica has ten bytes; that of partition u-0 on broker 2 has 100, on any other nobody knows."""
+def write_snapshot(
+    path: Path, at: int, partitions: Partitions, cluster: str = "c1", moving: tuple[int, ...] = ()
+) -> Path:
+    """A snapshot: replicas of topic t have ten bytes, u-0 has 100 on broker 2 and an unknown size elsewhere."""
     with SnapshotWriter(path) as writer:
         writer.brokers.extend((b, rack, "h", 1, None, None, b != 4) for b, rack in RACKS.items())
         for topic, index, replicas, isr in partitions:
@@ -40,7 +43,7 @@ def snap(path: Path, at: int, partitions: Partitions, cluster: str = "c1", movin
             if topic == "u":
                 writer.replicas.add((topic, index, 2, 100, "/d", False))
                 writer.replicas.add((topic, index, 2, 7, "/e", True))
-        writer.finish(Meta(cluster, at))
+        writer.finish(SnapshotMeta(cluster, at))
     return path
 
 
@@ -48,37 +51,39 @@ def event(seq: int, name: str, at: int, **more: Any) -> dict[str, Any]:
     return {"at": at, "event": name, "epoch": 1, "server": 1000, "seq": seq, **more}
 
 
-def put_events(directory: Path, events: Sequence[dict[str, Any]]) -> Path:
+def write_event_file(directory: Path, events: Sequence[dict[str, Any]]) -> Path:
     directory.mkdir(exist_ok=True)
     first, last = events[0]["seq"], events[-1]["seq"]
     with parquet_files.TableWriter(
-        directory / f"events-1000-000-{first:012d}-{last:012d}.parquet", export_events.EVENTS
+        directory / f"events-1000-000-{first:012d}-{last:012d}.parquet", event_files.EVENTS
     ) as writer:
-        writer.extend(map(export_events.row, events))
+        writer.extend(map(event_files.to_row, events))
     return directory
 
 
 @pytest.fixture
-def taken(tmp_path: Path) -> Path:
+def snapshots(tmp_path: Path) -> Path:
     for number, partitions in enumerate((FIRST, SECOND, THIRD), 1):
-        snap(tmp_path / "snaps" / f"s{number}", number * MINUTE, partitions)
+        write_snapshot(tmp_path / "snaps" / f"s{number}", number * MINUTE, partitions)
     (tmp_path / "snaps" / ".s4.77").mkdir()
     return tmp_path / "snaps"
 
 
-def dicts(frame: DataFrame) -> list[dict[str, Any]]:
+def row_dicts(frame: DataFrame) -> list[dict[str, Any]]:
     return [row.asDict() for row in frame.collect()]
 
 
-def test_dp_5_an_audit_finds_what_is_known_to_be_there(taken: Path, tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
+    snapshots: Path, tmp_path: Path, spark: SparkSession
+) -> None:
     grown = {"topic": "t", "partition": 0, "who": "User:eve", "route": "rpc", "original": [1, 3], "target": [1, 2, 3]}
-    events = put_events(tmp_path / "events", [
+    events = write_event_file(tmp_path / "events", [
         event(0, "move.started", 10, **grown | {"who": "User:early"}),
         event(1, "move.started", MINUTE + 5, **grown | {"target": [1, 2, 3]}),
         event(2, "move.started", MINUTE + 6, **grown | {"partition": 1, "original": [3, 1], "target": [1, 2]}),
     ])  # fmt: skip
-    frames = audit_job.audit(spark, audit_job.find(taken), events)
-    shown = {name: result_tables.show(frame) for name, frame in frames.items()}
+    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(snapshots), events)
+    shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
     found = {name: [dict(zip(one.columns, row, strict=True)) for row in one.rows] for name, one in shown.items()}
 
     last = [row for row in found["brokers"] if row["at"] == 3 * MINUTE]
@@ -104,75 +109,77 @@ def test_dp_5_an_audit_finds_what_is_known_to_be_there(taken: Path, tmp_path: Pa
     assert (violation["on_racks"], violation["possible"]) == (1, 2)
     behind = [(r["topic"], r["partition"], r["missing"], r["since"]) for r in found["under_replicated"]]
     assert behind == [("t", 1, [2], 2 * MINUTE), ("u", 0, [4], 2 * MINUTE)]
-    page = audit_and_history_report.audit(audit_job.find(taken), frames, shown)
+    page = audit_report.audit_page([one.meta for one in audit_job.find_snapshots(snapshots)], frames, shown)
     assert page.count("<svg") == 2
     assert "User:eve" in page
     assert "http" not in page.replace("http://www.w3.org/", "")
 
-    without = audit_job.audit(spark, audit_job.find(taken), None)
-    assert [(row["when"], row["who"]) for row in dicts(without["drift"])] == [(None, None)]
+    without = audit_job.audit_tables(spark, audit_job.find_snapshots(snapshots), None)
+    assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
 
 
 def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
-    snap(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
-    frames = audit_job.audit(spark, audit_job.find(tmp_path / "s"), None)
+    write_snapshot(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
+    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(tmp_path / "s"), None)
     assert frames["under_replicated"].count() == 0
 
 
-def test_dp_5_what_is_no_directory_of_snapshots_of_one_cluster_is_named(taken: Path, tmp_path: Path) -> None:
+def test_dp_5_an_audit_names_missing_unreadable_and_mixed_snapshots(snapshots: Path, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
-        audit_job.find(tmp_path / "nowhere")
+        audit_job.find_snapshots(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
     with pytest.raises(BadInput, match="empty: no snapshots there"):
-        audit_job.find(tmp_path / "empty")
-    half = taken / "half"
+        audit_job.find_snapshots(tmp_path / "empty")
+    half = snapshots / "half"
     (half / "partitions").mkdir(parents=True)
     with pytest.raises(BadInput, match="half: no snapshot"):
-        audit_job.find(taken)
+        audit_job.find_snapshots(snapshots)
     (half / "partitions").rmdir()
-    snap(taken / "same", MINUTE, FIRST)
+    write_snapshot(snapshots / "same", MINUTE, FIRST)
     with pytest.raises(BadInput, match="s1 and same were taken at the same time"):
-        audit_job.find(taken)
-    snap(taken / "other", 99, FIRST, cluster="c2")
-    code, out, err = run("audit", "--snapshots", str(taken))
+        audit_job.find_snapshots(snapshots)
+    write_snapshot(snapshots / "other", 99, FIRST, cluster="c2")
+    code, out, err = run("audit", "--snapshots", str(snapshots))
     assert (code, out) == (2, "")
-    assert err == (f"kafka-reassign-rpc audit: {taken}: snapshots of different clusters: other is of c2, s1 of c1\n")
-    part = taken / "other" / "partitions" / "part-00000.parquet"
+    assert err == (
+        f"kafka-reassign-rpc audit: {snapshots}: snapshots of different clusters: other is of c2, s1 of c1\n"
+    )
+    part = snapshots / "other" / "partitions" / "part-00000.parquet"
     part.write_bytes(part.read_bytes()[:-9])
-    code, out, err = run("audit", "--snapshots", str(taken))
+    code, out, err = run("audit", "--snapshots", str(snapshots))
     assert (code, out) == (2, "")
     assert "other/partitions/part-00000.parquet: not a readable Parquet file" in err
 
 
 def test_dp_5_tables_as_text_say_how_much_is_not_shown(spark: SparkSession) -> None:
-    shown = result_tables.show(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
-    assert result_tables.text("things", shown, empty="none") == [
+    shown = result_tables.excerpt(spark.range(5).selectExpr("id as at", "id / 3 as share", "array(id) as ids"), rows=2)
+    assert result_tables.text_lines("things", shown, empty="none") == [
         "things (5):",
         "  AT                   SHARE  IDS",
         "  1970-01-01 00:00:00  0      0",
         "  1970-01-01 00:00:00  0.333  1",
         "  … and 3 more",
     ]
-    assert result_tables.text("things", shown._replace(total=0), empty="none") == ["things: none"]
-    assert result_tables.document(shown)["total"] == 5
+    assert result_tables.text_lines("things", shown._replace(total=0), empty="none") == ["things: none"]
+    assert result_tables.json_document(shown)["total"] == 5
 
 
 def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, spark: SparkSession) -> None:
     for count in (1, 2):
-        with result_tables.ResultWriter(tmp_path / "out") as writer:
-            assert writer.tables({"t": spark.range(count).toDF("n")})["t"].count() == count
-            writer.page("report.html", f"page {count}")
+        with result_directory.ResultDirectory(tmp_path / "out") as writer:
+            assert writer.write_tables({"t": spark.range(count).toDF("n")})["t"].count() == count
+            writer.write_page("report.html", f"page {count}")
         assert spark.read.parquet(str(tmp_path / "out" / "t.parquet")).count() == count
         assert (tmp_path / "out" / "report.html").read_text() == f"page {count}"
 
     def fail() -> None:
-        with result_tables.ResultWriter(tmp_path / "out") as writer:
-            writer.page("report.html", "half")
+        with result_directory.ResultDirectory(tmp_path / "out") as writer:
+            writer.write_page("report.html", "half")
             raise ConnectionError
 
     with pytest.raises(ConnectionError):
         fail()
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "report.html").read_text() == "page 2"
-    with pytest.raises(BadInput, match="is there already"):
-        result_tables.require_free(tmp_path / "out")
+    with pytest.raises(BadInput, match="exists already"):
+        result_directory.require_free(tmp_path / "out")

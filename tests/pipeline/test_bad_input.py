@@ -1,69 +1,90 @@
-"""Input that is not as it should be, by command: what is said, which rows are named; nothing is left half done.
+"""Unusable input, by command: the message names file or rows, and no half-written output remains.
 
-Plans that are older than the cluster, and topics that have vanished since: test_submit.
+`test_submit` has plans that no longer fit the cluster, and topics that were deleted meanwhile.
 """
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
+from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_summary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
-from tests.pipeline.test_audit import snap
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from tests.pipeline.conftest import use_session
+from tests.pipeline.test_audit import write_snapshot
 from tests.pipeline.test_export import run
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.usefixtures("shared")]
 
-BLEMISHED = [
+FAULTY_PARTITIONS = [
     ("t", 0, [1, 2], 1, [1, 2], [], [], 10, None, None),
-    ("t", 1, [5, 2], 2, [2], [], [], None, None, None),  # nobody knows its size
+    ("t", 1, [5, 2], 2, [2], [], [], None, None, None),  # its size is not known
     ("t", 2, [1, 5, 3], 1, [1, 3], [3], [5], 10, None, None),  # it moves
-    ("t", 3, [9, 1], 1, [1], [], [], 10, None, None),  # no broker 9 is listed
+    ("t", 3, [9, 1], 1, [1], [], [], 10, None, None),  # the snapshot does not list broker 9
     ("u", 0, [2, 5, 1, 3, 4], 1, [1, 2, 3, 4], [], [], 10, None, None),  # five replicas, four live brokers
 ]
 
 
-def write(path: Path, cluster: str = "c1") -> Path:
-    """Broker 4 has no rack, broker 5 is dead."""
+def write_faulty_snapshot(path: Path, cluster: str = "c1") -> Path:
+    """Broker 4 has no rack, broker 5 is dead; see the rows above."""
     with SnapshotWriter(path) as writer:
         racks = {1: "a", 2: "b", 3: "c", 4: None, 5: "a"}
         writer.brokers.extend((broker, rack, "h", 1, None, None, broker != 5) for broker, rack in racks.items())
-        writer.partitions.extend(BLEMISHED)
-        writer.finish(Meta(cluster, 5))
+        writer.partitions.extend(FAULTY_PARTITIONS)
+        writer.finish(SnapshotMeta(cluster, 5))
     return path
 
 
-def test_dp_2_what_a_snapshot_lacks_and_what_cannot_move_is_said_with_the_rows_and_the_rest_is_planned(
-    tmp_path: Path,
-) -> None:
-    path, out = write(tmp_path / "snapshot"), tmp_path / "plan"
+class PlannedByCommand(NamedTuple):
+    """A plan, and what the command printed."""
 
-    code, said, err = run("plan", "heal", "--snapshot", str(path), "--out", str(out))
+    plan: Path
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture(scope="module")
+def faulty_plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> PlannedByCommand:
+    """The plan that heals the faulty snapshot. Tests read it and never change it."""
+    directory = tmp_path_factory.mktemp("faulty")
+    path, plan = write_faulty_snapshot(directory / "snapshot"), directory / "plan"
+    with pytest.MonkeyPatch.context() as patch:
+        use_session(spark, patch)
+        return PlannedByCommand(plan, *run("plan", "heal", "--snapshot", str(path), "--out", str(plan)))
+
+
+def test_dp_2_a_plan_names_rows_with_missing_data_and_partitions_that_cannot_move_and_moves_the_rest(
+    faulty_plan: PlannedByCommand,
+) -> None:
+    plan, code, out, err = faulty_plan
 
     assert code == 0, err
     for line in (
-        "note: 1 of 5 partitions have no known size: each is taken for 10 bytes, the mean of the others",
+        "note: 1 of 5 partitions have no known size: the plan assumes 10 bytes for each, the mean of the others",
         "note: no size is known of t-1",
-        "note: brokers 4 have no rack: they are taken for one rack of their own",
-        "note: broker 9 holds replicas and is not listed: it is taken for lost (t-3, …)",
-        "left out: 1 partitions: a reassignment of it is in flight (t-2)",
+        "note: brokers 4 have no rack: the plan takes them for one more rack",
+        "note: broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-3, …)",
+        "left out: 1 partitions: its reassignment is in flight (t-2)",
         "left out: 1 partitions: replication factor 5 is larger than the 4 brokers that can hold a replica (u-0)",
     ):
         assert line in err.splitlines(), (line, err)
-    assert "2 of 5 partitions move" in said
-    assert {one.first[0] for one in plan_writer.read_summary(out).left_out} == {"t-2", "u-0"}
+    assert "2 of 5 partitions move" in out
+    assert {one.first[0] for one in plan_summary.read_summary(plan).left_out} == {"t-2", "u-0"}
 
 
 def _truncated(path: Path) -> None:
-    part = snapshot_files.place(path, "partitions") / "part-00000.parquet"
+    part = snapshot_files.table_path(path, "partitions") / "part-00000.parquet"
     part.write_bytes(part.read_bytes()[:-20])
 
 
 def _torn(path: Path) -> None:
     """Its footer is whole, its pages are not."""
-    part = snapshot_files.place(path, "partitions") / "part-00000.parquet"
+    part = snapshot_files.table_path(path, "partitions") / "part-00000.parquet"
     data = part.read_bytes()
     part.write_bytes(data[:4] + bytes(300) + data[304:])
 
@@ -89,7 +110,7 @@ BAD: list[tuple[str, Callable[[Path], None], tuple[str, ...], int, str]] = [
 def test_dp_2_a_snapshot_or_a_goal_that_cannot_be_used_is_one_line_and_no_plan(
     tmp_path: Path, spoil: Callable[[Path], None], arguments: tuple[str, ...], exit_code: int, saying: str
 ) -> None:
-    path = write(tmp_path / "snapshot")
+    path = write_faulty_snapshot(tmp_path / "snapshot")
     spoil(path)
     code, out, err = run(*arguments, "--snapshot", str(path), "--out", str(tmp_path / "plan"))
     assert (code, out) == (exit_code, ""), err
@@ -99,9 +120,8 @@ def test_dp_2_a_snapshot_or_a_goal_that_cannot_be_used_is_one_line_and_no_plan(
     assert [file.name for file in tmp_path.iterdir()] == ["snapshot"], "nothing is left"
 
 
-def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path) -> None:
-    path, other, plan = write(tmp_path / "one"), write(tmp_path / "other", "c2"), tmp_path / "plan"
-    assert run("plan", "heal", "--snapshot", str(path), "--out", str(plan))[0] == 0
+def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path, faulty_plan: PlannedByCommand) -> None:
+    other, plan = write_faulty_snapshot(tmp_path / "other", "c2"), faulty_plan.plan
     code, out, err = run("plan", "verify", "--snapshot", str(other), "--plan", str(plan))
     assert (code, out) == (2, "")
     assert err == (f"kafka-reassign-rpc plan: {plan}: was made from another snapshot than {other} (cluster c1)\n")
@@ -110,7 +130,8 @@ def test_dp_3_a_plan_is_verified_against_its_own_snapshot_only(tmp_path: Path) -
 def test_dp_5_snapshots_that_cannot_be_read_to_their_end_are_named_by_an_audit_and_nothing_is_written(
     tmp_path: Path,
 ) -> None:
-    path = snap(tmp_path / "snaps" / "one", 5, [("t", number, [1, 2], [1, 2]) for number in range(200)])
+    partitions = [("t", number, [1, 2], [1, 2]) for number in range(200)]
+    path = write_snapshot(tmp_path / "snaps" / "one", 5, partitions)
     _torn(path)
     code, out, err = run("audit", "--snapshots", str(tmp_path / "snaps"), "--out", str(tmp_path / "audit"))
     assert (code, out) == (1, "")

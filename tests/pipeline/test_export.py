@@ -1,4 +1,4 @@
-"""Snapshots of clusters that run here, and of one that answers badly."""
+"""Snapshots of a running cluster, and of a simulated one that answers only in part."""
 
 import asyncio
 import contextlib
@@ -30,11 +30,13 @@ from kafka_reassign_rpc.client.config_calls import Config, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
-from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.cli.test_usage import run as process
 from tests.waiting import eventually
 
@@ -54,7 +56,7 @@ def run(*arguments: str) -> tuple[int, str, str]:
     return code, out.getvalue(), err.getvalue()
 
 
-def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
+def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_configs(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
     topic = client.describe_topics(["orders"])["orders"]
@@ -101,9 +103,9 @@ def test_dp_1_a_cluster_of_ours_is_exported_as_it_is(
     assert {row["produce_rate"] for row in rows(tmp_path / "two", "partitions") if row["topic"] == "clicks"} == {0.0}
 
 
-class Answers:
-    """A cluster by its answers: a client that has no network. Broker 2 says nothing, broker 9 is gone, node 77 is a
-    server of ours."""
+class PartlySilentCluster:
+    """Takes the place of the client: broker 2 does not answer, broker 9 is not live, node 77 is a kafka-reassign-rpc
+    server."""
 
     cluster_id = "c1"
     nodes = (ClusterNode(1, "h1", 9092, "a"), ClusterNode(2, "h2", 9092, None), ClusterNode(77, "h7", 9092, None))
@@ -135,13 +137,13 @@ class Answers:
         return False
 
 
-def test_dp_1_what_brokers_do_not_say_is_null_and_named(tmp_path: Path) -> None:
+def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp_path: Path) -> None:
     said: list[str] = []
-    client: Any = Answers()
-    found = export(client, tmp_path / "out", source="s", say=said.append, piece=1)
+    client: Any = PartlySilentCluster()
+    found = export(client, tmp_path / "out", source="s", show_status=said.append, part_partitions=1)
     assert found.warnings == [
-        "broker 2 does not tell the sizes of its replicas: Broker 2 is not available.",
-        "topic b: no leader What is known of its partitions is there.",
+        "broker 2 does not report the sizes of its replicas: Broker 2 is not available.",
+        "topic b: no leader The snapshot has what is known of its partitions.",
         "the configs of topic b: not now",
     ]
     assert said == ["2 partitions of 1 topics", "4 partitions of 2 topics"]
@@ -151,7 +153,7 @@ def test_dp_1_what_brokers_do_not_say_is_null_and_named(tmp_path: Path) -> None:
         (2, "h2", True, None),
         (9, None, False, None),
     ]
-    # The leader of a-1 does not answer: what a follower in sync has stands in.
+    # The leader of a-1 does not answer: the size of an in-sync follower takes its place.
     assert [row["bytes"] for row in rows(tmp_path / "out", "partitions")] == [10, 10, None, None]
     assert [row["removing"] for row in rows(tmp_path / "out", "partitions")] == [[2], [], [], []]
     assert len(rows(tmp_path / "out", "replicas")) == 2
@@ -166,12 +168,12 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         await eventually(lambda: len(list(out.glob("2*"))) >= 2, within=60)
-        before = export_events.check(events)
+        before = event_files.check(events)
         topic = client.describe_topics(["payments"])["payments"]
         assert not isinstance(topic, KafkaError)
         assert not any(client.alter_partition_reassignments({("payments", 0): topic[0].replicas[::-1]}).values())
         taken = len(list(out.glob("2*")))
-        await eventually(lambda: export_events.check(events) > before and len(list(out.glob("2*"))) > taken, within=60)
+        await eventually(lambda: event_files.check(events) > before and len(list(out.glob("2*"))) > taken, within=60)
         process.send_signal(signal.SIGINT)
         said, err = await asyncio.to_thread(process.communicate, timeout=60)
     finally:
@@ -179,15 +181,15 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
         process.communicate()
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    found = audit_job.find(out)
+    found = audit_job.find_snapshots(out)
     assert [path.name for path in out.iterdir() if path.name.startswith(".")] == []
     assert said.count(" 6 brokers, 3 topics, 42 partitions") == len(found) == len(list(out.iterdir())) >= 3
     assert all(not path.name.startswith(".") for path in events.iterdir())
-    for one in found[1:]:  # nothing grows there: what is known of rates is that
+    for one in found[1:]:  # nobody produces, so the rate is known and zero
         assert {row["produce_rate"] for row in rows(one.path, "partitions") if row["topic"] == "clicks"} == {0.0}
 
 
-def test_dp_1_a_cluster_that_does_not_answer_for_a_while_is_watched_on(
+def test_dp_1_a_watch_goes_on_after_a_cluster_did_not_answer_for_a_while(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     stop, asked = threading.Event(), list[tuple[str, str | None]]()
@@ -207,8 +209,8 @@ def test_dp_1_a_cluster_that_does_not_answer_for_a_while_is_watched_on(
 
 
 @pytest.mark.parametrize("error", [Unreachable("nobody answers"), UnsupportedHere("an older server took over")])
-def test_dp_1_what_no_waiting_mends_ends_the_watch(tmp_path: Path, error: KafkaError) -> None:
-    """Nobody at the address that was given; no permission, although there was an answer before."""
+def test_dp_1_an_error_that_waiting_does_not_cure_ends_the_watch(tmp_path: Path, error: KafkaError) -> None:
+    """No server answers at all; or one refuses although it answered before."""
     calls = 0
 
     def export_all(_to: Path | None, _before: Path | None) -> None:
@@ -221,17 +223,17 @@ def test_dp_1_what_no_waiting_mends_ends_the_watch(tmp_path: Path, error: KafkaE
         watch(export_all, tmp_path, 1, threading.Event())
 
 
-def earlier(tmp_path: Path, meta: Meta, *sizes: int | None) -> Earlier:
+def earlier(tmp_path: Path, meta: SnapshotMeta, *sizes: int | None) -> EarlierSizes:
     path = tmp_path / "before"
     with SnapshotWriter(path) as writer:
         for index, size in enumerate(sizes):
             writer.partitions.add(("a", index, [1], 1, [1], [], [], size, None, None))
         writer.finish(meta)
-    return Earlier(path)
+    return EarlierSizes(path)
 
 
 def test_dp_1_rates_come_from_growth_and_from_nothing_else(tmp_path: Path) -> None:
-    before = earlier(tmp_path, Meta("c1", 1_000), 100, None, 100)
+    before = earlier(tmp_path, SnapshotMeta("c1", 1_000), 100, None, 100)
     assert before.rate("a", 0, 600, 6_000) == 100.0
     assert before.rate("a", 1, 600, 6_000) is None, "it was not known"
     assert before.rate("a", 2, 50, 6_000) is None, "data was deleted"
@@ -241,34 +243,32 @@ def test_dp_1_rates_come_from_growth_and_from_nothing_else(tmp_path: Path) -> No
 
 
 def test_dp_1_rates_of_another_cluster_or_time_are_refused_and_nothing_is_left(tmp_path: Path) -> None:
-    client: Any = Answers()
-    before = earlier(tmp_path, Meta("c2", 1_000))
+    client: Any = PartlySilentCluster()
+    before = earlier(tmp_path, SnapshotMeta("c2", 1_000))
     with pytest.raises(BadInput, match="before: is of cluster c2, this is cluster c1"):
-        export(client, tmp_path / "out", source="s", say=print, earlier=before)
+        export(client, tmp_path / "out", source="s", show_status=print, earlier=before)
     with pytest.raises(BadInput, match="not older"):
-        earlier(tmp_path / "later", Meta("c1", 2**60)).must_be_of("c1", 5)
+        earlier(tmp_path / "later", SnapshotMeta("c1", 2**60)).require_earlier("c1", 5)
     client.cluster_id = ""
     with pytest.raises(JobFailed, match="does not say its id"):
-        export(client, tmp_path / "out", source="s", say=print)
+        export(client, tmp_path / "out", source="s", show_status=print)
     assert not (tmp_path / "out").exists()
 
 
 @pytest.fixture
-def taken(tmp_path: Path) -> Iterator[Path]:
-    path = tmp_path / "taken"
+def occupied_directory(tmp_path: Path) -> Iterator[Path]:
+    path = tmp_path / "occupied"
     path.mkdir()
     (path / "mine").write_text("keep")
     yield path
     assert (path / "mine").read_text() == "keep"
 
 
-def test_dp_1_a_directory_that_is_taken_is_exit_code_2_before_anything_is_asked(taken: Path) -> None:
-    code, out, err = run("export", "--bootstrap-server", "127.0.0.1:1", "--out", str(taken))
+def test_dp_1_a_directory_that_is_taken_is_exit_code_2_before_anything_is_asked(occupied_directory: Path) -> None:
+    code, out, err = run("export", "--bootstrap-server", "127.0.0.1:1", "--out", str(occupied_directory))
     assert (code, out) == (2, "")
-    assert (
-        err
-        == f"kafka-reassign-rpc export: {taken}: is there already; give a directory that does not exist or is empty\n"
-    )
+    reason = "exists already; give a directory that does not exist or is empty"
+    assert err == f"kafka-reassign-rpc export: {occupied_directory}: {reason}\n"
 
 
 def test_dp_1_a_cluster_that_cannot_be_reached_is_exit_code_1(tmp_path: Path) -> None:

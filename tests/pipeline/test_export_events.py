@@ -1,4 +1,4 @@
-"""Event logs as Parquet: nothing twice, nothing missed, whatever happens in between."""
+"""Event logs as Parquet: every event once, also after a killed export, a new log or deleted events."""
 
 from pathlib import Path
 from typing import Any
@@ -10,14 +10,14 @@ from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient
 from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.snapshots import export_events
 from tests.pipeline.test_export import run
 from tests.waiting import eventually
 
 
-class Log:
-    """Servers by what they have recorded: a client that has no network. Pages of two events."""
+class SimulatedLogs:
+    """Takes the place of the client: event logs by server, which answer in pages of two events."""
 
     def __init__(self) -> None:
         self.logs: dict[int, list[dict[str, Any]]] = {1000: []}
@@ -46,92 +46,94 @@ class Log:
         return EventPage(server, page, self.kept_from, page[-1]["seq"] + 1 if page else after)
 
 
-def stored(directory: Path) -> list[tuple[int, int, str]]:
+def exported(directory: Path) -> list[tuple[int, int, str]]:
     rows = (
         row
-        for file in export_events.files(directory)
-        for row in parquet_files.read(file.path, export_events.EVENTS).to_pylist()
+        for file in event_files.list_files(directory)
+        for row in parquet_files.read(file.path, event_files.EVENTS).to_pylist()
     )
     return [(row["server"], row["seq"], row["event"]) for row in rows]
 
 
-def follow(log: Any, directory: Path) -> export_events.Followed:
-    return export_events.follow(log, directory)
+def follow(log: Any, directory: Path) -> export_events.ExportedEvents:
+    return export_events.export_new_events(log, directory)
 
 
 def test_dp_1_events_are_added_once_each_and_in_order(tmp_path: Path) -> None:
-    log = Log()
-    assert follow(log, tmp_path / "e") == export_events.Followed(0, 1, [])
+    log = SimulatedLogs()
+    assert follow(log, tmp_path / "e") == export_events.ExportedEvents(0, 1, [])
     log.record("a", "b", "c")
     log.record("x", server=1001)
-    assert follow(log, tmp_path / "e") == export_events.Followed(4, 2, [])
-    assert follow(log, tmp_path / "e") == export_events.Followed(0, 2, [])
+    assert follow(log, tmp_path / "e") == export_events.ExportedEvents(4, 2, [])
+    assert follow(log, tmp_path / "e") == export_events.ExportedEvents(0, 2, [])
     log.record("d")
     (tmp_path / "e" / ".events-killed.parquet.77").write_text("half")
     assert follow(log, tmp_path / "e").events == 1
-    assert stored(tmp_path / "e") == [(1000, 0, "a"), (1000, 1, "b"), (1000, 2, "c"), (1000, 3, "d"), (1001, 0, "x")]
+    assert exported(tmp_path / "e") == [(1000, 0, "a"), (1000, 1, "b"), (1000, 2, "c"), (1000, 3, "d"), (1001, 0, "x")]
     assert not [path for path in (tmp_path / "e").iterdir() if path.name.startswith(".")]
-    assert export_events.check(tmp_path / "e") == 5
+    assert event_files.check(tmp_path / "e") == 5
     del log.logs[1001]
-    assert follow(log, tmp_path / "e").warnings == ["server 1001 is not there: what it has recorded since is left out"]
+    assert follow(log, tmp_path / "e").warnings == ["server 1001 does not answer: its new events are missing"]
 
 
-def test_dp_1_a_log_that_was_begun_anew_is_another_log_even_where_it_is_longer_by_now(tmp_path: Path) -> None:
-    log = Log()
+def test_dp_1_a_log_that_the_server_started_anew_is_another_log_even_if_it_is_longer_by_now(tmp_path: Path) -> None:
+    log = SimulatedLogs()
     log.record("a", "b", "c")
     follow(log, tmp_path)
     log.logs[1000] = []
     log.record("new")
-    assert follow(log, tmp_path) == export_events.Followed(1, 1, ["server 1000 has begun its log anew"])
+    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 1, ["server 1000 has started its log anew"])
     log.logs[1000] = []
     log.record("newer", "k", "l", "m", "n")
-    assert follow(log, tmp_path) == export_events.Followed(5, 1, ["server 1000 has begun its log anew"])
-    assert [name for _, _, name in stored(tmp_path)] == ["a", "b", "c", "new", "newer", "k", "l", "m", "n"]
+    assert follow(log, tmp_path) == export_events.ExportedEvents(5, 1, ["server 1000 has started its log anew"])
+    assert [name for _, _, name in exported(tmp_path)] == ["a", "b", "c", "new", "newer", "k", "l", "m", "n"]
     assert follow(log, tmp_path).events == 0
 
 
-def test_dp_1_what_the_server_has_deleted_meanwhile_is_said(tmp_path: Path) -> None:
-    log = Log()
+def test_dp_1_a_warning_names_events_that_the_server_deleted_before_the_export(tmp_path: Path) -> None:
+    log = SimulatedLogs()
     log.record("a", "b")
     follow(log, tmp_path)
     log.record("c", "d", "e")
     log.kept_from = 4
-    assert follow(log, tmp_path) == export_events.Followed(1, 1, ["events 2 to 3 of server 1000 are not kept any more"])
-    assert [seq for _, seq, _ in stored(tmp_path)] == [0, 1, 4]
+    assert follow(log, tmp_path) == export_events.ExportedEvents(
+        1, 1, ["server 1000 has deleted events 2 to 3: they are missing"]
+    )
+    assert [seq for _, seq, _ in exported(tmp_path)] == [0, 1, 4]
 
 
-def test_dp_1_what_this_release_does_not_know_is_kept_and_what_is_no_event_is_named(tmp_path: Path) -> None:
-    log = Log()
+def test_dp_1_unknown_fields_are_kept_and_malformed_events_are_named(tmp_path: Path) -> None:
+    log = SimulatedLogs()
     log.record("a", colour="red", depth=[1], topic=None, target=[1, 2])
     follow(log, tmp_path)
-    [file] = export_events.files(tmp_path)
-    [row] = parquet_files.read(file.path, export_events.EVENTS).to_pylist()
+    [file] = event_files.list_files(tmp_path)
+    [row] = parquet_files.read(file.path, event_files.EVENTS).to_pylist()
     assert (row["more"], row["target"], row["topic"]) == ('{"colour":"red","depth":[1]}', [1, 2], None)
     log.record("b", partition="five")
     with pytest.raises(
         BadInput, match=r"event 1 of server 1000: Expected `int \| null`, got `str` - at `\$.partition`"
     ):
         follow(log, tmp_path)
-    assert len(export_events.files(tmp_path)) == 1
+    assert len(event_files.list_files(tmp_path)) == 1
     log.torn = True
     with pytest.raises(JobFailed, match="server 1000 sends an event from 1 on that is no JSON"):
         follow(log, tmp_path)
 
 
-def test_dp_1_directories_without_events_or_with_other_things_in_them_are_named(tmp_path: Path) -> None:
+def test_dp_1_directories_without_events_or_with_other_files_are_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
-        export_events.check(tmp_path / "nowhere")
+        event_files.check(tmp_path / "nowhere")
     with pytest.raises(BadInput, match="no events there"):
-        export_events.check(tmp_path)
+        event_files.check(tmp_path)
     (tmp_path / "events-1-0-0-0.parquet").write_text("PAR1 and no more")
     with pytest.raises(BadInput, match=r"events-1-0-0-0\.parquet: not a readable Parquet file"):
-        export_events.check(tmp_path)
+        event_files.check(tmp_path)
     (tmp_path / "mine.parquet").write_text("")
     with pytest.raises(BadInput, match=r"mine\.parquet: not a file of events, by its name"):
-        export_events.check(tmp_path)
+        event_files.check(tmp_path)
 
 
-async def test_dp_1_the_events_of_a_server_that_runs_are_exported(
+async def test_dp_1_the_events_of_a_running_server_are_exported(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
     topic = client.describe_topics(["payments"])["payments"]
@@ -143,8 +145,8 @@ async def test_dp_1_the_events_of_a_server_that_runs_are_exported(
         code, out, err = run("export", "--bootstrap-server", bootstrap, "--events", str(tmp_path / "e"))
         assert (code, err) == (0, "")
         assert out.startswith(f"{tmp_path / 'e'}: ")
-        return (1000, "move.completed") in {(server, event) for server, _, event in stored(tmp_path / "e")}
+        return (1000, "move.completed") in {(server, event) for server, _, event in exported(tmp_path / "e")}
 
     await eventually(moved)
-    found = stored(tmp_path / "e")
+    found = exported(tmp_path / "e")
     assert len({seq for _, seq, _ in found}) == len(found)

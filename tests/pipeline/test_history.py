@@ -1,4 +1,4 @@
-"""Histories of events whose answers are known, at once and while more events arrive."""
+"""Histories of known events, made once and kept up to date while events arrive."""
 
 import asyncio
 import json
@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.auditing import audit_and_history_report, history_job
-from kafka_reassign_rpc.pipeline.auditing.history_stream import HistoryStream, checkpoint
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.reports import result_tables
-from tests.pipeline.test_audit import dicts, event, put_events, snap
+from kafka_reassign_rpc.pipeline.move_history import history_job
+from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
+from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
 from tests.waiting import eventually
@@ -52,12 +54,14 @@ EVENTS = [
 ]
 
 
-def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spark: SparkSession) -> None:
-    events = put_events(tmp_path / "events", EVENTS)
-    sizes = history_job.sizes_of(spark, snap(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])]))
-    frames = history_job.history(history_job.read(spark, events), sizes)
+def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, spark: SparkSession) -> None:
+    events = write_event_file(tmp_path / "events", EVENTS)
+    sizes = history_job.partition_sizes(
+        spark, write_snapshot(tmp_path / "snap", 1, [("t", 0, [1], [1]), ("t", 1, [1], [1])])
+    )
+    frames = history_job.history_tables(event_files.data_frame(spark, events), sizes)
 
-    moves = {(row["partition"], row["started"]): row for row in dicts(frames["moves"])}
+    moves = {(row["partition"], row["started"]): row for row in row_dicts(frames["moves"])}
     assert len(moves) == 6
     first = moves[0, 3_000]
     assert (first["outcome"], first["route"], first["who"], first["reason"]) == ("completed", "queue", "User:a", "heal")
@@ -71,39 +75,39 @@ def test_dp_5_a_history_tells_what_is_known_to_have_happened(tmp_path: Path, spa
     assert moves[1, 9_000]["outcome"] == "stalled"
     assert (moves[2, None]["outcome"], moves[3, None]["outcome"]) == ("waiting", "withdrawn")
 
-    outcomes = {(row["outcome"], row["route"]): row for row in dicts(frames["outcomes"])}
+    outcomes = {(row["outcome"], row["route"]): row for row in row_dicts(frames["outcomes"])}
     assert outcomes["completed", "queue"]["median_seconds"] == 2
     assert outcomes["stalled", "unknown"]["moves"] == 1
-    assert [(row["partition"], row["seconds"]) for row in dicts(frames["slowest"])] == [(0, 2), (1, 1), (0, 0)]
-    assert [(row["partition"], row["outcome"]) for row in dicts(frames["stalled"])] == [
+    assert [(row["partition"], row["seconds"]) for row in row_dicts(frames["slowest"])] == [(0, 2), (1, 1), (0, 0)]
+    assert [(row["partition"], row["outcome"]) for row in row_dicts(frames["stalled"])] == [
         (1, "stalled"),
         (0, "completed"),
     ]
-    [throttle] = dicts(frames["throttles"])
+    [throttle] = row_dicts(frames["throttles"])
     # 10 bytes of the first move in its two seconds; 20 bytes of the second in its one second, half of them to broker 2.
     assert (throttle["broker"], throttle["rate"], throttle["bytes"]) == (2, 10, 20)
     assert throttle["efficiency"] == pytest.approx(20 / 4 / 10)
-    assert [(row["reason"], row["events"]) for row in dicts(frames["refusals"])] == [
+    assert [(row["reason"], row["events"]) for row in row_dicts(frames["refusals"])] == [
         ("InvalidReplicationFactor: no", 1)
     ]
-    shown = {name: result_tables.show(frame) for name, frame in frames.items()}
-    page = audit_and_history_report.history(frames, shown)
+    shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
+    page = history_report.history_page(frames, shown)
     assert page.count("<svg") == 2
     assert "6 moves" in page
 
-    unsized = history_job.history(history_job.read(spark, events), None)
-    assert {row["bytes"] for row in dicts(unsized["moves"])} == {None}
+    unsized = history_job.history_tables(event_files.data_frame(spark, events), None)
+    assert {row["bytes"] for row in row_dicts(unsized["moves"])} == {None}
 
 
 def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_controllers(
     tmp_path: Path, spark: SparkSession
 ) -> None:
     started = move(500, "started", 90_000, 0, id=7, **PLAN)
-    # The next controller has a log of its own, and a clock that is behind.
+    # The next controller has its own log, and its clock is behind.
     completed = move(3, "completed", 80_000, 0, id=7, **PLAN) | {"epoch": 2, "server": 1001}
-    put_events(tmp_path / "e", [started])
-    put_events(tmp_path / "e", [completed])
-    [row] = dicts(history_job.moves(history_job.read(spark, tmp_path / "e"), None))
+    write_event_file(tmp_path / "e", [started])
+    write_event_file(tmp_path / "e", [completed])
+    [row] = row_dicts(history_job.moves(event_files.data_frame(spark, tmp_path / "e"), None))
     assert (row["outcome"], row["seconds"], row["bytes_per_second"]) == ("completed", -10, None)
 
 
@@ -111,19 +115,19 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     tmp_path: Path, spark: SparkSession
 ) -> None:
     events, out = tmp_path / "events", tmp_path / "out"
-    put_events(events, EVENTS[:6])
+    write_event_file(events, EVENTS[:6])
     updates: list[int] = []
 
     def update() -> None:
-        frames = history_job.history(history_job.read(spark, events), None)
-        with result_tables.ResultWriter(out) as writer:
-            updates.append(writer.tables({"moves": frames["moves"]})["moves"].count())
+        frames = history_job.history_tables(event_files.data_frame(spark, events), None)
+        with result_directory.ResultDirectory(out) as writer:
+            updates.append(writer.write_tables({"moves": frames["moves"]})["moves"].count())
 
     following = HistoryStream(spark, events, out, update, every="0 seconds")
     try:
         following.catch_up()
         assert updates[-1] == 1
-        put_events(events, EVENTS[6:12])
+        write_event_file(events, EVENTS[6:12])
         following.catch_up()
         assert updates[-1] == 3
     finally:
@@ -133,7 +137,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     try:
         again.catch_up()
         assert len(updates) == seen, "nothing was new"
-        put_events(events, EVENTS[12:])
+        write_event_file(events, EVENTS[12:])
         again.catch_up()
         assert updates[-1] == 6
         (events / "events-1000-000-000000000090-000000000091.parquet").write_text("PAR1 torn")
@@ -141,7 +145,7 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
             again.catch_up()
     finally:
         again.stop()
-    assert checkpoint(out).is_dir()
+    assert checkpoint_directory(out).is_dir()
 
 
 QUICK = " ".join(
@@ -179,39 +183,70 @@ class Command:
 
 
 async def test_dp_5_a_history_that_follows_ends_on_a_signal_and_leaves_nothing_running(tmp_path: Path) -> None:
-    events = put_events(tmp_path / "events", EVENTS)
-    with Command("history", "--events", str(events), "--follow", "--out", str(tmp_path / "out")) as follower:
-        await eventually((tmp_path / "out" / "report.html").exists, within=180)
+    """No events exist yet: Spark runs and waits for them."""
+    events, out = tmp_path / "events", tmp_path / "out"
+    events.mkdir()
+    with Command("history", "--events", str(events), "--follow", "--out", str(out)) as follower:
+        await eventually((checkpoint_directory(out) / "metadata").exists, within=180)
         children = children_of(follower.pid)
         assert children
         follower.interrupt()
-        code, out, _ = await follower.ended()
-    assert code == 0
-    assert "completed" in out
+        code, _, err = await follower.ended()
+    assert code == 0, err
     await eventually(lambda: not any(map(exists, children)))
 
 
 @pytest.mark.usefixtures("shared")
+def test_dp_5_the_history_command_follows_prints_tables_and_writes_them_with_a_page_until_ctrl_c(
+    tmp_path: Path,
+) -> None:
+    events, out_directory = write_event_file(tmp_path / "events", EVENTS), tmp_path / "out"
+    ended = threading.Event()
+
+    def press_ctrl_c() -> None:
+        first_update = checkpoint_directory(out_directory) / "commits" / "0"
+        while not first_update.exists() and not ended.wait(0.1):
+            pass
+        if not ended.is_set():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    operator = threading.Thread(target=press_ctrl_c)
+    operator.start()
+    try:
+        code, out, _ = run("history", "--events", str(events), "--out", str(out_directory), "--follow")
+    finally:
+        ended.set()
+        operator.join()
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+    assert code == 0
+    assert "slowest (3):" in out
+    assert "completed" in out
+    assert "<svg" in (out_directory / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("shared")
 def test_dp_5_the_history_command_prints_tables_and_writes_them_with_a_page(tmp_path: Path) -> None:
-    events = put_events(tmp_path / "events", EVENTS)
+    events = write_event_file(tmp_path / "events", EVENTS)
     code, out, _ = run("history", "--events", str(events), "--out", str(tmp_path / "out"))
     assert code == 0
     assert "slowest (3):" in out
     assert "InvalidReplicationFactor: no" in out
     assert "throttles (1):" in out
     assert "<svg" in (tmp_path / "out" / "report.html").read_text()
-    assert parquet_files.files_of(tmp_path / "out" / "moves.parquet")
+    assert parquet_files.table_files(tmp_path / "out" / "moves.parquet")
 
 
 @pytest.mark.usefixtures("shared")
 def test_dp_5_the_audit_command_says_by_its_exit_code_that_something_was_found(tmp_path: Path) -> None:
-    snap(tmp_path / "snaps" / "one", 5, [("t", 0, [1, 2], [1, 2])])
+    write_snapshot(tmp_path / "snaps" / "one", 5, [("t", 0, [1, 2], [1, 2])])
     code, out, _ = run("audit", "--snapshots", str(tmp_path / "snaps"), "--out", str(tmp_path / "out"), "--json")
     assert code == 3
     document = json.loads(out)
     assert (document["cluster_id"], document["rack_violations"]["total"], document["drift"]["total"]) == ("c1", 1, 0)
     assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
-    assert parquet_files.files_of(tmp_path / "out" / "spread.parquet")
+    assert parquet_files.table_files(tmp_path / "out" / "spread.parquet")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`kafka-reassign-rpc plan`: flags, exit codes, and what it says."""
+"""`kafka-reassign-rpc plan`: flags, exit codes, output."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
@@ -16,12 +16,14 @@ pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded mach
 
 @pytest.fixture
 def path(tmp_path: Path, shared: None) -> Path:
-    """A snapshot."""
+    """A snapshot of four brokers and two partitions."""
     brokers = [PlannerBroker(number, rack) for number, rack in ((1, "a"), (2, "b"), (3, "a"), (4, "b"))]
     return written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", partition(0, 1, 2), partition(1, 3, 4))]))
 
 
-def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     out = path.with_name("plan")
     where = ("--snapshot", str(path), "--out", str(out))
     assert main(["plan", "drain", "--brokers", "1", *where]) == 0
@@ -29,7 +31,7 @@ def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys
     assert said.startswith(f"{out}: 1 of 2 partitions move in 1 batches\n  copied    1.0 MB; at least 1.0 MB would")
     assert said.endswith(f"  report    {out / 'report.html'}\n")
     assert "<svg" in (out / "report.html").read_text()
-    assert plan_writer.read_summary(out).brokers[0].after == plan_writer.LoadFigures()
+    assert plan_summary.read_summary(out).brokers[0].after == plan_summary.LoadFigures()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 0
     assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
     next((out / plan_writer.ROLLBACK).iterdir()).unlink()
@@ -37,7 +39,7 @@ def test_dp_2_a_drain_is_planned_said_and_verified_by_command(path: Path, capsys
     told = capsys.readouterr()
     assert told.err == "rollback: t-0: batch 1, file None\n"
     assert main(["plan", "drain", "--brokers", "1", *where]) == 2
-    assert "is there already" in capsys.readouterr().err
+    assert "exists already" in capsys.readouterr().err
 
 
 def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -46,13 +48,13 @@ def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: py
     page = out / "report.html"
     assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n  report    {page}\n"
     assert "Nothing has to move." in page.read_text()
-    assert plan_writer.read_summary(out).moves == 0
+    assert plan_summary.read_summary(out).moves == 0
 
 
 GOALS: dict[str, tuple[str, ...]] = {
     "heal": (),
     "drain": ("--brokers", "2"),
-    "expand": ("--brokers", "8,9", "--tolerance", "0.15"),
+    "expand": ("--brokers", "8,9", "--tolerance", "0.2"),
     "rebalance": ("--tolerance", "0.3"),
     "set-rf": ("--replication-factor", "3", "--topics", "t0,t1"),
 }
@@ -60,10 +62,10 @@ GOALS: dict[str, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("goal", GOALS)
 @pytest.mark.usefixtures("shared")
-def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
+def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
     goal: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    stood = random_cluster(8, 4, 120, factor=2, dead=(5,) if goal == "heal" else ())
+    stood = random_cluster(8, 4, 60, factor=2, dead=(5,) if goal == "heal" else ())
     new = [PlannerBroker(number, f"r{number % 4}", True, 10**13) for number in (8, 9)] if goal == "expand" else []
     cluster = PlannerCluster([*stood.brokers, *new], stood.topics)
     where = ("--snapshot", str(written(tmp_path / "snapshot", cluster)))
@@ -71,11 +73,11 @@ def test_dp_2_every_goal_is_planned_verified_and_reached_by_command(
 
     assert main(["plan", goal, *GOALS[goal], *where, "--out", str(out), "--max-moves-per-broker", "4"]) == 0
     assert " partitions move in " in capsys.readouterr().out
-    if goal in ("expand", "set-rf"):  # the others are verified by command elsewhere, and each by `plan` itself
+    if goal in ("expand", "set-rf"):  # `plan` itself verifies every plan
         assert main(["plan", "verify", *where, "--plan", str(out)]) == 0
         assert capsys.readouterr().out.endswith("no rule is broken\n")
 
-    summary = plan_writer.read_summary(out)
+    summary = plan_summary.read_summary(out)
     partitions = {(one.name, held.index): held.replicas for one in cluster.topics for held in one.partitions}
     moved = {
         (row["topic"], row["partition"]): tuple(row["to_replicas"])

@@ -1,20 +1,24 @@
-"""Plans by Spark: the same as the pure planner's, written whole or not at all, in batches that keep their caps."""
+"""Plans by Spark: equal to the pure planner's, complete or not there, in batches within their limits."""
 
 import copy
 import json
+import shutil
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import plan_job as job
-from kafka_reassign_rpc.pipeline.planning.plan_job import Job
+from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
+from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.move_batching import BatchLimits
@@ -39,7 +43,7 @@ def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, s
                 row: tuple[object, ...] = (one.name, held.index, held.replicas, held.leader, held.isr, [], moving, size)
                 writer.partitions.add((*row, float(held.produce), float(held.fetch)))
         writer.configs.extend(configs or [])
-        writer.finish(Meta(cluster_id="c", at=5))
+        writer.finish(SnapshotMeta(cluster_id="c", at=5))
     return path
 
 
@@ -53,21 +57,50 @@ def in_batches(directory: Path, name: str) -> list[dict[tuple[str, int], tuple[l
     ]
 
 
-@pytest.mark.parametrize(
-    ("goal", "dead"),
-    [(Goal(GoalKind.HEAL), (5,)), (REBALANCE, ())],
-    ids=["heal", "rebalance"],
-)
-def test_dp_6_spark_plans_what_the_pure_planner_plans(
-    tmp_path: Path, spark: SparkSession, goal: Goal, dead: tuple[int, ...]
-) -> None:
-    cluster = random_cluster(12, 4, 400, dead=dead)
-    options = PlanOptions(seed=3, tolerance=0.2, rounds=3)
-    path = written(tmp_path / "snapshot", cluster)
-    expected = make_plan(copy.deepcopy(cluster), goal, options)
-    caps = BatchLimits(moves_per_broker=5, bytes_per_broker=40 << 20)
-    summary = job.run(spark, Job(path, tmp_path / "plan", goal, options, caps))
-    rows = parquet_files.read(tmp_path / "plan" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+class Planned(NamedTuple):
+    """A plan by Spark, and what it was made from."""
+
+    cluster: PlannerCluster
+    snapshot: Path
+    job: PlanJob
+    summary: PlanSummary
+
+    def copy(self, to: Path) -> Path:
+        """A copy of the plan to damage."""
+        return Path(shutil.copytree(self.job.out, to))
+
+
+OPTIONS = PlanOptions(seed=3, tolerance=0.2, rounds=3)
+
+
+def planned(spark: SparkSession, directory: Path, cluster: PlannerCluster, goal: Goal, limits: BatchLimits) -> Planned:
+    path = written(directory / "snapshot", cluster)
+    made = PlanJob(path, directory / "plan", goal, OPTIONS, limits)
+    return Planned(cluster, path, made, plan_job.run(spark, made))
+
+
+@pytest.fixture(scope="module")
+def heal_plan(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Planned:
+    """Broker 4 of nine is lost. Tests read this plan and never change it."""
+    cluster = random_cluster(9, 3, 300, dead=(4,))
+    limits = BatchLimits(moves_per_broker=3, bytes_per_broker=40 << 20)
+    return planned(spark, tmp_path_factory.mktemp("heal"), cluster, Goal(GoalKind.HEAL), limits)
+
+
+def test_dp_6_spark_heals_as_the_pure_planner_does(heal_plan: Planned) -> None:
+    must_equal_the_pure_plan(heal_plan)
+
+
+def test_dp_6_spark_rebalances_as_the_pure_planner_does(tmp_path: Path, spark: SparkSession) -> None:
+    limits = BatchLimits(moves_per_broker=5, bytes_per_broker=40 << 20)
+    must_equal_the_pure_plan(planned(spark, tmp_path, random_cluster(12, 4, 400), REBALANCE, limits))
+
+
+def must_equal_the_pure_plan(found: Planned) -> None:
+    """The same moves, costs and balance; the batches hold these moves, and each rollback undoes its batch."""
+    goal, plan, summary = found.job.goal, found.job.out, found.summary
+    expected = make_plan(copy.deepcopy(found.cluster), goal, OPTIONS)
+    rows = parquet_files.read(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     moves = {
         (m["topic"], m["partition"], tuple(m["from_replicas"]), tuple(m["to_replicas"]), m["reason"], m["rule"])
         for m in rows
@@ -75,17 +108,17 @@ def test_dp_6_spark_plans_what_the_pure_planner_plans(
     assert moves == {(m.topic, m.partition, m.original, m.target, m.reason, m.rule) for m in expected.moves}
     assert (summary.bytes, summary.lower_bound) == (expected.summary.bytes, expected.summary.lower_bound)
     assert summary.imbalance_after == expected.summary.imbalance_after
-    there, back = (in_batches(tmp_path / "plan", name) for name in (plan_writer.BATCHES, plan_writer.ROLLBACK))
-    assert len(there) == len(summary.batches) > 1
-    for batch, rollback in zip(there, back, strict=True):
+    forward, back = (in_batches(plan, name) for name in (plan_summary.BATCHES, plan_writer.ROLLBACK))
+    assert len(forward) == len(summary.batches) > 1
+    for batch, rollback in zip(forward, back, strict=True):
         assert rollback == {name: (expects, to) for name, (to, expects) in batch.items()}
         assert list(rollback) == list(reversed(batch))
 
 
-def test_dp_3_the_verifier_finds_what_is_broken(tmp_path: Path, spark: SparkSession) -> None:
-    cluster = random_cluster(9, 3, 300, dead=(4,))
-    path, plan = written(tmp_path / "snapshot", cluster), tmp_path / "plan"
-    summary = job.run(spark, Job(path, plan, Goal(GoalKind.HEAL), caps=BatchLimits(moves_per_broker=3)))
+def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
+    tmp_path: Path, spark: SparkSession, heal_plan: Planned
+) -> None:
+    path, plan, summary = heal_plan.snapshot, heal_plan.copy(tmp_path / "plan"), heal_plan.summary
     file = plan / plan_writer.MOVES / "part-00000.parquet"
     rows = parquet_files.read(file, plan_writer.MOVES_SCHEMA).to_pylist()
     to = rows[2]["to_replicas"]
@@ -114,25 +147,23 @@ def test_dp_3_the_verifier_finds_what_is_broken(tmp_path: Path, spark: SparkSess
     assert {one.rule for one in found} >= {"summary"}
 
 
-def test_dp_3_the_verifier_finds_batches_over_their_caps_and_full_brokers(tmp_path: Path, spark: SparkSession) -> None:
-    cluster = random_cluster(9, 3, 300, dead=(4,))
-    path, plan = written(tmp_path / "snapshot", cluster), tmp_path / "plan"
-    job.run(spark, Job(path, plan, Goal(GoalKind.HEAL), caps=BatchLimits(moves_per_broker=50, moves_per_batch=50)))
-    summary = json.loads((plan / plan_writer.SUMMARY).read_bytes())
-    summary["given"] |= {"moves_per_broker": 1, "moves_per_batch": 2, "bytes_per_batch": 1, "bytes_per_broker": 1}
-    (plan / plan_writer.SUMMARY).write_text(json.dumps(summary))
+def test_dp_3_the_verifier_finds_batches_over_their_limits_and_full_brokers(
+    tmp_path: Path, spark: SparkSession, heal_plan: Planned
+) -> None:
+    cluster, plan = heal_plan.cluster, heal_plan.copy(tmp_path / "plan")
+    summary = json.loads((plan / plan_summary.SUMMARY).read_bytes())
+    summary["requested"] |= {"moves_per_broker": 1, "moves_per_batch": 2, "bytes_per_batch": 1, "bytes_per_broker": 1}
+    (plan / plan_summary.SUMMARY).write_text(json.dumps(summary))
     tight = [PlannerBroker(one.id, one.rack, one.live, one.capacity, 1) for one in cluster.brokers]
     written(tmp_path / "tight", PlannerCluster(tight, cluster.topics))
     rules = {one.rule for one in verify(spark, tmp_path / "tight", plan)}
-    assert rules == {"caps-of-a-broker", "caps-of-a-batch", "capacity"}
+    assert rules == {"limits-of-a-broker", "limits-of-a-batch", "capacity"}
     (tmp_path / "tight" / "meta.json").write_text('{"cluster_id": "other", "at": 5}')
     with pytest.raises(BadInput, match="was made from another snapshot"):
         verify(spark, tmp_path / "tight", plan)
 
 
-def test_dp_2_what_is_wrong_with_a_snapshot_is_named_and_nothing_is_written(
-    tmp_path: Path, spark: SparkSession
-) -> None:
+def test_dp_2_unusable_rows_and_goals_are_named_and_nothing_is_written(tmp_path: Path, spark: SparkSession) -> None:
     held = PlannerPartition(0, (1, 2), 1, (1, 2), bytes=1)
     brokers = [PlannerBroker(1), PlannerBroker(2)]
     bad = [
@@ -143,21 +174,23 @@ def test_dp_2_what_is_wrong_with_a_snapshot_is_named_and_nothing_is_written(
     bad.append(bad[-1])
     path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", held, *bad)]))
     with pytest.raises(BadInput) as error:
-        job.run(spark, Job(path, tmp_path / "plan", REBALANCE))
-    assert "t-1 has no replicas; t-2 has a broker twice in [1, 1]; t-3 is there twice" in str(error.value)
+        plan_job.run(spark, PlanJob(path, tmp_path / "plan", REBALANCE))
+    assert "t-1 has no replicas; t-2 has a broker twice in [1, 1]; t-3 occurs twice" in str(error.value)
     fine = written(tmp_path / "fine", PlannerCluster(brokers, [topic("t", held)]))
     with pytest.raises(BadInput, match="larger than the 2 live brokers"):
-        job.run(spark, Job(fine, tmp_path / "plan", Goal(GoalKind.SET_FACTOR, factor=3)))
+        plan_job.run(spark, PlanJob(fine, tmp_path / "plan", Goal(GoalKind.SET_FACTOR, factor=3)))
     with pytest.raises(BadInput, match="drain: the snapshot has no broker 7"):
-        job.run(spark, Job(fine, tmp_path / "plan", Goal(GoalKind.DRAIN, (7,))))
+        plan_job.run(spark, PlanJob(fine, tmp_path / "plan", Goal(GoalKind.DRAIN, (7,))))
     assert sorted(file.name for file in tmp_path.iterdir()) == ["fine", "snapshot"]
     (tmp_path / "plan").mkdir()
     (tmp_path / "plan" / "mine").touch()
-    with pytest.raises(BadInput, match="is there already"):
-        job.run(spark, Job(fine, tmp_path / "plan", REBALANCE))
+    with pytest.raises(BadInput, match="exists already"):
+        plan_job.run(spark, PlanJob(fine, tmp_path / "plan", REBALANCE))
 
 
-def test_dp_2_strangers_moves_in_flight_and_min_insync_are_seen(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_2_unlisted_brokers_moves_in_flight_and_min_insync_replicas_are_respected(
+    tmp_path: Path, spark: SparkSession
+) -> None:
     brokers = [PlannerBroker(1), PlannerBroker(2), PlannerBroker(3)]
     parts = (
         PlannerPartition(0, (9, 1), 1, (1,), bytes=7),
@@ -166,13 +199,15 @@ def test_dp_2_strangers_moves_in_flight_and_min_insync_are_seen(tmp_path: Path, 
     )
     configs = [("topic", "t", "min.insync.replicas", "2"), ("topic", "t", "retention.ms", "1")]
     path = written(tmp_path / "snapshot", PlannerCluster(brokers, [topic("t", *parts)]), configs)
-    summary = job.run(spark, Job(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
+    summary = plan_job.run(spark, PlanJob(path, tmp_path / "plan", Goal(GoalKind.HEAL)))
     (move,) = parquet_files.read(tmp_path / "plan" / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
     assert (move["partition"], move["priority"], move["bytes"], move["leader"]) == (0, 0, 7, 1)
-    assert summary.notes[0].startswith("broker 9 holds replicas and is not listed: it is taken for lost (t-0, t-1, t-2")
+    assert summary.notes[0].startswith(
+        "broker 9 holds replicas, but the snapshot does not list it: the plan takes it for lost (t-0, t-1, t-2"
+    )
     assert [(left.reason, left.first) for left in summary.left_out] == [
-        ("a reassignment of it is in flight", ["t-1"]),
+        ("its reassignment is in flight", ["t-1"]),
         ("no live replica is in sync: there is nothing to copy from", ["t-2"]),
     ]
-    assert plan_writer.read_summary(tmp_path / "plan") == summary
+    assert plan_summary.read_summary(tmp_path / "plan") == summary
     assert snapshot_files.read_meta(path).cluster_id == summary.cluster_id

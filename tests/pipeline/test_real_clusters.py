@@ -1,4 +1,4 @@
-"""From clusters that run here to plans: thirty simulated brokers with 20,000 partitions, and stock brokers with data.
+"""From running clusters to plans: thirty simulated brokers with 20,000 partitions, and stock brokers with data.
 
 What the stock tool's own --generate proposes for the same cluster is beside each plan.
 """
@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 
 from kafka_reassign_rpc.client import KafkaError, ReassignmentClient
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans import plan_summary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
@@ -50,7 +50,7 @@ def topics() -> Iterator[tuple[str, int, int]]:
 
 
 def must_be_as_even(ours: Figures, theirs: Figures, tolerance: float) -> None:
-    """By every measure: as --generate has it, or as was asked for."""
+    """By every measure: as even as --generate's proposal, or within the tolerance."""
     for name in ("bytes", "replicas", "leaders"):
         assert getattr(ours, name) <= max(getattr(theirs, name), tolerance), (name, ours, theirs)
 
@@ -65,7 +65,7 @@ async def test_dp_2_thirty_brokers_with_20000_partitions_are_exported_and_planne
         await cluster.server("one")
         racks = {broker: f"r{broker % RACKS}" for broker in (*BROKERS, *NEW)}
         seeded = [f"{name}:{count}:3:{size}" for name, (count, size) in made.items()]
-        # Their sessions outlast a machine that is busy.
+        # These sessions survive a busy machine.
         await cluster.fleet(",".join(map(str, BROKERS)), *seeded, racks=racks, session_ms=20_000)
         await cluster.fleet(",".join(map(str, NEW)), racks=racks, session_ms=20_000)
         bootstrap = cluster.servers["one"].told("bootstrap")
@@ -73,7 +73,7 @@ async def test_dp_2_thirty_brokers_with_20000_partitions_are_exported_and_planne
         attempts = itertools.count()
 
         def exported() -> Path | None:
-            """Whole, once the node that happens to be asked knows all of it."""
+            """A complete snapshot, as soon as the node that answers knows the whole cluster."""
             out = tmp_path / f"snapshot-{next(attempts)}"
             code, said, err = run("export", "--bootstrap-server", bootstrap, "--out", str(out))
             assert code == 0, err
@@ -96,7 +96,7 @@ async def test_dp_2_thirty_brokers_with_20000_partitions_are_exported_and_planne
     code, _, err = run("plan", "expand", "--brokers", new, "--snapshot", str(out), "--out", str(plan))
     assert code == 0, err
     ours, theirs = figures(out, planned(plan)), figures(out, proposed)
-    summary = plan_writer.read_summary(plan)
+    summary = plan_summary.read_summary(plan)
     assert (ours.moves, ours.copied) == (summary.moves, summary.bytes)
     assert summary.lower_bound <= ours.copied <= 1.1 * summary.lower_bound
     assert 5 * ours.copied <= theirs.copied
@@ -115,7 +115,7 @@ STOCK: Mapping[str, list[tuple[list[int], int]]] = {
     "large": [([1, 2], 100), ([2, 1], 100)] * 4,
     "small": [([1, 2], 10), ([2, 1], 10), ([1, 3], 10), ([2, 3], 10)],
 }
-"""Replicas and kilobytes of each partition: broker 3 is as good as empty."""
+"""Replicas and kilobytes of each partition: broker 3 is almost empty."""
 
 
 async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_more_than_generate_would(
@@ -141,7 +141,7 @@ async def test_dp_4_a_plan_from_stock_brokers_is_carried_out_there_and_moves_no_
             ours, theirs = figures(out, planned(plan)), figures(out, proposed)
             assert ours.copied <= theirs.copied
             must_be_as_even(ours, theirs, 0.3)
-            assert len(plan_writer.read_summary(plan).batches) > 1
+            assert len(plan_summary.read_summary(plan).batches) > 1
 
             code, said, err = await asyncio.to_thread(run, "submit", *where, "--plan", str(plan), "--execute")
             assert (code, said) == (0, f"{plan}: done; {ours.moves} moves were begun now\n"), err

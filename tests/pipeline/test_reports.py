@@ -1,4 +1,4 @@
-"""The page of a plan: everything that an operator asks, in one file that needs no network."""
+"""The page of a plan: one file that needs no network; no name from a cluster becomes markup."""
 
 import re
 from html.parser import HTMLParser
@@ -8,17 +8,17 @@ import pytest
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans import plan_writer
-from kafka_reassign_rpc.pipeline.plans.plan_reader import read_batch, read_plan
-from kafka_reassign_rpc.pipeline.plans.plan_writer import (
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
     LeftOutFigures,
     LoadFigures,
-    PlanInput,
+    PlanRequest,
     PlanSummary,
-    PlanWriter,
     RackFigures,
 )
+from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.reports import plan_report, svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 
@@ -44,7 +44,7 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         kind="expand",
         cluster_id="4L6g3nShT-eMCtK--X86sw",
         at=1_763_700_000_000,
-        given=PlanInput([10, 11, 12], [], None, 0, 0.1, 0.1, -1, {}, 10, -1, -1, 1000),
+        requested=PlanRequest([10, 11, 12], [], None, 0, 0.1, 0.1, -1, {}, 10, -1, -1, 1000),
         partitions=500,
         moves=2 * batches,
         bytes=12_000_000_000,
@@ -57,35 +57,42 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         racks=racks,
         batches=[BatchFigures(n + 1, 0, 2, 10**9, {9: 5}, {1: 5}, 60 * n, 40.0 + 5 * (n % 4)) for n in range(batches)],
         left_out=[LeftOutFigures("moves already", 3, ["t-1", "t-2"])],
-        notes=["broker 7 has <no> rack & is taken for one of its own"],
+        notes=["broker 7 has <no> rack & gets one of its own"],
         bandwidth=100_000_000,
-        eta=60.0 * batches,
+        expected_seconds=60.0 * batches,
     )  # fmt: skip
     with PlanWriter(path) as writer:
         for number in range(1, batches + 1):
-            writer.batch(number, [("t", 2 * number + turn, (1, 2), (1, 10)) for turn in range(2)])
+            writer.write_batch(number, [("t", 2 * number + turn, (1, 2), (1, 10)) for turn in range(2)])
             for turn in range(2):
                 reason = f"broker {turn + 1} has 140% of its share of bytes"
                 row = ("t", 2 * number + turn, [1, 2], [1, 10], 1, 600_000_000, reason, "bytes", number, 0)
                 writer.moves.add(row)
-        writer.summarise(summary)
+        writer.write_summary(summary)
         writer.publish()
     return path
 
 
 class Reader(HTMLParser):
-    """What a browser would fetch, and which tags are left open."""
+    """What a browser would fetch and show, and which tags are left open."""
 
     def __init__(self) -> None:
         super().__init__()
         self.open: list[str] = []
         self.fetched: list[str] = []
+        self.labels: list[str | None] = []
+        self.text: list[str] = []
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         if tag not in {"meta", "path", "use"}:
             self.open.append(tag)
         links = {"src", "href", "xlink:href", "srcset", "data"}
         self.fetched += [value for key, value in attributes if key in links and value and not value.startswith("#")]
+
+        self.labels += [value for key, value in attributes if key == "aria-label"]
+
+    def handle_data(self, data: str) -> None:
+        self.text.append(data)
 
     def handle_endtag(self, tag: str) -> None:
         if tag not in {"path", "use"}:
@@ -110,7 +117,7 @@ def test_dp_3_the_page_of_a_plan_shows_all_and_fetches_nothing(tmp_path: Path) -
     for shown in (
         *("Bytes", "Replicas", "Leaders", "fair share", "12.0 GB", "1.09 times", "9 min 0 s"),
         *("New brokers take their share", "broker 2 has 140% of its share of bytes", "t-1, t-2"),
-        "broker 7 has &lt;no&gt; rack &amp; is taken for one of its own",
+        "broker 7 has &lt;no&gt; rack &amp; gets one of its own",
     ):
         assert shown in text, shown
     again = plan_report.write(plan).read_text()
@@ -138,19 +145,32 @@ def test_dp_3_a_plan_that_cannot_be_read_gets_no_page(tmp_path: Path) -> None:
         plan_report.write(tmp_path)
 
 
-def test_dp_3_what_comes_from_a_cluster_cannot_become_markup() -> None:
-    page = HtmlPage("<b>", "<i>")
-    page.table(["<u>"], [["<script>"]])
-    page.notes(["<a>"])
-    page.tiles([("<x>", "<y>")])
+ODD = "<script>alert('x')</script>&\"{{ 7 * 7 }}{% raw %}"
+"""A name that would be markup, an attribute's end or a template's code if a page did not escape it."""
+
+
+def test_dp_3_no_name_from_a_cluster_becomes_markup() -> None:
+    page = HtmlPage(ODD, ODD)
+    page.heading(ODD, ODD)
+    page.table([ODD], [[ODD]])
+    page.table([ODD, ODD], [[ODD, ODD]], text=(), more=3)
+    page.notes([ODD])
+    page.tiles([(ODD, ODD)])
+    page.text(ODD)
+    svg = svg_plots.bar_plots([ODD], [svg_plots.Bars("<t>", None, [1], None, str)], "</svg>")
+    page.figure(svg, ODD)
     text = page.html()
-    assert not re.search(r"<(b|i|u|script|a|x|y)>", text.replace("<b>&lt;x&gt;</b>", ""))
-    svg = svg_plots.bars(["<script>"], [svg_plots.Bars("<t>", None, [1], None, str)], "</svg>")
-    assert "<script>" not in svg
-    assert svg.count("</svg>") == 1
+    reader = Reader()
+    reader.feed(text)
+    assert (reader.open, reader.fetched) == ([], [])
+    assert text.count("<svg") == text.count("</svg>") == 1
+    assert "<script" not in text
+    assert "<t>" not in text
+    assert " ".join(reader.text).count(ODD) == 16, "in every place as it is, as text"
+    assert reader.labels == [ODD]
 
 
-def test_dp_4_what_plan_writes_is_what_submit_reads(tmp_path: Path) -> None:
+def test_dp_4_submit_reads_the_batches_that_plan_writes(tmp_path: Path) -> None:
     plan = read_plan(write_plan(tmp_path / "plan"))
     assert (plan.info.kind, len(plan.batches)) == ("expand", 9)
     entries = read_batch(plan.batches[1], plan.info.kind)

@@ -1,4 +1,4 @@
-"""Snapshots on disk: what is written is read, by pyarrow and by Spark; what is broken is named."""
+"""Snapshots on disk: pyarrow and Spark read what was written; errors name the broken file."""
 
 from pathlib import Path
 
@@ -7,10 +7,11 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
-META = Meta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
+META = SnapshotMeta(cluster_id="c1", at=1_700_000_000_000, source="127.0.0.1:9092")
 BROKERS = [(1, "a", "h1", 9092, 100, 50, True), (2, None, None, -1, None, None, False)]
 PARTITIONS = [
     ("orders", 0, [1, 2], 1, [1], [], [], 7, None, None),
@@ -21,7 +22,7 @@ CONFIGS = [("topic", "orders", "retention.ms", "9"), ("broker", "1", "password",
 ROWS = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
 
 
-def write(path: Path, meta: Meta = META) -> Path:
+def write(path: Path, meta: SnapshotMeta = META) -> Path:
     with SnapshotWriter(path) as writer:
         for name, rows in ROWS.items():
             getattr(writer, name).extend(rows)
@@ -29,27 +30,27 @@ def write(path: Path, meta: Meta = META) -> Path:
     return path
 
 
-def test_dp_1_a_snapshot_that_was_written_is_read_by_pyarrow_and_by_spark(tmp_path: Path, spark: SparkSession) -> None:
+def test_dp_1_pyarrow_and_spark_read_the_rows_that_were_written(tmp_path: Path, spark: SparkSession) -> None:
     path = write(tmp_path / "out")
     assert snapshot_files.check(path) == META
     assert sorted(one.name for one in tmp_path.iterdir()) == ["out"]
     for name, rows in ROWS.items():
         assert [tuple(row.values()) for row in snapshot_files.read(path, name).to_pylist()] == rows
-        assert [tuple(row) for row in snapshot_files.frame(spark, path, name).collect()] == rows
-        assert snapshot_files.frame(spark, path, name).columns == snapshot_files.TABLES[name].names
+        assert [tuple(row) for row in snapshot_files.data_frame(spark, path, name).collect()] == rows
+        assert snapshot_files.data_frame(spark, path, name).columns == snapshot_schema.TABLES[name].names
 
 
 def test_dp_1_a_table_of_many_rows_goes_out_in_row_groups_and_files(tmp_path: Path) -> None:
     directory = tmp_path / "configs"
-    writer = parquet_files.DirectoryWriter(directory, snapshot_files.CONFIGS, file_rows=10)
+    writer = parquet_files.DirectoryWriter(directory, snapshot_schema.CONFIGS, file_rows=10)
     rows = [("topic", "t", f"n{index}", str(index)) for index in range(25)]
     writer.extend(rows)
     writer.close()
-    assert [file.name for file in parquet_files.files_of(directory)] == [
+    assert [file.name for file in parquet_files.table_files(directory)] == [
         f"part-0000{index}.parquet" for index in range(3)
     ]
-    assert [tuple(row.values()) for row in parquet_files.read(directory, snapshot_files.CONFIGS).to_pylist()] == rows
-    assert [len(batch) for batch in parquet_files.batches(directory, snapshot_files.CONFIGS, rows=4)] == [
+    assert [tuple(row.values()) for row in parquet_files.read(directory, snapshot_schema.CONFIGS).to_pylist()] == rows
+    assert [len(batch) for batch in parquet_files.record_batches(directory, snapshot_schema.CONFIGS, rows=4)] == [
         4,
         4,
         2,
@@ -74,18 +75,18 @@ def test_dp_1_an_export_that_fails_leaves_nothing(tmp_path: Path) -> None:
 
 def test_dp_1_a_snapshot_never_overwrites_anything(tmp_path: Path) -> None:
     path = write(tmp_path / "out")
-    with pytest.raises(BadInput, match="out: is there already"):
+    with pytest.raises(BadInput, match="out: exists already"):
         SnapshotWriter(path)
     (tmp_path / "empty").mkdir()
     write(tmp_path / "empty")
 
 
-def test_dp_1_what_is_no_snapshot_is_named(tmp_path: Path) -> None:
+def test_dp_1_a_directory_that_is_no_snapshot_is_named(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="nowhere: no such directory"):
         snapshot_files.check(tmp_path / "nowhere")
     with pytest.raises(BadInput, match=r"no snapshot \(meta.json is missing"):
         snapshot_files.check(tmp_path)
-    path = write(tmp_path / "newer", Meta("c", 1, version=2))
+    path = write(tmp_path / "newer", SnapshotMeta("c", 1, version=2))
     with pytest.raises(BadInput, match="version 2; this release reads version 1"):
         snapshot_files.check(path)
     (path / "meta.json").write_text("{")
@@ -108,13 +109,13 @@ def test_dp_1_missing_tables_and_columns_are_named(tmp_path: Path) -> None:
     (path / "partitions" / "part-00000.parquet").unlink()
     with pytest.raises(BadInput, match="partitions: no Parquet file there"):
         snapshot_files.check(path)
-    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_files.CONFIGS):
+    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_schema.CONFIGS):
         pass
     with pytest.raises(BadInput, match="the column 'topic' is missing"):
         snapshot_files.check(path)
     (path / "configs.parquet").unlink()
     (path / "partitions" / "part-00000.parquet").unlink()
-    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_files.PARTITIONS):
+    with parquet_files.TableWriter(path / "partitions" / "part-00000.parquet", snapshot_schema.PARTITIONS):
         pass
     with pytest.raises(BadInput, match=r"configs\.parquet: is missing"):
         snapshot_files.check(path)

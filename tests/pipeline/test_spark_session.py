@@ -1,4 +1,4 @@
-"""The Spark session of a job: what is said when it cannot go on."""
+"""The Spark session of a job: the message when memory runs out."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Plans carried out on clusters that run here: killed and resumed, refused, stopped."""
+"""Plans carried out on running clusters: killed and resumed, refused, stopped."""
 
 import asyncio
 import json
@@ -21,8 +21,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
-from kafka_reassign_rpc.pipeline.plans.plan_reader import read_plan
-from kafka_reassign_rpc.pipeline.submission.submit_plan import DoesNotFit, PollInterval, Show, Stopped, Submission
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, PollIntervals, ProgressOutput, Submission
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
@@ -33,13 +34,13 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.timeout(300)
 
-QUICK = PollInterval(poll=0.1, health=0.3, settle=1.5, patience=20.0)
+QUICK = PollIntervals(poll=0.1, health=0.3, settle=1.5, patience=20.0)
 
 Assignment = dict[TopicPartition, tuple[int, ...]]
 
 
 def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
-    """What stands in the cluster, once nothing moves and the node that is asked knows it."""
+    """The replicas of each partition, as the node that answers knows them."""
     found: Assignment = {}
     for name, partitions in client.describe_topics(topics).items():
         assert not isinstance(partitions, KafkaError)
@@ -47,13 +48,14 @@ def assignment(client: ReassignmentClient, *topics: str) -> Assignment:
     return found
 
 
-async def settled(client: ReassignmentClient, wanted: Assignment) -> None:
+async def wait_until_assigned(client: ReassignmentClient, wanted: Assignment) -> None:
+    """Until these partitions have these replicas and no move is in flight."""
     topics = {topic for topic, _ in wanted}
     await eventually(lambda: assignment(client, *topics).items() >= wanted.items(), within=60)
     await eventually(lambda: not client.list_partition_reassignments(), within=60)
 
 
-def turned(client: ReassignmentClient, topic: str, count: int, size: int) -> list[Moves]:
+def rotated_batches(client: ReassignmentClient, topic: str, count: int, size: int) -> list[Moves]:
     """Batches of `size` moves: the first `count` partitions of a topic, each to the next brokers."""
     standing = sorted(assignment(client, topic).items())[:count]
     moves = {name: ([broker % 6 + 1 for broker in replicas], replicas) for name, replicas in standing}
@@ -73,7 +75,7 @@ def submission(
     client: ReassignmentClient, path: Path, said: list[str] | None = None, throttle: int | None = None
 ) -> Submission:
     lines = [] if said is None else said
-    return Submission(client, path, read_plan(path), Show(lines.append, lines.append), QUICK, throttle)
+    return Submission(client, path, read_plan(path), ProgressOutput(lines.append, lines.append), QUICK, throttle)
 
 
 def cluster_id(client: ReassignmentClient) -> str:
@@ -83,7 +85,7 @@ def cluster_id(client: ReassignmentClient) -> str:
 async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_one_batch_after_the_other(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    batches = turned(client, "payments", 6, 2)
+    batches = rotated_batches(client, "payments", 6, 2)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches)
     arguments = ("submit", "--plan", str(path), "--bootstrap-server", bootstrap)
 
@@ -91,20 +93,20 @@ async def test_dp_4_a_dry_run_changes_nothing_and_execute_does_one_batch_after_t
 
     assert (code, out) == (0, f"{path}: 6 moves to begin in 3 batches; --execute does it\n")
     assert err.splitlines() == [f"batch-000{n}: 0 done, 0 moving, 2 to begin" for n in (1, 2, 3)]
-    await settled(client, before(batches))
+    await wait_until_assigned(client, before(batches))
 
     code, out, err = await asyncio.to_thread(run, *arguments, "--execute")
 
     assert (code, out) == (0, f"{path}: done; 6 moves were begun now\n")
     assert [line for line in err.splitlines() if line.endswith(" done")] == [f"batch-000{n}: 2 done" for n in (1, 2, 3)]
-    await settled(client, targets(batches))
+    await wait_until_assigned(client, targets(batches))
     assert submission(client, path).execute() == 0
 
 
-async def test_dp_4_killed_at_any_point_it_goes_on_from_what_the_cluster_shows(
+async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_shows(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    batches = turned(client, "clicks", 9, 3)
+    batches = rotated_batches(client, "clicks", 9, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches)
     standing = throttled(client, "clicks")
     chance = random.Random(7)
@@ -118,7 +120,7 @@ async def test_dp_4_killed_at_any_point_it_goes_on_from_what_the_cluster_shows(
         else:
             assert process.returncode == 0
     await asyncio.to_thread(submission(client, path).execute)
-    await settled(client, targets(batches))
+    await wait_until_assigned(client, targets(batches))
     await eventually(lambda: throttled(client, "clicks") == standing)
 
 
@@ -129,7 +131,7 @@ def submit(bootstrap: str, path: Path, *arguments: str) -> "subprocess.Popen[byt
 
 
 def throttled(client: ReassignmentClient, topic: str) -> dict[Resource, dict[str, str | None]]:
-    """Every throttle that stands in a config of the topic or of a broker."""
+    """Every throttle in the configs of the topic and of the brokers."""
     found: dict[Resource, dict[str, str | None]] = {}
     for resource in [(TOPIC, topic), *((BROKER, str(broker)) for broker in range(1, 7))]:
         configs = client.describe_configs([resource])[resource]
@@ -138,10 +140,10 @@ def throttled(client: ReassignmentClient, topic: str) -> dict[Resource, dict[str
     return found
 
 
-async def test_dp_4_a_throttle_goes_with_the_moves_also_where_submit_is_killed_and_can_be_another_when_it_is_resumed(
+async def test_dp_4_a_throttle_ends_with_the_moves_even_if_submit_is_killed_and_a_resumed_submit_can_change_it(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    [batch] = turned(client, "orders", 4, 4)
+    [batch] = rotated_batches(client, "orders", 4, 4)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     assert not any(client.change_configs({(BROKER, "1"): {LEADER_RATE: "77000000"}}).values())
     standing = throttled(client, "orders")
@@ -157,7 +159,7 @@ async def test_dp_4_a_throttle_goes_with_the_moves_also_where_submit_is_killed_a
     assert {move.reason for move in moving.values()} == {"plan p (rebalance), batch-0001"}
     lists = {LEADER_REPLICAS, FOLLOWER_REPLICAS}
     await eventually(lambda: set(throttled(client, "orders")[TOPIC, "orders"]) == lists)
-    held = client.list_partition_reassignments().keys()  # a small one may be over before its brokers know the throttle
+    held = client.list_partition_reassignments().keys()  # a small move may end before its brokers know the throttle
     assert held
     assert held <= {TopicPartition(*name) for name in batch}
 
@@ -165,43 +167,43 @@ async def test_dp_4_a_throttle_goes_with_the_moves_also_where_submit_is_killed_a
     code, out, err = await asyncio.to_thread(run, "submit", "--plan", str(path), *arguments)
 
     assert (code, out) == (0, f"{path}: done; 0 moves were begun now\n"), err
-    await settled(client, targets([batch]))
+    await wait_until_assigned(client, targets([batch]))
     await eventually(lambda: throttled(client, "orders") == standing)
     assert standing[BROKER, "1"] == {LEADER_RATE: "77000000"}
     code, _, err = run("submit", "--plan", str(path), *arguments[:3], "--throttle", "fast")
     assert (code, err) == (2, "kafka-reassign-rpc submit: --throttle: expected a whole number, got 'fast'\n")
 
 
-async def test_dp_4_a_plan_that_is_older_than_the_cluster_is_refused_by_name_and_nothing_of_the_batch_begins(
+async def test_dp_4_submit_names_partitions_that_changed_since_the_plan_and_begins_nothing_of_their_batch(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    [batch] = turned(client, "orders", 2, 2)
+    [batch] = rotated_batches(client, "orders", 2, 2)
     first, second = sorted(batch)
     stale = {first: batch[first], second: (batch[second][0], [9, 9, 8]), ("gone", 0): ([1], [2])}
     path = write_plan(tmp_path / "p", cluster_id(client), {}, stale)
 
     code, out, err = await asyncio.to_thread(run, "submit", "--plan", str(path), "--bootstrap-server", bootstrap)
     assert (code, out) == (4, "")
-    with pytest.raises(DoesNotFit) as refused:
+    with pytest.raises(PlanDoesNotFit) as refused:
         submission(client, path).execute()
     for said in (err, str(refused.value)):
-        assert "gone-0: the topic cannot be seen: This server does not host this topic-partition." in said
+        assert "gone-0: the topic cannot be described: This server does not host this topic-partition." in said
         standing = list(batch[second][1])
         assert f"orders-{second[1]}: has the replicas {standing}, the plan was made for [9, 9, 8]" in said
-    assert "batch-0002 does not fit the cluster, nothing more of it was begun:" in str(refused.value)
-    await settled(client, before([batch]))
+    assert "batch-0002 does not fit the cluster, submit began nothing more of it:" in str(refused.value)
+    await wait_until_assigned(client, before([batch]))
 
     other = write_plan(tmp_path / "other", "another", batch)
     code, _, err = await asyncio.to_thread(run, "submit", "--plan", str(other), "--bootstrap-server", bootstrap)
     assert code == 2
     assert "other: is for cluster another, this is cluster " in err
     absent = write_plan(tmp_path / "absent", cluster_id(client), {first: ([1, 2, 77], batch[first][1])})
-    with pytest.raises(DoesNotFit, match=f"orders-{first[1]}: broker 77 is not there"):
+    with pytest.raises(PlanDoesNotFit, match=f"orders-{first[1]}: broker 77 is not live"):
         submission(client, absent).execute()
 
 
-class Racing(ReassignmentClient):
-    """Just before a batch is sent, somebody else changes one partition of it."""
+class RacingClient(ReassignmentClient):
+    """Changes one partition of a batch just before it sends the batch; or loses the answer after it."""
 
     victim: tuple[str, int]
     to: Sequence[int]
@@ -217,37 +219,40 @@ class Racing(ReassignmentClient):
         return results
 
 
-async def test_860_5_what_somebody_changes_in_the_last_moment_is_refused_and_the_rest_of_the_batch_taken_back(
+async def test_860_5_a_change_in_the_last_moment_is_refused_and_submit_cancels_the_rest_of_the_batch(
     client: ReassignmentClient, bootstrap: str, tmp_path: Path
 ) -> None:
-    [batch] = turned(client, "orders", 3, 3)
+    [batch] = rotated_batches(client, "orders", 3, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     victim, *others = sorted(batch)
     client.throttle_moves(throttle_configs.all_moves({}, targets([batch]), before([batch])), 1000)
-    with Racing(bootstrap_servers=bootstrap) as racing:
+    with RacingClient(bootstrap_servers=bootstrap) as racing:
         racing.victim, racing.to = victim, batch[victim][1][::-1]
-        with pytest.raises(DoesNotFit) as refused:
+        with pytest.raises(PlanDoesNotFit) as refused:
             await asyncio.to_thread(submission(racing, path).execute)
     text = str(refused.value)
-    assert "batch-0001: 1 moves were refused; what else had begun of it was cancelled:" in text
+    assert "batch-0001: 1 moves were refused; submit cancelled the others of the batch:" in text
     assert f"{TopicPartition(*victim)}: " in text
     assert str(list(batch[victim][1][::-1])) in text
-    left = {victim: batch[victim][1][::-1]} | {name: batch[name][1] for name in others}
-    await settled(client, {TopicPartition(*name): tuple(replicas) for name, replicas in left.items()})
+    await wait_until_assigned(
+        client,
+        {TopicPartition(*victim): tuple(batch[victim][1][::-1])}
+        | {TopicPartition(*name): tuple(batch[name][1]) for name in others},
+    )
 
 
 async def test_dp_4_a_lost_answer_is_no_lost_batch(client: ReassignmentClient, bootstrap: str, tmp_path: Path) -> None:
-    [batch] = turned(client, "orders", 2, 2)
+    [batch] = rotated_batches(client, "orders", 2, 2)
     path = write_plan(tmp_path / "p", cluster_id(client), batch)
     said: list[str] = []
-    with Racing(bootstrap_servers=bootstrap) as racing:
+    with RacingClient(bootstrap_servers=bootstrap) as racing:
         racing.lost = True
         assert await asyncio.to_thread(submission(racing, path, said).execute) == 2
-    assert "batch-0001: The answer is lost. Looking what has become of it." in said
-    await settled(client, targets([batch]))
+    assert "batch-0001: The answer is lost. Checking whether the moves have begun." in said
+    await wait_until_assigned(client, targets([batch]))
 
 
-async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lost_and_goes_on_when_all_is_well(
+async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broker_is_lost_and_continues_later(
     zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
     async with processes(tmp_path) as group:
@@ -257,7 +262,7 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
         await cluster.fleet("1,2,3", "slow:2:1:3000000", bandwidth=1_000_000, options=lag)
         fragile = await cluster.fleet("4", "other:1:1:10", session_ms=20_000)
         bootstrap = cluster.servers["one"].told("bootstrap")
-        # A frozen node may be the one that is asked: another one is asked soon.
+        # If the frozen node is asked, the client asks another one soon.
         with ReassignmentClient(bootstrap_servers=bootstrap, request_timeout_ms=3_000) as client:
 
             def ready() -> Assignment | None:
@@ -269,22 +274,22 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
                 return None
 
             standing = await eventually(lambda: asyncio.to_thread(ready), within=60)
-            # What the fleets do not hold goes to broker 4 too, so that its loss is noticed.
+            # Broker 4 gets a follower too, so that its loss matters.
             follows: Assignment = {TopicPartition("other", 0): (1, 4)}
             await eventually(lambda: not any(client.alter_partition_reassignments(follows).values()))
-            await settled(client, follows)
+            await wait_until_assigned(client, follows)
             moves = {name: ([replicas[0] % 3 + 1], replicas) for name, replicas in standing.items()}
             names = sorted(moves)
             path = write_plan(tmp_path / "p", cluster_id(client), *({name: moves[name]} for name in names))
 
-            def execute(*, throttle: int | None, anew: bool = False) -> BaseException | None:
+            def execute(*, throttle: int | None, accept_health: bool = False) -> BaseException | None:
                 try:
-                    submission(client, path, throttle=throttle).execute(anew=anew)
-                except Stopped as error:
+                    submission(client, path, throttle=throttle).execute(accept_health=accept_health)
+                except SubmitStopped as error:
                     return error
                 return None
 
-            # So slow that nothing of it ends before anything is noticed.
+            # So slow that no move ends before submit stops.
             running = asyncio.create_task(asyncio.to_thread(execute, throttle=20_000))
             await eventually(lambda: asyncio.to_thread(client.list_partition_reassignments), within=60)
             fragile.freeze()
@@ -301,11 +306,11 @@ async def test_dp_4_it_stops_when_what_does_not_move_is_behind_or_a_broker_is_lo
             second = TopicPartition(*names[1])
             assert second not in client.list_partition_reassignments(), "nothing more was begun"
             assert json.loads((path / "submit.json").read_text())["health"]["holding"]
-            assert await asyncio.to_thread(execute, throttle=0, anew=True) is None
-            await settled(client, {name: tuple(target) for name, (target, _) in moves.items()})
+            assert await asyncio.to_thread(execute, throttle=0, accept_health=True) is None
+            await wait_until_assigned(client, {name: tuple(target) for name, (target, _) in moves.items()})
 
 
 def in_sync(client: ReassignmentClient, topic: str, replicas: int) -> bool:
-    """Whether partition 0 of a topic has so many replicas in sync."""
+    """Whether partition 0 of a topic has this number of in-sync replicas."""
     found = client.describe_topics([topic])[topic]
     return not isinstance(found, KafkaError) and len(found[0].isr) == replicas

@@ -25,8 +25,8 @@ def as_topic(placed: dict[int, tuple[int, ...]]) -> PlannerTopic:
     return topic("t", *[partition(index, *replicas, size=SIZE) for index, replicas in placed.items()])
 
 
-def test_dp_2_replacing_a_broker_is_what_topicmappr_documents() -> None:
-    """kafka-kit, mapper/partitions_test.go, TestRebuildByCount: broker 1004 is to be replaced."""
+def test_dp_2_replacing_a_broker_gives_the_result_that_topicmappr_documents() -> None:
+    """kafka-kit, mapper/partitions_test.go, TestRebuildByCount: broker 1004 is replaced."""
     stood = {0: (1001, 1002), 1: (1002, 1001), 2: (1003, 1004, 1001), 3: (1004, 1003, 1002)}
     brokers = [PlannerBroker(number) for number in (1001, 1002, 1003, 1004)]
     made = make_plan(PlannerCluster(brokers, [as_topic(stood)]), Goal(GoalKind.DRAIN, (1004,)))
@@ -35,7 +35,7 @@ def test_dp_2_replacing_a_broker_is_what_topicmappr_documents() -> None:
 
 
 def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() -> None:
-    """Its TestRebuildByCountSA: 1002 of rack b is lost, 1010 of rack b has come; two replicas are copied."""
+    """Its TestRebuildByCountSA: 1002 of rack b is lost, 1010 of rack b is new; two replicas are copied."""
     racks = {1001: "a", 1002: "b", 1003: "c", 1004: "a", 1005: "b", 1010: "b"}
     stood = {0: (1004, 1003), 1: (1003, 1004), 2: (1001, 1005), 3: (1003, 1002), 4: (1001, 1003), 5: (1002, 1001)}
     brokers = [PlannerBroker(number, rack, number != 1002) for number, rack in racks.items()]
@@ -91,7 +91,7 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
     left = [node for node in nodes if node.id != 3]
     generated = [
         copied(stood, dict(placements(left, 6, 3, start=start, shift=0))) for start in range(5)
-    ]  # as chance has it
+    ]  # --generate starts at a random broker
     assert 3 * SIZE == min(generated) < max(generated)
 
     grown = {**racks, 6: "rack1", 7: "rack2", 8: "rack3"}

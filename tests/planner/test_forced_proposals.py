@@ -27,7 +27,7 @@ def test_46_3_only_the_lost_replica_is_replaced_in_its_place_and_its_rack() -> N
     assert made.summary.bytes == made.summary.lower_bound == MIB
 
 
-def test_46_3_a_lost_rack_s_replicas_go_where_the_fewest_are() -> None:
+def test_46_3_replicas_of_a_lost_rack_go_to_racks_with_the_fewest_replicas() -> None:
     listed = brokers(["a", "b", "c", "a", "b"], dead=[3])
     made = make_plan(PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3, live=[1, 2]))]), HEAL)
     assert made.moves[0].target in {(1, 2, 4), (1, 2, 5)}
@@ -51,29 +51,29 @@ def test_46_3_repair_spreads_by_bytes_over_racks_and_by_count_where_no_size_is_k
     rack = [broker.id for broker in cluster.brokers if broker.id % 5 == 2 and broker.id != 7]
     level = min(made.after[broker].bytes for broker in rack)
     assert all(made.after[b].bytes < level * 1.02 or made.after[b].bytes == made.before[b].bytes for b in rack)
-    blind = [topic(t.name, *[unsized(held) for held in t.partitions]) for t in cluster.topics]
+    blind = [topic(t.name, *[without_size(held) for held in t.partitions]) for t in cluster.topics]
     counted = make_plan(PlannerCluster(cluster.brokers, blind), HEAL).summary
     assert counted.notes == ("no size is known: replicas are counted instead of bytes",)
     counts = [counted.after[broker].replicas for broker in rack]
     assert max(counts) - min(counts) < 0.05 * max(counts)
 
 
-def unsized(held: PlannerPartition) -> PlannerPartition:
+def without_size(held: PlannerPartition) -> PlannerPartition:
     return PlannerPartition(held.index, held.replicas, held.leader, held.isr)
 
 
-def test_dp_2_some_missing_sizes_are_estimated_and_said() -> None:
+def test_dp_2_missing_sizes_are_estimated_and_a_note_says_so() -> None:
     listed = brokers(["a"] * 4, dead=[1])
     parts = (partition(0, 1, 2, live=[2], size=100), partition(1, 1, 2, live=[2], size=-1))
     made = make_plan(PlannerCluster(listed, [topic("t", *parts)]), HEAL)
     assert made.summary.notes == (
-        "1 of 2 partitions have no known size: each is taken for 100 bytes, the mean of the others",
+        "1 of 2 partitions have no known size: the plan assumes 100 bytes for each, the mean of the others",
     )
     assert made.summary.bytes == 200
     assert made.summary.before[2] == Load(200, 2)
 
 
-def test_46_3_what_cannot_be_healed_is_left_out_with_the_reason() -> None:
+def test_46_3_partitions_that_cannot_be_healed_are_left_out_with_the_reason() -> None:
     listed = brokers(["a", "a", "a"], dead=[1])
     parts = (
         partition(0, 1, 2, 3, live=[2, 3]),
@@ -85,11 +85,11 @@ def test_46_3_what_cannot_be_healed_is_left_out_with_the_reason() -> None:
     assert [left.reason for left in made.left_out] == [
         "replication factor 3 is larger than the 2 brokers that can hold a replica",
         "no live replica is in sync: there is nothing to copy from",
-        "a reassignment of it is in flight",
+        "its reassignment is in flight",
     ]
 
 
-def test_46_3_healing_one_broker_leaves_what_another_lost_one_holds() -> None:
+def test_46_3_healing_one_broker_leaves_the_replicas_of_another_lost_broker() -> None:
     listed = brokers(["a"] * 5, dead=[1, 2])
     cluster = PlannerCluster(listed, [topic("t", partition(0, 1, 2, 3, live=[3]), partition(1, 2, 3, 4, live=[3, 4]))])
     made = make_plan(cluster, Goal(GoalKind.HEAL, (1,)))
@@ -139,7 +139,7 @@ def test_dp_2_a_replication_factor_below_min_insync_replicas_is_left_out() -> No
     (left,) = make_plan(
         PlannerCluster(brokers(["a"] * 3), [topic("t", held)]), Goal(GoalKind.SET_FACTOR, factor=1)
     ).left_out
-    assert left.reason == "min.insync.replicas is 2: nobody could write to 1 replicas"
+    assert left.reason == "min.insync.replicas is 2: producers could not write to 1 replicas"
 
 
 @pytest.mark.parametrize(
@@ -161,17 +161,17 @@ def test_dp_2_a_goal_that_makes_no_sense_is_refused(goal: Goal, saying: str) -> 
         make_plan(PlannerCluster(brokers(["a"], dead=[1]), []), goal)
 
 
-def test_dp_2_brokers_without_a_rack_are_one_rack_of_their_own_and_that_is_said() -> None:
+def test_dp_2_brokers_without_a_rack_count_as_one_more_rack_and_a_note_says_so() -> None:
     listed = brokers(["a", None, None, "b"], dead=[4])
     made = make_plan(PlannerCluster(listed, [topic("t", partition(0, 1, 4, live=[1]))]), HEAL)
     assert made.moves[0].target in {(1, 2), (1, 3)}
-    assert made.summary.notes == ("brokers 2, 3 have no rack: they are taken for one rack of their own",)
+    assert made.summary.notes == ("brokers 2, 3 have no rack: the plan takes them for one more rack",)
 
 
 @given(clusters(most=5), st.integers(0, 2))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_46_3_no_repair_copies_fewer_bytes(cluster: PlannerCluster, seed: int) -> None:
-    """Against every other assignment of each partition, one by one."""
+    """Compares with every other assignment of each partition, one by one."""
     racks = {broker.id: broker.rack or "" for broker in cluster.brokers}
     live = {broker.id for broker in cluster.brokers if broker.live}
     sizes = [held.bytes for one in cluster.topics for held in one.partitions if held.bytes >= 0]

@@ -49,26 +49,26 @@ def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.D
     assert {move[:2] for move in made.moves} | {left[:2] for left in made.left_out} == concerned
     assert all(left.reason for left in made.left_out)
     assert all(set(move.target) - set(move.original) for move in made.moves)
-    for move in made.moves:  # just the replicas that had to, each in its place
+    for move in made.moves:  # only the leaving replicas are replaced, each at its place
         assert [a for a, b in zip(move.original, move.target, strict=True) if a != b] == [
             broker for broker in move.original if broker in leaving
         ]
 
 
 @pytest.mark.parametrize("kind", list(GoalKind))
-@pytest.mark.parametrize("pieces", [3, 17])
-def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind, pieces: int) -> None:
+def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind) -> None:
     dead = (5,) if kind is GoalKind.HEAL else ()
     cluster = random_cluster(12, 3, 500, dead=dead)
     brokers = {GoalKind.DRAIN: (2, 3), GoalKind.EXPAND: (11,)}.get(kind, ())
     goal = Goal(kind, brokers, factor=2 if kind is GoalKind.SET_FACTOR else 0)
-    options = PlanOptions(seed=4, tolerance=0.08)
+    options = PlanOptions(seed=4, tolerance=0.08, rounds=10)
     whole = make_plan(cluster, goal, options)
     assert whole.moves
-    chance, topics = random.Random(pieces), list(copy.deepcopy(cluster).topics)
-    chance.shuffle(topics)
-    chunks = [topics[piece::pieces] for piece in range(pieces)]
-    assert plan_in_chunks(cluster, goal, options, chunks) == whole
+    for count in (3, 17):
+        topics = list(copy.deepcopy(cluster).topics)
+        random.Random(count).shuffle(topics)
+        chunks = [topics[start::count] for start in range(count)]
+        assert plan_in_chunks(cluster, goal, options, chunks) == whole
 
 
 def test_dp_2_another_seed_gives_another_plan_that_is_as_good() -> None:

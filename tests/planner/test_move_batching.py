@@ -10,9 +10,11 @@ from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 
 
-def move(index: int, origin: tuple[int, ...], target: tuple[int, ...], size: int = 1, priority: int = 2) -> PlannedMove:
-    copies = len(set(target) - set(origin))
-    return PlannedMove("t", index, origin, target, origin[0], size * copies, priority, "", "")
+def move(
+    index: int, original: tuple[int, ...], target: tuple[int, ...], size: int = 1, priority: int = 2
+) -> PlannedMove:
+    copies = len(set(target) - set(original))
+    return PlannedMove("t", index, original, target, original[0], size * copies, priority, "", "")
 
 
 def numbers(moves: Iterable[PlannedMove], limits: BatchLimits) -> list[list[int]]:

@@ -10,7 +10,7 @@ def move(partition: int, *target: int) -> PlannedMove:
     return PlannedMove("t", partition, (1, 9), (1, *target), 1, 0, 2, "", "")
 
 
-def test_46_3_what_is_urgent_goes_first_and_then_every_broker_gets_one_before_another_gets_two() -> None:
+def test_46_3_urgent_moves_start_first_and_every_broker_gets_one_replica_before_another_gets_two() -> None:
     start_order = StartOrder()
     for number, broker in enumerate((2, 2, 3, 2, 3, 4)):
         start_order.add(move(number, broker), 2, 1)
@@ -20,7 +20,7 @@ def test_46_3_what_is_urgent_goes_first_and_then_every_broker_gets_one_before_an
 
 
 def test_46_3_at_any_time_leaders_have_sent_equally_much_too() -> None:
-    """Five brokers get a hundred replicas each, of which the first leader leads the first ones, and so on."""
+    """Five brokers get a hundred replicas each; five leaders send them, each a hundred moves in a row."""
     start_order = StartOrder()
     leaders = {number: 11 + number // 100 for number in range(500)}
     for number in range(500):

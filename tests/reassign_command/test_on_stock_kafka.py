@@ -26,10 +26,10 @@ from kafka_reassign_rpc.client.reassignment_calls import (
 )
 from kafka_reassign_rpc.client.self_healing_calls import NO_HEALING
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
-from kafka_reassign_rpc.pipeline.plans.plan_reader import read_plan
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import Exported, export
-from kafka_reassign_rpc.pipeline.submission.submit_plan import DoesNotFit, PollInterval, Show, Submission
+from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
+from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, PollIntervals, ProgressOutput, Submission
 from tests.pipeline.plans import write_plan
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.cluster import StockCluster
@@ -252,10 +252,10 @@ async def test_860_3_the_guard_works_or_is_refused_in_kafkas_words_with_nothing_
 async def test_dp_1_a_snapshot_of_stock_kafka_holds_what_it_says(stock: Stock, tmp_path: Path) -> None:
     await stock.create("snapped")
 
-    def export_it() -> Exported:
+    def export_it() -> ExportedSnapshot:
         with ReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
             assert client.change_configs({(TOPIC, "snapped"): {"retention.ms": "77"}}) == {(TOPIC, "snapped"): None}
-            return export(client, tmp_path / "out", source=stock.bootstrap, say=lambda _: None)
+            return export(client, tmp_path / "out", source=stock.bootstrap, show_status=lambda _: None)
 
     found = await asyncio.to_thread(export_it)
 
@@ -286,16 +286,16 @@ async def test_dp_4_a_plan_is_carried_out_on_stock_kafka_with_what_it_lacks_comp
         with ReassignmentClient(bootstrap_servers=stock.bootstrap) as client:
             cluster_id = client.describe_everything().cluster_id
             path = write_plan(tmp_path / "p", cluster_id, {("planned", 0): ([2], [1])})
-            show = Show(said.append, said.append)
-            for begin in (Submission.check, Submission.execute):
+            show = ProgressOutput(said.append, said.append)
+            for begin in (Submission.dry_run, Submission.execute):
                 with pytest.raises(UnsupportedHere) as error:
                     begin(Submission(client, path, read_plan(path), show, throttle=5))
                 assert error.value.message == NO_LEASES
             assert client.list_partition_reassignments() == {}
             begun = Submission(client, path, read_plan(path), show).execute()
             late = write_plan(tmp_path / "late", cluster_id, {("planned", 0): ([3], [1])})
-            with pytest.raises(DoesNotFit, match=r"planned-0: has the replicas \[2\], the plan was made for \[1\]"):
-                Submission(client, late, read_plan(late), show, PollInterval(settle=0)).execute()
+            with pytest.raises(PlanDoesNotFit, match=r"planned-0: has the replicas \[2\], the plan was made for \[1\]"):
+                Submission(client, late, read_plan(late), show, PollIntervals(settle=0)).execute()
             return begun
 
     assert await asyncio.to_thread(submit_it) == 1

@@ -1,0 +1,1 @@
+"""`audit`: what snapshots taken over time show. The page is `reports/audit_report.py`."""

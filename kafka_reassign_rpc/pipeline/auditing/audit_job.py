@@ -1,14 +1,13 @@
-"""What snapshots taken over time tell: who holds how much, what breaks the rules, what has changed.
+"""The audit job: tables from snapshots taken over time.
 
-    spread             how even bytes, replicas and leaders lie on the live brokers, for each snapshot
-    brokers            what lies on each broker, for each snapshot
-    drift              replication factors that changed from one snapshot to the next, and who asked, from the events
-    mixed              topics whose partitions do not all have the same replication factor, in the last snapshot
-    rack_violations    partitions of the last snapshot on fewer racks than they could be
-    under_replicated   partitions of the last snapshot with replicas out of sync, and since when
+    spread             for each snapshot: how evenly bytes, replicas and leaders are spread over the live brokers
+    brokers            for each snapshot: the load of each broker
+    drift              replication factors that changed from one snapshot to the next; from the events: who asked for it
+    mixed              last snapshot: topics whose partitions have different replication factors
+    rack_violations    last snapshot: partitions on fewer racks than possible
+    under_replicated   last snapshot: partitions with replicas out of sync, and since when
 
-A moving partition counts with its target: what is to be removed is no replica any more. Brokers without a rack do not
-take part in the rule of racks.
+A moving partition counts with its target: removing replicas do not count. The rack rule ignores brokers without a rack.
 """
 
 from collections.abc import Sequence
@@ -20,33 +19,36 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 (as every Spark program does)
 
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
 
 MEASURES = ("bytes", "replicas", "leaders")
 PARTITION = ("topic", "partition")
+_TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
+"""The events that give a partition a target."""
 
 
-class SnapshotTaken(NamedTuple):
-    """A snapshot of a directory of them."""
+class FoundSnapshot(NamedTuple):
+    """A snapshot, and when it was taken."""
 
     path: Path
-    meta: Meta
+    meta: SnapshotMeta
 
 
-def find(directory: Path) -> list[SnapshotTaken]:
-    """The snapshots in a directory (or the one that it is), the oldest first.
+def find_snapshots(directory: Path) -> list[FoundSnapshot]:
+    """The snapshots in a directory (or the directory itself if it is one), the oldest first.
 
-    Raises BadInput for none, for one that cannot be read, and for snapshots of several clusters.
+    Raises BadInput where there is none or one cannot be read, and for snapshots of several clusters.
     """
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")
-    paths = [directory] if (directory / snapshot_files.META).exists() else _inside(directory)
+    paths = [directory] if (directory / META).exists() else _directories_inside(directory)
     if not paths:
         raise BadInput(f"{directory}: no snapshots there; `kafka-reassign-rpc export` writes them")
     found = sorted(
-        (SnapshotTaken(path, snapshot_files.check(path)) for path in paths), key=lambda one: (one.meta.at, one.path)
+        (FoundSnapshot(path, snapshot_files.check(path)) for path in paths), key=lambda one: (one.meta.at, one.path)
     )
     first = found[0]
     for one in found:
@@ -61,16 +63,16 @@ def find(directory: Path) -> list[SnapshotTaken]:
     return found
 
 
-def _inside(directory: Path) -> list[Path]:
-    """Directories that look like snapshots, whole or not. Beginnings with a dot are exports that have not ended."""
+def _directories_inside(directory: Path) -> list[Path]:
+    """Directories that look like snapshots, complete or not. A hidden one belongs to an unfinished export."""
     inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
-    return [path for path in inside if (path / snapshot_files.META).exists() or (path / "partitions").exists()]
+    return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]
 
 
-def audit(spark: SparkSession, taken: Sequence[SnapshotTaken], events: Path | None) -> dict[str, DataFrame]:
-    """The tables. Raises BadInput for events that cannot be read; what Spark finds out later is an error of Spark's."""
-    partitions = _all(spark, taken, "partitions")
-    standing = partitions.select(
+def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Path | None) -> dict[str, DataFrame]:
+    """The tables. Raises BadInput for events that cannot be read; later errors come from Spark."""
+    rows = _of_all(spark, found, "partitions")
+    partitions = rows.select(
         "at",
         *PARTITION,
         F.array_except("replicas", "removing").alias("replicas"),
@@ -79,40 +81,41 @@ def audit(spark: SparkSession, taken: Sequence[SnapshotTaken], events: Path | No
         "isr",
         "bytes",
     ).cache()
-    brokers = _all(spark, taken, "brokers").select("at", "broker", "rack", "live")
-    sizes = _all(spark, taken, "replicas").where(~F.col("future"))
-    loads = _loads(standing, brokers, sizes).cache()
-    last = F.col("at") == taken[-1].meta.at
-    asked = None
+    brokers = _of_all(spark, found, "brokers").select("at", "broker", "rack", "live")
+    sizes = _of_all(spark, found, "replicas").where(~F.col("future"))
+    loads = _loads(partitions, brokers, sizes).cache()
+    last = F.col("at") == found[-1].meta.at
+    requests = None
     if events is not None:
-        export_events.check(events)
-        asked = spark.read.schema(export_events.spark_schema()).parquet(str(events))
+        event_files.check(events)
+        requests = event_files.data_frame(spark, events)
     return {
         "spread": _spread(loads),
         "brokers": loads,
-        "drift": _drift(standing, asked),
-        "mixed": _mixed(standing.where(last)),
-        "rack_violations": _rack_violations(standing.where(last), brokers.where(last)),
-        "under_replicated": _under_replicated(standing, taken[-1].meta.at),
+        "drift": _drift(partitions, requests),
+        "mixed": _mixed(partitions.where(last)),
+        "rack_violations": _rack_violations(partitions.where(last), brokers.where(last)),
+        "under_replicated": _under_replicated(partitions, found[-1].meta.at),
     }
 
 
-def _all(spark: SparkSession, taken: Sequence[SnapshotTaken], table: str) -> DataFrame:
-    """A table of all snapshots, each row with the time of its own."""
+def _of_all(spark: SparkSession, found: Sequence[FoundSnapshot], table: str) -> DataFrame:
+    """A table of all snapshots together; `at` is the time of each row's snapshot."""
     frames = [
-        snapshot_files.frame(spark, one.path, table).withColumn("at", F.lit(one.meta.at).cast("long")) for one in taken
+        snapshot_files.data_frame(spark, one.path, table).withColumn("at", F.lit(one.meta.at).cast("long"))
+        for one in found
     ]
     return reduce(DataFrame.unionByName, frames)
 
 
-def _loads(standing: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
-    """One row for each broker of each snapshot; `unknown`: its replicas whose size is not known."""
-    assigned = standing.select("at", *PARTITION, F.explode("replicas").alias("broker"), "leader", "bytes")
-    own = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("own"))
-    held = assigned.join(own, ["at", *PARTITION, "broker"], "left").select(
+def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
+    """One row for each broker of each snapshot; `unknown`: the number of its replicas whose size is not known."""
+    assigned = partitions.select("at", *PARTITION, F.explode("replicas").alias("broker"), "leader", "bytes")
+    replica_sizes = sizes.select("at", *PARTITION, "broker", F.col("bytes").alias("replica_bytes"))
+    held = assigned.join(replica_sizes, ["at", *PARTITION, "broker"], "left").select(
         "at",
         "broker",
-        F.coalesce("own", "bytes").alias("size"),
+        F.coalesce("replica_bytes", "bytes").alias("size"),
         (F.col("leader") == F.col("broker")).cast("long").alias("leads"),
     )
     sums = held.groupBy("at", "broker").agg(
@@ -126,7 +129,7 @@ def _loads(standing: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFra
 
 
 def _spread(loads: DataFrame) -> DataFrame:
-    """For each snapshot and measure, over the live brokers: 1.0 as `worst` and 0.0 as `deviation` is even."""
+    """For each snapshot and measure, over the live brokers. Perfectly even: `worst` 1.0, `deviation` 0.0."""
     measured = loads.where("live").select(
         "at", "broker", F.explode(F.create_map(*_pairs(MEASURES))).alias("measure", "value")
     )
@@ -149,10 +152,10 @@ def _pairs(names: Sequence[str]) -> list[Column]:
     return [column for name in names for column in (F.lit(name), F.col(name).cast("double"))]
 
 
-def _drift(standing: DataFrame, events: DataFrame | None) -> DataFrame:
-    """Changes of replication factors: between which snapshots and, where the events tell, when and by whom."""
+def _drift(partitions: DataFrame, events: DataFrame | None) -> DataFrame:
+    """Changes of replication factors: between which snapshots; where events show it, also when and by whom."""
     over_time = Window.partitionBy(*PARTITION).orderBy("at")
-    factors = standing.select("at", *PARTITION, F.size("replicas").alias("factor"))
+    factors = partitions.select("at", *PARTITION, F.size("replicas").alias("factor"))
     changed = (
         factors.withColumn("before", F.lag("factor").over(over_time))
         .withColumn("after", F.col("factor"))
@@ -161,12 +164,10 @@ def _drift(standing: DataFrame, events: DataFrame | None) -> DataFrame:
         .select(*PARTITION, "before", "after", "seen_before", F.col("at").alias("seen"))
     )
     if events is None:
-        nobody = [F.lit(None).cast(kind).alias(name) for name, kind in _ASKED.items()]
-        return changed.select("*", *nobody).orderBy("seen", *PARTITION)
-    asked = events.where(
-        F.col("event").isin(catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
-        & F.col("target").isNotNull()
-        & (F.size("target") != F.size("original"))
+        unknown = [F.lit(None).cast(kind).alias(name) for name, kind in _REQUEST.items()]
+        return changed.select("*", *unknown).orderBy("seen", *PARTITION)
+    requests = events.where(
+        F.col("event").isin(*_TARGET_EVENTS) & F.col("target").isNotNull() & (F.size("target") != F.size("original"))
     ).select(
         *PARTITION,
         F.col("at").alias("when"),
@@ -176,34 +177,34 @@ def _drift(standing: DataFrame, events: DataFrame | None) -> DataFrame:
         F.size("target").alias("after"),
         F.struct("epoch", "seq").alias("order"),
     )
-    joined = changed.join(asked, [*PARTITION, "after"], "left").withColumn(
+    joined = changed.join(requests, [*PARTITION, "after"], "left").withColumn(
         "between", F.col("when").between(F.col("seen_before"), F.col("seen"))
     )
     found = joined.groupBy(*PARTITION, "before", "after", "seen_before", "seen").agg(
         F.max_by(F.when(F.col("between"), F.struct("when", "who", "route", "reason")),
-                 F.when(F.col("between"), F.col("order"))).alias("asked")
+                 F.when(F.col("between"), F.col("order"))).alias("request")
     )  # fmt: skip
-    known = [F.col(f"asked.{name}").alias(name) for name in _ASKED]
+    known = [F.col(f"request.{name}").alias(name) for name in _REQUEST]
     return found.select(*PARTITION, "before", "after", "seen_before", "seen", *known).orderBy("seen", *PARTITION)
 
 
-_ASKED = {"when": "long", "who": "string", "route": "string", "reason": "string"}
+_REQUEST = {"when": "long", "who": "string", "route": "string", "reason": "string"}
 
 
-def _mixed(standing: DataFrame) -> DataFrame:
-    factors = standing.select("topic", F.size("replicas").alias("factor"))
+def _mixed(partitions: DataFrame) -> DataFrame:
+    factors = partitions.select("topic", F.size("replicas").alias("factor"))
     grouped = factors.groupBy("topic").agg(
         F.min("factor").alias("least"), F.max("factor").alias("most"), F.count("*").alias("partitions")
     )
     return grouped.where("least != most").orderBy("topic")
 
 
-def _rack_violations(standing: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Partitions on fewer racks than they have replicas or the cluster has racks."""
+def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
+    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks."""
     racks = brokers.where("rack is not null").select("broker", "rack")
-    there = brokers.where("live and rack is not null").agg(F.count_distinct("rack").alias("racks"))
+    live_racks = brokers.where("live and rack is not null").agg(F.count_distinct("rack").alias("racks"))
     placed = (
-        standing.select(*PARTITION, "replicas", F.explode("replicas").alias("broker"))
+        partitions.select(*PARTITION, "replicas", F.explode("replicas").alias("broker"))
         .join(F.broadcast(racks), "broker", "left")
         .groupBy(*PARTITION, "replicas")
         .agg(
@@ -213,24 +214,24 @@ def _rack_violations(standing: DataFrame, brokers: DataFrame) -> DataFrame:
         )
     )
     possible = F.least(F.size("replicas"), F.col("racks"))
-    judged = placed.crossJoin(F.broadcast(there)).select(
+    compared = placed.crossJoin(F.broadcast(live_racks)).select(
         *PARTITION, "replicas", F.array_sort("names").alias("racks"), "on_racks", possible.alias("possible"), "without"
     )
-    return judged.where("without = 0 and on_racks < possible").drop("without").orderBy(*PARTITION)
+    return compared.where("without = 0 and on_racks < possible").drop("without").orderBy(*PARTITION)
 
 
-def _under_replicated(standing: DataFrame, last: int) -> DataFrame:
-    """Partitions that are behind in the last snapshot; `since`: the first of the snapshots in a row in which they are.
+def _under_replicated(partitions: DataFrame, last: int) -> DataFrame:
+    """Under-replicated partitions of the last snapshot; `since`: the first of the snapshots in a row that show it.
 
-    A replica that a move brings in is not behind, it is on its way.
+    An adding replica outside the ISR does not count.
     """
     missing = F.array_except(F.array_except("replicas", "adding"), "isr").alias("missing")
-    seen = standing.select("at", *PARTITION, "replicas", "isr", missing)
+    seen = partitions.select("at", *PARTITION, "replicas", "isr", missing)
     behind = F.size("missing") > 0
-    well = seen.groupBy(*PARTITION).agg(F.max(F.when(~behind, F.col("at"))).alias("well"))
-    late = seen.where(behind).join(well, [*PARTITION])
+    last_in_sync = seen.groupBy(*PARTITION).agg(F.max(F.when(~behind, F.col("at"))).alias("in_sync"))
+    late = seen.where(behind).join(last_in_sync, [*PARTITION])
     since = (
-        late.where(F.col("well").isNull() | (F.col("at") > F.col("well")))
+        late.where(F.col("in_sync").isNull() | (F.col("at") > F.col("in_sync")))
         .groupBy(*PARTITION)
         .agg(F.min("at").alias("since"))
     )

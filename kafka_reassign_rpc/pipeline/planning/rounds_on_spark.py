@@ -1,7 +1,8 @@
-"""The rounds of a plan as Spark jobs: topics in chunks, each round where the chunks are, sums to the driver.
+"""The planner's rounds as Spark jobs: tasks work on the chunks where these lie, and send sums to the driver.
 
-A chunk is a run of whole topics, packed (see `reading`); an element of the RDD is a chunk and what it has proposed and
-nobody has yet accepted. The pure planner decides; nothing here does. A topic must fit in a task's memory.
+A chunk is a list of whole topics, packed as bytes. An element of the RDD is a chunk together with the proposals that
+it made in the last round and that were not yet applied. The pure planner takes all decisions. A topic must fit into the
+memory of a task.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,95 +18,98 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
 from kafka_reassign_rpc.planner.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Thresholds
 
-CHUNK_PARTITIONS = 5000
-_FLAT = 64
-"""Tasks whose sums the driver adds up itself."""
+_TASKS_FOR_ONE_LEVEL = 64
+"""Up to this number of tasks the driver merges their results itself; beyond it, tasks merge them first."""
 
-Packed = tuple[bytes, bytes]
-"""A chunk (list[Topic]) and its proposals (list[Proposal])."""
+PackedChunk = tuple[bytes, bytes]
+"""A chunk (list[PlannerTopic]) and its proposals (list[ChangeProposal])."""
 
 S = TypeVar("S")
 T = TypeVar("T")
 
 _encoder = msgspec.msgpack.Encoder()
-_chunk = msgspec.msgpack.Decoder(list[PlannerTopic])
-_proposals = msgspec.msgpack.Decoder(list[ChangeProposal])
+_topics_decoder = msgspec.msgpack.Decoder(list[PlannerTopic])
+_proposals_decoder = msgspec.msgpack.Decoder(list[ChangeProposal])
+
+
+# Codecs are used inside functions only: Spark sends a closure with its globals, and codecs cannot be pickled.
 
 
 def pack(values: list[PlannerTopic] | list[ChangeProposal]) -> bytes:
-    """A function, as the two below: Spark sends closures with the globals that they use, and codecs cannot be sent."""
     return _encoder.encode(values)
 
 
-def topics_in(packed: Packed) -> list[PlannerTopic]:
-    return _chunk.decode(packed[0])
+def unpack_topics(packed: PackedChunk) -> list[PlannerTopic]:
+    return _topics_decoder.decode(packed[0])
 
 
-def accepted_in(packed: Packed, thresholds: Thresholds) -> list[ChangeProposal]:
-    return [one for one in proposals_in(packed) if is_accepted(one, thresholds)]
+def unpack_proposals(packed: PackedChunk) -> list[ChangeProposal]:
+    return _proposals_decoder.decode(packed[1])
 
 
-def proposals_in(packed: Packed) -> list[ChangeProposal]:
-    return _proposals.decode(packed[1])
+def accepted_proposals(packed: PackedChunk, thresholds: Thresholds) -> list[ChangeProposal]:
+    return [one for one in unpack_proposals(packed) if is_accepted(one, thresholds)]
 
 
-class Rounds:
-    """The state of all chunks from round to round; only the newest is kept."""
+class RoundsOnSpark:
+    """All chunks, from round to round; Spark keeps those of the newest round only."""
 
     def __init__(self, chunks: RDD[tuple[bytes, Any]]) -> None:
-        """`chunks`: what `reading.read` gives; it is not kept beyond the first round."""
+        """`chunks`: from `snapshot_chunks.read_chunks`; unpersisted after the first round."""
         nothing = pack([])
-        self._kept: RDD[Any] = chunks
-        self._chunks = chunks.map(lambda read: (read[0], nothing))
+        self._persisted: RDD[Any] = chunks
+        self._chunks = chunks.map(lambda element: (element[0], nothing))
         self._context = chunks.context
         self._thresholds = Thresholds()
 
     def propose(self, params: RoundParameters) -> ProposedSums:
-        """Carry out what the last thresholds accepted, then let every chunk propose."""
-        told = self._context.broadcast((params, self._thresholds))
-        following = self._chunks.map(_step(told), preservesPartitioning=True)
-        following.persist(StorageLevel.MEMORY_AND_DISK)  # also keeps PySpark from running this step again in the next
-        following.localCheckpoint()  # the rounds before are not needed again, nor is what they were told
-        demand = merged(following, _demand, ProposedSums, ProposedSums.merge)
-        self._kept.unpersist()
-        told.unpersist()
-        self._kept = self._chunks = following
-        return demand
+        """Apply what the last thresholds accepted, then let every chunk propose."""
+        broadcast = self._context.broadcast((params, self._thresholds))
+        following = self._chunks.map(_apply_and_propose(broadcast), preservesPartitioning=True)
+        following.persist(StorageLevel.MEMORY_AND_DISK)  # without it PySpark would run this step again in the next one
+        following.localCheckpoint()  # forgets the earlier rounds and their broadcasts
+        proposed = merge_chunks(following, _proposed_sums, ProposedSums, ProposedSums.merge)
+        self._persisted.unpersist()
+        broadcast.unpersist()
+        self._persisted = self._chunks = following
+        return proposed
 
     def accept(self, thresholds: Thresholds) -> AcceptedSums:
-        """What the thresholds accept; it is carried out with the next round."""
+        """The sums of what the thresholds accept; the next round applies it."""
         self._thresholds = thresholds
-        told = self._context.broadcast(thresholds)
+        broadcast = self._context.broadcast(thresholds)
 
-        def change(packed: Packed) -> AcceptedSums:
+        def accepted_sums(packed: PackedChunk) -> AcceptedSums:
             found = AcceptedSums()
-            for proposal in accepted_in(packed, told.value):
+            for proposal in accepted_proposals(packed, broadcast.value):
                 found.add(proposal)
             return found
 
-        summed = merged(self._chunks, change, AcceptedSums, AcceptedSums.merge)
-        told.unpersist()
-        return summed
+        accepted = merge_chunks(self._chunks, accepted_sums, AcceptedSums, AcceptedSums.merge)
+        broadcast.unpersist()
+        return accepted
 
     def collect_moves(self, params: RoundParameters) -> RDD[PlannedMove | LeftOut]:
-        """Moves and what is left out, after the last round."""
+        """Moves and partitions left out, after the last round."""
         thresholds = self._thresholds
 
-        def last(packed: Packed) -> Iterator[PlannedMove | LeftOut]:
-            chunk = topics_in(packed)
-            apply_accepted(chunk, accepted_in(packed, thresholds))
+        def apply_and_collect(packed: PackedChunk) -> Iterator[PlannedMove | LeftOut]:
+            chunk = unpack_topics(packed)
+            apply_accepted(chunk, accepted_proposals(packed, thresholds))
             return (found for found in collect_moves(chunk, params) if found is not None)
 
-        return self._chunks.flatMap(last)
+        return self._chunks.flatMap(apply_and_collect)
 
     def close(self) -> None:
-        self._kept.unpersist()
+        self._persisted.unpersist()
 
 
-def _step(told: "Broadcast[tuple[RoundParameters, Thresholds]]") -> Callable[[Packed], Packed]:
-    def step(packed: Packed) -> Packed:
-        params, thresholds = told.value
-        chunk, accepted = topics_in(packed), accepted_in(packed, thresholds)
+def _apply_and_propose(
+    broadcast: "Broadcast[tuple[RoundParameters, Thresholds]]",
+) -> Callable[[PackedChunk], PackedChunk]:
+    def step(packed: PackedChunk) -> PackedChunk:
+        params, thresholds = broadcast.value
+        chunk, accepted = unpack_topics(packed), accepted_proposals(packed, thresholds)
         apply_accepted(chunk, accepted)
         encoded = pack(chunk) if accepted else packed[0]
         return encoded, pack([one for one in propose(chunk, params) if one is not None])
@@ -113,22 +117,22 @@ def _step(told: "Broadcast[tuple[RoundParameters, Thresholds]]") -> Callable[[Pa
     return step
 
 
-def _demand(packed: Packed) -> ProposedSums:
+def _proposed_sums(packed: PackedChunk) -> ProposedSums:
     found = ProposedSums()
-    for proposal in proposals_in(packed):
+    for proposal in unpack_proposals(packed):
         found.add(proposal)
     return found
 
 
-def merged(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
-    """One value for each chunk, merged in the tasks first and at last here."""
+def merge_chunks(chunks: RDD[S], one: Callable[[S], T], empty: Callable[[], T], merge: Callable[[T, T], T]) -> T:
+    """Compute a value for each chunk, and merge the values: first in each task, then over all tasks."""
 
-    def of_task(found: Iterable[S]) -> Iterator[T]:
+    def of_task(elements: Iterable[S]) -> Iterator[T]:
         total = empty()
-        for packed in found:
-            total = merge(total, one(packed))
+        for element in elements:
+            total = merge(total, one(element))
         yield total
 
     summed = chunks.mapPartitions(of_task)
-    total: T = summed.treeReduce(merge, depth=1 if summed.getNumPartitions() <= _FLAT else 2)
+    total: T = summed.treeReduce(merge, depth=1 if summed.getNumPartitions() <= _TASKS_FOR_ONE_LEVEL else 2)
     return total

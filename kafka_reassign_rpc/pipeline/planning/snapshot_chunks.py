@@ -1,6 +1,6 @@
-"""The partitions of a snapshot in chunks: runs of whole topics, packed, and what one look at every row has found.
+"""Reads the partitions of a snapshot in chunks: lists of whole topics, packed, with a survey of all rows.
 
-Rows go through Python once. A chunk has only the partitions that the goal may move; the sums are of all.
+Rows go through Python once. A chunk holds only the partitions that the goal may move; the survey covers all.
 """
 
 from collections.abc import Iterable, Iterator
@@ -10,18 +10,24 @@ from pyspark import RDD, StorageLevel
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import CHUNK_PARTITIONS, merged, pack
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import merge_chunks, pack
 from kafka_reassign_rpc.planner.forced_proposals import may_move
 from kafka_reassign_rpc.planner.goals_and_options import Goal
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.round_sums import Survey
 
-NAMED = 20
-"""Rows that are named one by one."""
+CHUNK_PARTITIONS = 5000
+"""A chunk is closed after the topic with which it reaches this number of partitions."""
+NAMED_ROWS = 20
+"""Rows that a message names one by one."""
 
 
-class ChunkInput(NamedTuple):
-    """What has to be known of a cluster beside its partitions. `brokers`: all that are listed; `live`: some of them."""
+class ClusterFacts(NamedTuple):
+    """What a task must know of the cluster beside its partitions.
+
+    brokers    all that the snapshot lists; live: those of them that are live
+    min_isrs   min.insync.replicas of the topics that set it
+    """
 
     goal: Goal
     brokers: frozenset[int]
@@ -30,70 +36,74 @@ class ChunkInput(NamedTuple):
     default_min_isr: int
 
 
-class Faults(NamedTuple):
-    """Rows that cannot be used: how many (`total`), and the first of them with what is wrong."""
+class RowFaults(NamedTuple):
+    """Rows that cannot be used: their number, and the first of them with what is wrong."""
 
     total: int
     first: tuple[str, ...]
 
-    def merge(self, other: "Faults") -> "Faults":
-        return Faults(self.total + other.total, tuple(sorted((*self.first, *other.first))[:NAMED]))
+    def merge(self, other: "RowFaults") -> "RowFaults":
+        return RowFaults(self.total + other.total, tuple(sorted((*self.first, *other.first))[:NAMED_ROWS]))
 
 
 class SnapshotSurvey(NamedTuple):
-    """What the look at every row brings back."""
+    """What a pass over all rows finds.
+
+    unlisted    brokers that the snapshot does not list, with the first partitions that have replicas there
+    """
 
     survey: Survey
-    faults: Faults
-    strangers: dict[int, tuple[str, ...]]
-    """Brokers that the snapshot does not list, with the first partitions that name them."""
+    faults: RowFaults
+    unlisted: dict[int, tuple[str, ...]]
 
     @classmethod
     def nothing(cls) -> "SnapshotSurvey":
-        return cls(Survey(), Faults(0, ()), {})
+        return cls(Survey(), RowFaults(0, ()), {})
 
     def merge(self, other: "SnapshotSurvey") -> "SnapshotSurvey":
-        strangers = dict(self.strangers)
-        for broker, names in other.strangers.items():
-            strangers[broker] = tuple(sorted((*strangers.get(broker, ()), *names))[:NAMED])
-        return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), strangers)
+        unlisted = dict(self.unlisted)
+        for broker, names in other.unlisted.items():
+            unlisted[broker] = tuple(sorted((*unlisted.get(broker, ()), *names))[:NAMED_ROWS])
+        return SnapshotSurvey(self.survey.merge(other.survey), self.faults.merge(other.faults), unlisted)
 
 
-Read = tuple[bytes, SnapshotSurvey]
-"""A chunk (list[Topic]), packed, and what was found on the way to it."""
+SurveyedChunk = tuple[bytes, SnapshotSurvey]
+"""A chunk (list[PlannerTopic]), packed, and the survey of the rows since the chunk before."""
 
 
-def read(partitions: DataFrame, given: ChunkInput, tasks: int) -> RDD[Read]:
-    """All of them, kept in memory or on the executors' disks."""
-    told = partitions.sparkSession.sparkContext.broadcast(given)
+def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[SurveyedChunk]:
+    """All chunks; Spark keeps them in memory or on the executors' disks."""
+    broadcast = partitions.sparkSession.sparkContext.broadcast(facts)
     wanted = partitions.select(
         *("topic", "partition", "replicas", "leader", "isr"),
         (f.size("adding") + f.size("removing") > 0).alias("moving"),
         f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
-        *(_whole(name) for name in ("produce_rate", "fetch_rate")),
+        *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
     )
     rows = wanted.repartition(tasks, "topic").sortWithinPartitions("topic", "partition").rdd
 
-    def build(found: Iterable[Any]) -> Iterator[Read]:
-        return _chunks(_topics(found, told.value.min_isrs, told.value.default_min_isr), told.value)
+    def chunks_of_task(found: Iterable[Any]) -> Iterator[SurveyedChunk]:
+        facts = broadcast.value
+        return _chunks(_topics(found, facts.min_isrs, facts.default_min_isr), facts)
 
-    return rows.mapPartitions(build, preservesPartitioning=True).persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def look(chunks: RDD[Read]) -> SnapshotSurvey:
-    """What was found in all of them."""
-    return merged(chunks, _found_in, SnapshotSurvey.nothing, SnapshotSurvey.merge)
+    return rows.mapPartitions(chunks_of_task, preservesPartitioning=True).persist(StorageLevel.MEMORY_AND_DISK)
 
 
-def _found_in(read: Read) -> SnapshotSurvey:
-    return read[1]
+def survey_chunks(chunks: RDD[SurveyedChunk]) -> SnapshotSurvey:
+    """The survey of all rows."""
+    return merge_chunks(chunks, _survey_of, SnapshotSurvey.nothing, SnapshotSurvey.merge)
 
 
-def _whole(rate: str) -> Column:
+def _survey_of(chunk: SurveyedChunk) -> SnapshotSurvey:
+    return chunk[1]
+
+
+def _whole_number(rate: str) -> Column:
     return f.coalesce(f.col(rate).cast("bigint"), f.lit(0)).alias(rate)
 
 
 def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
+    """Rows, sorted by topic and partition, as topics."""
     current: PlannerTopic | None = None
     for topic, index, replicas, leader, isr, moving, size, produce, fetch in rows:
         if current is None or current.name != topic:
@@ -107,11 +117,11 @@ def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iter
         yield current
 
 
-def _chunks(topics: Iterable[PlannerTopic], given: ChunkInput) -> Iterator[Read]:
+def _chunks(topics: Iterable[PlannerTopic], facts: ClusterFacts) -> Iterator[SurveyedChunk]:
     chunk: list[PlannerTopic] = []
     held, found = 0, SnapshotSurvey.nothing()
     for topic in topics:
-        kept, found = _looked_at(topic, given, found)
+        kept, found = _survey_topic(topic, facts, found)
         if kept:
             chunk.append(PlannerTopic(topic.name, kept))
             held += len(kept)
@@ -121,38 +131,39 @@ def _chunks(topics: Iterable[PlannerTopic], given: ChunkInput) -> Iterator[Read]
     yield pack(chunk), found
 
 
-def _looked_at(
-    topic: PlannerTopic, given: ChunkInput, found: SnapshotSurvey
+def _survey_topic(
+    topic: PlannerTopic, facts: ClusterFacts, found: SnapshotSurvey
 ) -> tuple[list[PlannerPartition], SnapshotSurvey]:
-    """The partitions of it that the goal may move, and what has been found by then."""
-    survey, faults, strangers = found
+    """The topic's partitions that the goal may move, and the survey with all of them added."""
+    survey, faults, unlisted = found
     kept: list[PlannerPartition] = []
     before = -1
     for partition in topic.partitions:
-        wrong = "is there twice" if partition.index == before else _wrong(partition)
+        fault = "occurs twice" if partition.index == before else _row_fault(partition)
         before = partition.index
-        if wrong:
-            faults = faults.merge(Faults(1, (f"{topic.name}-{partition.index} {wrong}",)))
+        if fault:
+            faults = faults.merge(RowFaults(1, (f"{topic.name}-{partition.index} {fault}",)))
             continue
         survey.add(partition)
-        if not given.brokers.issuperset(partition.replicas):
-            _meet(strangers, partition, topic.name, given.brokers)
-        if may_move(partition, given.goal, given.live):
+        if not facts.brokers.issuperset(partition.replicas):
+            _add_unlisted(unlisted, partition, topic.name, facts.brokers)
+        if may_move(partition, facts.goal, facts.live):
             kept.append(partition)
-    concerned = not given.goal.topics or topic.name in given.goal.topics
-    return kept if concerned else [], SnapshotSurvey(survey, faults, strangers)
+    concerned = not facts.goal.topics or topic.name in facts.goal.topics
+    return kept if concerned else [], SnapshotSurvey(survey, faults, unlisted)
 
 
-def _meet(
-    strangers: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
+def _add_unlisted(
+    unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
     for broker in partition.replicas:
-        names = strangers.get(broker, ())
-        if broker not in listed and len(names) < NAMED:
-            strangers[broker] = (*names, f"{topic}-{partition.index}")
+        names = unlisted.get(broker, ())
+        if broker not in listed and len(names) < NAMED_ROWS:
+            unlisted[broker] = (*names, f"{topic}-{partition.index}")
 
 
-def _wrong(partition: PlannerPartition) -> str:
+def _row_fault(partition: PlannerPartition) -> str:
+    """Why the row cannot be used, or ""."""
     if not partition.replicas:
         return "has no replicas"
     if len(set(partition.replicas)) != len(partition.replicas):

@@ -1,7 +1,7 @@
-"""The job that checks a plan against its snapshot: every hard rule, told a second time.
+"""The verify job: checks a plan against its snapshot, every hard rule.
 
-It shares no code with the planner: the rules are written here as joins and column expressions, from what the plan's
-files and the snapshot say. A plan that breaks none gives an empty list.
+It shares no code with the planner. The rules are joins and column expressions over the files of plan and snapshot. A
+plan that breaks no rule gives an empty list.
 """
 
 from pathlib import Path
@@ -13,16 +13,18 @@ from pyspark.sql import functions as f
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans import plan_writer
-from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanSummary
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
-_NAMED = 20
+_NAMED_ROWS = 20
 _NO_RACK = "\0"
-_FILE = "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>>>"
+_BATCH_FILE = (
+    "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>>>"
+)
 
 
-class Broken(NamedTuple):
-    """A rule that a row breaks. `name`: of a partition, a broker or a batch."""
+class RuleViolation(NamedTuple):
+    """A rule, and the row that breaks it. `name`: of a partition, a broker or a batch."""
 
     rule: str
     name: str
@@ -32,71 +34,72 @@ class Broken(NamedTuple):
         return f"{self.rule}: {self.name}: {self.detail}"
 
 
-def verify(spark: SparkSession, path: Path, plan: Path) -> list[Broken]:
-    """The rules that the plan breaks, the first rows of each. Raises BadInput for what cannot be read."""
+def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
+    """The rules that the plan breaks, with the first rows for each. Raises BadInput for unreadable files."""
     meta, summary = snapshot_files.check(path), plan_writer.check(plan)
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
         raise BadInput(f"{plan}: was made from another snapshot than {path} (cluster {summary.cluster_id})")
     brokers = snapshot_files.read(path, "brokers").to_pylist()
-    stands = snapshot_files.frame(spark, path, "partitions").select(
+    standing = snapshot_files.data_frame(spark, path, "partitions").select(
         "topic",
         "partition",
-        f.col("replicas").alias("stood"),
-        f.col("leader").alias("led_by"),
+        f.col("replicas").alias("replicas_in_snapshot"),
+        f.col("leader").alias("leader_in_snapshot"),
         (f.size("adding") + f.size("removing") > 0).alias("in_flight"),
         f.col("bytes").alias("size"),
     )
     moves = spark.read.schema(parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)).parquet(
         str(plan / plan_writer.MOVES)
     )
-    joined = moves.join(stands, ["topic", "partition"], "left").persist()
+    joined = moves.join(standing, ["topic", "partition"], "left").persist()
     try:
-        found = _rows(joined, brokers, summary)
-        found += _twice(joined)
-        found += _room(joined, stands, brokers)
-        found += _caps(joined, summary)
-        found += _batches(joined, summary)
-        found += _files(spark, joined, plan, plan_writer.BATCHES, "to_replicas", "from_replicas")
-        found += _files(spark, joined, plan, plan_writer.ROLLBACK, "from_replicas", "to_replicas")
+        found = _check_moves(joined, brokers, summary)
+        found += _check_moved_once(joined)
+        found += _check_room(joined, standing, brokers)
+        found += _check_broker_limits(joined, summary)
+        found += _check_batches(joined, summary)
+        found += _check_files(spark, joined, plan, BATCHES, "to_replicas", "from_replicas")
+        found += _check_files(spark, joined, plan, plan_writer.ROLLBACK, "from_replicas", "to_replicas")
     finally:
         joined.unpersist()
     return found
 
 
-def _rows(joined: DataFrame, brokers: list[dict[str, Any]], summary: PlanSummary) -> list[Broken]:
-    """What can be said of each move by itself."""
-    given = summary.given.brokers
+def _check_moves(joined: DataFrame, brokers: list[dict[str, Any]], summary: PlanSummary) -> list[RuleViolation]:
+    """The rules that concern each move by itself."""
+    named_brokers = summary.requested.brokers
     live = [broker["broker"] for broker in brokers if broker["live"]]
-    usable = [broker for broker in live if not (summary.kind == "drain" and broker in given)]
+    usable = [broker for broker in live if not (summary.kind == "drain" and broker in named_brokers)]
     racks = _racks(brokers, live)
     rack_of = f.create_map(*[f.lit(part) for pair in racks.items() for part in pair])
-    to, origin = f.col("to_replicas"), f.col("from_replicas")
-    new = f.array_except(to, origin)
-    reach = len({racks[broker] for broker in (given if summary.kind == "expand" else usable)})
+    to, original = f.col("to_replicas"), f.col("from_replicas")
+    new = f.array_except(to, original)
+    reach = len({racks[broker] for broker in (named_brokers if summary.kind == "expand" else usable)})
 
     def spread(replicas: Column) -> Column:
         named = f.transform(replicas, lambda broker: f.coalesce(f.element_at(rack_of, broker), f.lit(_NO_RACK)))
         return f.size(f.array_distinct(named))
 
     rules = {
-        "unknown-partition": f.col("stood").isNull(),
-        "stale": f.col("stood") != origin,
-        "no-move": to == origin,
+        "unknown-partition": f.col("replicas_in_snapshot").isNull(),
+        "stale": f.col("replicas_in_snapshot") != original,
+        "no-move": to == original,
         "in-flight": f.col("in_flight"),
         "distinct-replicas": f.size(f.array_distinct(to)) != f.size(to),
-        # what stays may be lost only where some lost brokers were to be healed, and nothing was said of the others
-        "live-brokers": f.size(f.array_except(new if summary.kind == "heal" and given else to, _ids(usable))) > 0,
-        "racks": spread(to) < f.least(spread(origin), f.size(to), f.lit(reach)),
+        # a replica may stay on a lost broker only where the plan heals other, named brokers
+        "live-brokers": f.size(f.array_except(new if summary.kind == "heal" and named_brokers else to, _ids(usable)))
+        > 0,
+        "racks": spread(to) < f.least(spread(original), f.size(to), f.lit(reach)),
         "replication-factor": f.size(to)
-        != (f.lit(summary.given.factor) if summary.kind == "set-rf" else f.size(origin)),
+        != (f.lit(summary.requested.factor) if summary.kind == "set-rf" else f.size(original)),
         "bytes": f.col("bytes") != f.col("size") * f.size(new),
     }
     if summary.kind == "set-rf":
-        rules["leader"] = (f.col("led_by") >= 0) & ~f.array_contains(to, f.col("led_by"))
-    if summary.kind in ("drain", "heal") and given:
-        rules["leaves-brokers"] = f.size(f.array_intersect(to, _ids(given))) > 0
+        rules["leader"] = (f.col("leader_in_snapshot") >= 0) & ~f.array_contains(to, f.col("leader_in_snapshot"))
+    if summary.kind in ("drain", "heal") and named_brokers:
+        rules["leaves-brokers"] = f.size(f.array_intersect(to, _ids(named_brokers))) > 0
     if summary.kind == "expand":
-        rules["only-to-new-brokers"] = f.size(f.array_except(new, _ids(given))) > 0
+        rules["only-to-new-brokers"] = f.size(f.array_except(new, _ids(named_brokers))) > 0
     flags = joined.select(
         "topic", "partition", "from_replicas", "to_replicas", *[broken.alias(rule) for rule, broken in rules.items()]
     ).persist()
@@ -108,7 +111,7 @@ def _rows(joined: DataFrame, brokers: list[dict[str, Any]], summary: PlanSummary
 
 
 def _racks(brokers: list[dict[str, Any]], live: list[int]) -> dict[int, str]:
-    """All in one rack where no live broker has one; those without one in one of their own where some have."""
+    """The rack of each broker. Brokers without a rack count as one rack; where no live broker has one, all do."""
     named = {broker["broker"]: broker["rack"] or _NO_RACK for broker in brokers}
     aware = any(named[broker] != _NO_RACK for broker in live)
     return named if aware else dict.fromkeys(named, _NO_RACK)
@@ -118,24 +121,24 @@ def _ids(brokers: list[int]) -> Column:
     return f.array(*[f.lit(broker) for broker in brokers]).cast("array<int>")
 
 
-def _named(rows: DataFrame, rule: str) -> list[Broken]:
+def _named(rows: DataFrame, rule: str) -> list[RuleViolation]:
     found = rows.select("topic", "partition", "from_replicas", "to_replicas").orderBy("topic", "partition")
     return [
-        Broken(rule, f"{row['topic']}-{row['partition']}", f"{row['from_replicas']} to {row['to_replicas']}")
-        for row in found.limit(_NAMED).collect()
+        RuleViolation(rule, f"{row['topic']}-{row['partition']}", f"{row['from_replicas']} to {row['to_replicas']}")
+        for row in found.limit(_NAMED_ROWS).collect()
     ]
 
 
-def _twice(joined: DataFrame) -> list[Broken]:
+def _check_moved_once(joined: DataFrame) -> list[RuleViolation]:
     found = joined.groupBy("topic", "partition").count().where("count > 1").orderBy("topic", "partition")
     return [
-        Broken("moved-twice", f"{row['topic']}-{row['partition']}", f"{row['count']} rows")
-        for row in found.limit(_NAMED).collect()
+        RuleViolation("moved-twice", f"{row['topic']}-{row['partition']}", f"{row['count']} rows")
+        for row in found.limit(_NAMED_ROWS).collect()
     ]
 
 
-def _room(joined: DataFrame, stands: DataFrame, brokers: list[dict[str, Any]]) -> list[Broken]:
-    """No broker gets more than it has room for, without what may leave it."""
+def _check_room(joined: DataFrame, standing: DataFrame, brokers: list[dict[str, Any]]) -> list[RuleViolation]:
+    """No broker gets more bytes than it has room for now: room that moves will make does not count."""
     rooms = {broker["broker"]: broker["free_bytes"] for broker in brokers if broker["free_bytes"] is not None}
     sized = {
         broker["broker"]: broker["capacity_bytes"]
@@ -144,22 +147,26 @@ def _room(joined: DataFrame, stands: DataFrame, brokers: list[dict[str, Any]]) -
     }
     if sized:
         held = (
-            stands.select(f.explode("stood").alias("broker"), "size").groupBy("broker").agg(f.sum("size").alias("size"))
+            standing.select(f.explode("replicas_in_snapshot").alias("broker"), "size")
+            .groupBy("broker")
+            .agg(f.sum("size").alias("size"))
         )
-        there = {row["broker"]: row["size"] or 0 for row in held.collect()}
-        rooms |= {broker: capacity - there.get(broker, 0) for broker, capacity in sized.items()}
+        held_bytes = {row["broker"]: row["size"] or 0 for row in held.collect()}
+        rooms |= {broker: capacity - held_bytes.get(broker, 0) for broker, capacity in sized.items()}
     new = joined.select(f.explode(f.array_except("to_replicas", "from_replicas")).alias("broker"), "size")
     arriving = new.groupBy("broker").agg(f.sum("size").alias("size")).orderBy("broker").collect()
     return [
-        Broken("capacity", f"broker {row['broker']}", f"gets {row['size']} bytes, has room for {rooms[row['broker']]}")
+        RuleViolation(
+            "capacity", f"broker {row['broker']}", f"gets {row['size']} bytes, has room for {rooms[row['broker']]}"
+        )
         for row in arriving
         if row["size"] and row["broker"] in rooms and row["size"] > rooms[row["broker"]]
     ]
 
 
-def _caps(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
-    """What each broker copies in each batch; a single move may be larger than a limit on bytes."""
-    given = summary.given
+def _check_broker_limits(joined: DataFrame, summary: PlanSummary) -> list[RuleViolation]:
+    """The limits of each broker in each batch; a single move may be larger than a limit on bytes."""
+    requested = summary.requested
     new = f.array_except("to_replicas", "from_replicas")
     copying = joined.where(f.size(new) > 0)
     receiving = copying.select(
@@ -174,23 +181,23 @@ def _caps(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
         *[f.sum(name).alias(name) for name in ("got", "sent")],
         *[f.count(name).alias(f"{name}_moves") for name in ("got", "sent")],
     )
-    broken = f.col("moves") > given.moves_per_broker if given.moves_per_broker >= 0 else f.lit(False)
-    if given.bytes_per_broker >= 0:
+    broken = f.col("moves") > requested.moves_per_broker if requested.moves_per_broker >= 0 else f.lit(False)
+    if requested.bytes_per_broker >= 0:
         for name in ("got", "sent"):
-            broken |= (f.col(name) > given.bytes_per_broker) & (f.col(f"{name}_moves") > 1)
+            broken |= (f.col(name) > requested.bytes_per_broker) & (f.col(f"{name}_moves") > 1)
     return [
-        Broken(
-            "caps-of-a-broker",
+        RuleViolation(
+            "limits-of-a-broker",
             f"batch {row['batch']}",
             f"broker {row['broker']} has {row['moves']} moves, receives {row['got']} and sends {row['sent']} bytes",
         )
-        for row in sums.where(broken).orderBy("batch", "broker").limit(_NAMED).collect()
+        for row in sums.where(broken).orderBy("batch", "broker").limit(_NAMED_ROWS).collect()
     ]
 
 
-def _batches(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
-    """Caps on a whole batch, the order of batches, and what the summary says of them."""
-    given, found = summary.given, []
+def _check_batches(joined: DataFrame, summary: PlanSummary) -> list[RuleViolation]:
+    """The limits of each batch, the order of batches, and their figures in the summary."""
+    requested, found = summary.requested, []
     rows = (
         joined.groupBy("batch")
         .agg(
@@ -206,29 +213,33 @@ def _batches(joined: DataFrame, summary: PlanSummary) -> list[Broken]:
     before = -1
     for row in rows:
         name = f"batch {row['batch']}"
-        if 0 <= given.bytes_per_batch < row["bytes"] and row["copying"] > 1:
-            found.append(Broken("caps-of-a-batch", name, f"{row['bytes']} bytes"))
-        if 0 <= given.moves_per_batch < row["moves"]:
-            found.append(Broken("caps-of-a-batch", name, f"{row['moves']} moves"))
+        if 0 <= requested.bytes_per_batch < row["bytes"] and row["copying"] > 1:
+            found.append(RuleViolation("limits-of-a-batch", name, f"{row['bytes']} bytes"))
+        if 0 <= requested.moves_per_batch < row["moves"]:
+            found.append(RuleViolation("limits-of-a-batch", name, f"{row['moves']} moves"))
         if row["first"] < before:
-            found.append(Broken("order", name, f"has priority {row['first']} after priority {before}"))
+            found.append(RuleViolation("order", name, f"has priority {row['first']} after priority {before}"))
         before = row["last"]
-    told = [(one.batch, one.moves, one.bytes) for one in summary.batches]
-    there = [(row["batch"], row["moves"], row["bytes"]) for row in rows]
-    if told != there or [one[0] for one in told] != list(range(1, len(told) + 1)):
-        found.append(Broken("summary", "batches", "are not those of the moves"))
-    if (summary.moves, summary.bytes) != (sum(one[1] for one in there), sum(one[2] for one in there)):
-        found.append(Broken("summary", "moves", f"{summary.moves} moves of {summary.bytes} bytes are not those there"))
-    if 0 <= given.max_bytes < summary.bytes and summary.kind in ("rebalance", "expand"):
-        found.append(Broken("max-bytes", "plan", f"copies {summary.bytes} bytes"))
-    return found[:_NAMED]
+    in_summary = [(one.batch, one.moves, one.bytes) for one in summary.batches]
+    in_moves = [(row["batch"], row["moves"], row["bytes"]) for row in rows]
+    if in_summary != in_moves or [one[0] for one in in_summary] != list(range(1, len(in_summary) + 1)):
+        found.append(RuleViolation("summary", "batches", "do not match the table of moves"))
+    if (summary.moves, summary.bytes) != (sum(one[1] for one in in_moves), sum(one[2] for one in in_moves)):
+        found.append(
+            RuleViolation(
+                "summary", "moves", f"{summary.moves} moves of {summary.bytes} bytes do not match the table of moves"
+            )
+        )
+    if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", "expand"):
+        found.append(RuleViolation("max-bytes", "plan", f"copies {summary.bytes} bytes"))
+    return found[:_NAMED_ROWS]
 
 
-def _files(
+def _check_files(
     spark: SparkSession, joined: DataFrame, plan: Path, directory: str, replicas: str, expected: str
-) -> list[Broken]:
-    """The JSON files say what the moves say: there, and back."""
-    files = spark.read.schema(_FILE).option("multiLine", True).json(str(plan / directory))
+) -> list[RuleViolation]:
+    """The JSON files hold the same as the table of moves: the batches forward, the rollback back."""
+    files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(str(plan / directory))
     number = f.regexp_extract(f.input_file_name(), r"-(\d+)\.json$", 1).cast("int")
     entries = files.select(number.alias("number"), f.explode("partitions").alias("entry")).select(
         f.col("entry.topic").alias("topic"),
@@ -246,6 +257,6 @@ def _files(
         & f.col(expected).eqNullSafe(f.col("expected"))
     )
     return [
-        Broken(directory, f"{row['topic']}-{row['partition']}", f"batch {row['batch']}, file {row['number']}")
-        for row in both.where(~same).orderBy("topic", "partition").limit(_NAMED).collect()
+        RuleViolation(directory, f"{row['topic']}-{row['partition']}", f"batch {row['batch']}, file {row['number']}")
+        for row in both.where(~same).orderBy("topic", "partition").limit(_NAMED_ROWS).collect()
     ]

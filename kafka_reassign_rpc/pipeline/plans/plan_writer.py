@@ -1,13 +1,12 @@
-"""A plan on disk.
+"""Writes a plan as a directory.
 
-    summary.json                     what it is for, what it costs, how the brokers stand before and after:
-    `PlanSummary`
+    summary.json                     goal, costs, brokers before and after: `plan_summary.PlanSummary`
     moves/                           Parquet, one row for each partition that moves, in the order of the batches
     left_out/                        Parquet, one row for each partition that the goal concerns and that cannot move
-    batches/batch-0001.json          what kafka-reassign-partitions takes; "expected_replicas" is what stood there
-    rollback/rollback-0001.json      takes batch-0001 back; to take back everything: the highest number first
+    batches/batch-0001.json          as kafka-reassign-partitions takes it; "expected_replicas": those in the snapshot
+    rollback/rollback-0001.json      undoes batch-0001; to undo the whole plan, start with the highest number
 
-The directory appears when all of it is written, and only then.
+The directory appears when all of it is written.
 """
 
 import os
@@ -21,10 +20,10 @@ import pyarrow as pa
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, PlanSummary, read_summary
 from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
 
-VERSION = 1
-SUMMARY, MOVES, LEFT_OUT, BATCHES, ROLLBACK = "summary.json", "moves", "left_out", "batches", "rollback"
+MOVES, LEFT_OUT, ROLLBACK = "moves", "left_out", "rollback"
 
 _IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
 MOVES_SCHEMA = pa.schema(
@@ -41,8 +40,8 @@ MOVES_SCHEMA = pa.schema(
         pa.field("priority", pa.int32(), nullable=False),
     ]
 )
-"""`bytes`: what is copied, over all new replicas. `rule`: the hard rule that forced the move or the soft goal that
-allowed it. `leader`: who led it in the snapshot, -1 for nobody. `priority`: 0 goes first."""
+"""`bytes`: copied over all new replicas. `rule`: the hard rule or the soft goal that moves the partition. `leader`: in
+the snapshot, -1 for none. `priority`: 0 starts first."""
 
 LEFT_OUT_SCHEMA = pa.schema(
     [
@@ -54,108 +53,8 @@ LEFT_OUT_SCHEMA = pa.schema(
 )
 
 
-class LoadFigures(msgspec.Struct, frozen=True):
-    """What lies on a broker: bytes and produced bytes/s of all its replicas; partitions of which it is the preferred
-    leader, and the bytes/s that are fetched from these."""
-
-    bytes: float = 0
-    replicas: float = 0
-    leaders: float = 0
-    produce: float = 0
-    fetch: float = 0
-
-
-class BrokerFigures(msgspec.Struct, frozen=True):
-    """One broker. `target`: its share of what there is; zero for a broker that shall hold nothing."""
-
-    broker: int
-    rack: str | None
-    live: bool
-    capacity: int | None
-    before: LoadFigures
-    after: LoadFigures
-    target: LoadFigures
-
-
-class RackFigures(msgspec.Struct, frozen=True):
-    """One rack: the sums over its brokers."""
-
-    rack: str | None
-    brokers: int
-    before: LoadFigures
-    after: LoadFigures
-
-
-class BatchFigures(msgspec.Struct, frozen=True):
-    """One batch. received, sent: bytes by broker. starts, seconds: at the summary's bandwidth."""
-
-    batch: int
-    priority: int
-    moves: int
-    bytes: int
-    received: dict[int, int]
-    sent: dict[int, int]
-    starts: float
-    seconds: float
-
-
-class LeftOutFigures(msgspec.Struct, frozen=True):
-    """How many partitions are left out for a reason, and the first of them."""
-
-    reason: str
-    partitions: int
-    first: list[str]
-
-
-class PlanInput(msgspec.Struct, frozen=True):
-    """What was asked for."""
-
-    brokers: list[int]
-    topics: list[str]
-    factor: int | None
-    seed: int
-    tolerance: float
-    headroom: float
-    max_bytes: int
-    weights: dict[str, float]
-    moves_per_broker: int
-    bytes_per_broker: int
-    bytes_per_batch: int
-    moves_per_batch: int
-
-
-class PlanSummary(msgspec.Struct, frozen=True):
-    """summary.json. Sizes in bytes, rates and `bandwidth` (of each broker, each way) in bytes/s, times in seconds.
-
-    at                of the snapshot, ms since 1970 began
-    lower_bound       bytes that no plan can do without that comes as far as this one
-    imbalance_…       by measure: the worst broker's distance from its target, as a share of that
-    """
-
-    kind: str
-    cluster_id: str
-    at: int
-    given: PlanInput
-    partitions: int
-    moves: int
-    bytes: int
-    lower_bound: int
-    unknown_sizes: int
-    rounds: int
-    imbalance_before: dict[str, float]
-    imbalance_after: dict[str, float]
-    brokers: list[BrokerFigures]
-    racks: list[RackFigures]
-    batches: list[BatchFigures]
-    left_out: list[LeftOutFigures]
-    notes: list[str]
-    bandwidth: int
-    eta: float
-    version: int = VERSION
-
-
 class PlanWriter:
-    """Writes a plan beside its place and moves it there at the end; a block that fails leaves nothing."""
+    """Writes a plan under a hidden name (`hidden`) and renames it at the end; a block that fails leaves nothing."""
 
     def __init__(self, path: Path) -> None:
         require_free(path)
@@ -166,21 +65,22 @@ class PlanWriter:
         self.moves = DirectoryWriter(self.hidden / MOVES, MOVES_SCHEMA)
         self.left_out = DirectoryWriter(self.hidden / LEFT_OUT, LEFT_OUT_SCHEMA)
 
-    def batch(self, number: int, moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...]]]) -> None:
-        """A batch and its rollback; each move: topic, partition, from, to."""
-        there = [_entry(topic, partition, to, origin) for topic, partition, origin, to in moves]
-        back = [_entry(topic, partition, origin, to) for topic, partition, origin, to in reversed(moves)]
-        _write(self.hidden / BATCHES / f"batch-{number:04d}.json", {"version": 1, "partitions": there})
+    def write_batch(self, number: int, moves: list[tuple[str, int, tuple[int, ...], tuple[int, ...]]]) -> None:
+        """Write a batch and its rollback; each move: topic, partition, original replicas, target."""
+        forward = [_entry(topic, partition, target, original) for topic, partition, original, target in moves]
+        back = [_entry(topic, partition, original, target) for topic, partition, original, target in reversed(moves)]
+        _write(self.hidden / BATCHES / f"batch-{number:04d}.json", {"version": 1, "partitions": forward})
         _write(self.hidden / ROLLBACK / f"rollback-{number:04d}.json", {"version": 1, "partitions": back})
 
-    def summarise(self, summary: PlanSummary) -> None:
-        """The rows are there: write the summary; what `hidden` holds is a plan then."""
+    def write_summary(self, summary: PlanSummary) -> None:
+        """Call this when all rows are written: `hidden` is a complete plan afterwards."""
         self.moves.close()
         self.left_out.close()
         _write(self.hidden / SUMMARY, summary)
 
     def publish(self) -> None:
-        os.sync()  # once for thousands of small files
+        """Make the plan durable and give it its name."""
+        os.sync()  # one call for thousands of small files
         self._directory.publish()
 
     def __enter__(self) -> Self:
@@ -205,34 +105,11 @@ def _write(file: Path, value: object) -> None:
 def require_free(path: Path) -> None:
     """Raises BadInput where a plan would overwrite something."""
     if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(f"{path}: is there already; give a directory that does not exist or is empty")
-
-
-def measured(summary: PlanSummary) -> dict[str, float]:
-    """imbalance_before of what there is anything of: rates are often not known."""
-    return {
-        name: before
-        for name, before in summary.imbalance_before.items()
-        if any(getattr(broker.before, name) for broker in summary.brokers)
-    }
-
-
-def read_summary(path: Path) -> PlanSummary:
-    """Raises BadInput."""
-    file = path / SUMMARY
-    try:
-        found = msgspec.json.decode(file.read_bytes(), type=PlanSummary)
-    except FileNotFoundError:
-        raise BadInput(f"{path}: no plan ({SUMMARY} is missing)") from None
-    except (OSError, msgspec.MsgspecError) as error:
-        raise BadInput(f"{file}: {error}") from None
-    if found.version != VERSION:
-        raise BadInput(f"{file}: version {found.version}; this release reads version {VERSION}")
-    return found
+        raise BadInput(f"{path}: exists already; give a directory that does not exist or is empty")
 
 
 def check(path: Path) -> PlanSummary:
-    """Summary and footers, before a job starts. Raises BadInput."""
+    """Read the summary and all footers before a job starts. Raises BadInput."""
     summary = read_summary(path)
     parquet_files.check(path / MOVES, MOVES_SCHEMA)
     parquet_files.check(path / LEFT_OUT, LEFT_OUT_SCHEMA)

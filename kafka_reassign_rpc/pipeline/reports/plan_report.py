@@ -1,4 +1,4 @@
-"""A plan as an HTML page: what it costs, how the brokers stand before and after, when what happens, and why."""
+"""The page of a plan: its costs, the brokers before and after, when each batch runs, the reasons of the moves."""
 
 from collections import Counter
 from pathlib import Path
@@ -6,33 +6,34 @@ from pathlib import Path
 from kafka_reassign_rpc.client.text_format import duration, size
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.plans import plan_writer
-from kafka_reassign_rpc.pipeline.plans.plan_writer import (
+from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
     LoadFigures,
     PlanSummary,
     RackFigures,
+    known_imbalance,
 )
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
-from kafka_reassign_rpc.pipeline.reports.result_tables import time_of
+from kafka_reassign_rpc.pipeline.reports.result_tables import utc_time
 from kafka_reassign_rpc.support.atomic_files import write_file
 
 NAME = "report.html"
-_ROWS = 20
-_BATCHES = 60
-"""More batches than this are drawn as a curve."""
+_TABLE_ROWS = 20
+_BATCHES_AS_BARS = 60
+"""More batches than this become a curve of copied bytes."""
 _TITLES = {
-    "heal": "Replicas of lost brokers go elsewhere",
-    "drain": "Brokers are emptied",
+    "heal": "Replicas of lost brokers move to live ones",
+    "drain": "Brokers are drained",
     "expand": "New brokers take their share",
     "rebalance": "Load is spread evenly",
-    "set-rf": "Replication factors are set",
+    "set-rf": "Replication factors change",
 }
 
 
 def write(plan: Path) -> Path:
-    """Put report.html into a plan's directory; where it is. Raises BadInput for a plan that cannot be read."""
+    """Write report.html into a plan's directory; returns its path. Raises BadInput for a plan that cannot be read."""
     summary = plan_writer.check(plan)
     file = plan / NAME
     write_file(file, (_page(plan, summary).html().encode(),))
@@ -42,28 +43,28 @@ def write(plan: Path) -> Path:
 def _page(plan: Path, summary: PlanSummary) -> HtmlPage:
     page = HtmlPage(
         _TITLES.get(summary.kind, summary.kind),
-        f"Plan “{summary.kind}” for cluster {summary.cluster_id}, made from the snapshot of {time_of(summary.at)} UTC",
+        f"Plan “{summary.kind}” for cluster {summary.cluster_id}, made from the snapshot of {utc_time(summary.at)} UTC",
     )
     page.tiles(_tiles(summary))
     page.notes(summary.notes)
-    page.heading("Brokers", "What lies on each broker before and after; the line is its fair share.")
+    page.heading("Brokers", "The load of each broker before and after; the line is its fair share.")
     brokers = summary.brokers
-    page.figure(svg_plots.bars([str(one.broker) for one in brokers], _panels(brokers), "broker"), "brokers")
+    page.figure(svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers), "broker"), "brokers")
     page.table(*_imbalance(summary))
     if len(summary.racks) > 1:
         page.heading("Racks")
         names = [one.rack or "no rack" for one in summary.racks]
-        page.figure(svg_plots.bars(names, _panels(summary.racks), "rack"), "racks")
+        page.figure(svg_plots.bar_plots(names, _load_panels(summary.racks), "rack"), "racks")
     page.heading("Batches", f"At {size(summary.bandwidth)}/s for each broker, one batch after the other.")
     if summary.batches:
         page.figure(_timeline(summary.batches), "timeline of the batches")
-        first = [_batch(one) for one in summary.batches[:_ROWS]]
+        first = [_batch_row(one) for one in summary.batches[:_TABLE_ROWS]]
         columns = ["batch", "moves", "bytes", "starts after", "takes"]
         page.table(columns, first, more=len(summary.batches) - len(first))
     else:
         page.text("Nothing has to move.")
-    _reasons(page, plan)
-    _left_out(page, summary)
+    _add_reasons(page, plan)
+    _add_left_out(page, summary)
     return page
 
 
@@ -71,15 +72,15 @@ def _tiles(summary: PlanSummary) -> list[tuple[str, str]]:
     over = f"{summary.bytes / summary.lower_bound:.2f} times" if summary.lower_bound else "-"
     return [
         (f"{summary.moves:,}", f"moves of {summary.partitions:,} partitions"),
-        (size(summary.bytes), "are copied"),
+        (size(summary.bytes), "copied"),
         (over, f"the least possible ({size(summary.lower_bound)})"),
         (f"{len(summary.batches):,}", "batches"),
-        (duration(summary.eta), "expected time"),
+        (duration(summary.expected_seconds), "expected time"),
         (f"{sum(one.partitions for one in summary.left_out):,}", "partitions left out"),
     ]
 
 
-def _panels(rows: list[BrokerFigures] | list[RackFigures]) -> list[svg_plots.Bars]:
+def _load_panels(rows: list[BrokerFigures] | list[RackFigures]) -> list[svg_plots.Bars]:
     def values(name: str, loads: list[LoadFigures]) -> list[float]:
         return [getattr(load, name) for load in loads]
 
@@ -104,44 +105,50 @@ def _count(value: float) -> str:
 def _imbalance(summary: PlanSummary) -> tuple[list[str], list[list[str]]]:
     rows = [
         [name, f"{100 * before:.1f} %", f"{100 * summary.imbalance_after.get(name, 0.0):.1f} %"]
-        for name, before in plan_writer.measured(summary).items()
+        for name, before in known_imbalance(summary).items()
     ]
-    return ["furthest from its share, by", "before", "after"], rows
+    return ["the broker furthest from its target, by", "before", "after"], rows
 
 
 def _timeline(batches: list[BatchFigures]) -> str:
-    if len(batches) <= _BATCHES:
-        starts, lengths = [one.starts for one in batches], [one.seconds for one in batches]
-        return svg_plots.spans(starts, lengths, "When each batch runs", "batch", duration)
+    if len(batches) <= _BATCHES_AS_BARS:
+        starts, lengths = [one.starts_after_seconds for one in batches], [one.expected_seconds for one in batches]
+        return svg_plots.timeline(starts, lengths, "When each batch runs", "batch", duration)
     times, done, total = [0.0], [0.0], 0.0
     for one in batches:
         total += one.bytes
-        times.append(one.starts + one.seconds)
+        times.append(one.starts_after_seconds + one.expected_seconds)
         done.append(total)
-    return svg_plots.lines(times, [svg_plots.Line("bytes", done)], "Bytes copied over time", size, duration)
+    return svg_plots.line_plot(times, [svg_plots.Line("bytes", done)], "Bytes copied over time", size, duration)
 
 
-def _batch(one: BatchFigures) -> list[str]:
-    return [str(one.batch), _count(one.moves), size(one.bytes), duration(one.starts), duration(one.seconds)]
+def _batch_row(one: BatchFigures) -> list[str]:
+    return [
+        str(one.batch),
+        _count(one.moves),
+        size(one.bytes),
+        duration(one.starts_after_seconds),
+        duration(one.expected_seconds),
+    ]
 
 
-def _reasons(page: HtmlPage, plan: Path) -> None:
+def _add_reasons(page: HtmlPage, plan: Path) -> None:
     moves: Counter[tuple[str, str]] = Counter()
     copied: Counter[tuple[str, str]] = Counter()
-    for batch in parquet_files.batches(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA):
+    for batch in parquet_files.record_batches(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA):
         columns = (batch.column(name).to_pylist() for name in ("rule", "reason", "bytes"))
         for rule, reason, bytes_ in zip(*columns, strict=True):
             moves[rule, reason] += 1
             copied[rule, reason] += bytes_
     if not moves:
         return
-    page.heading("Reasons", "The rule that forced a move, or the goal that allowed it.")
-    shown = sorted(moves, key=lambda key: (-moves[key], key))[:_ROWS]
+    page.heading("Reasons", "The hard rule or the soft goal that moves a partition.")
+    shown = sorted(moves, key=lambda key: (-moves[key], key))[:_TABLE_ROWS]
     rows = [[rule, reason, _count(moves[rule, reason]), size(copied[rule, reason])] for rule, reason in shown]
     page.table(["rule", "reason", "moves", "bytes"], rows, text=(0, 1), more=len(moves) - len(shown))
 
 
-def _left_out(page: HtmlPage, summary: PlanSummary) -> None:
+def _add_left_out(page: HtmlPage, summary: PlanSummary) -> None:
     if not summary.left_out:
         return
     page.heading("Left out", "Partitions that the goal concerns and that cannot move.")

@@ -1,4 +1,4 @@
-"""Plots as SVG, the same for the same input: no clock, no random ids, no fonts but the reader's."""
+"""Draws plots as SVG with matplotlib. The same input gives the same SVG: no time, no random ids, the reader's fonts."""
 
 import io
 import re
@@ -13,8 +13,8 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 BEFORE, AFTER, TARGET = "#b4bfcc", "#0f766e", "#d97706"
 SERIES = ("#0f766e", "#d97706", "#4f46e5", "#be185d", "#0284c7", "#65a30d")
 _INK, _SOFT, _LINE = "#1c2733", "#5b6876", "#e3e8ee"
-_NAMED = 45
-"""More bars than this get no name each."""
+_NAMED_BARS = 45
+"""Of more bars than this only some get a name."""
 _STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "kafka-reassign-rpc",
@@ -41,41 +41,49 @@ _STYLE = {
 }
 _FONTS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-_LEGEND = {"now": 0, "before": 1, "after": 2, "fair share": 3}
+_LEGEND_ORDER = {"now": 0, "before": 1, "after": 2, "fair share": 3}
 
 Format = Callable[[float], str]
 
 
 class Bars(NamedTuple):
-    """Values of one measure for each name, before and after (or once), and what each should be."""
+    """One bar plot: a value for each name, before and after (or only after), and the target of each.
+
+    format    writes a value of the axis
+    """
 
     title: str
     before: Sequence[float] | None
     after: Sequence[float]
     target: Sequence[float] | None
-    shown: Format
+    format: Format
 
 
-def bars(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
-    """One panel above the other, with the same names below."""
+def bar_plots(names: Sequence[str], panels: Sequence[Bars], label: str) -> str:
+    """Bar plots above one another, with the same names below; `label` is the axis of the names."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.3 * len(panels) + 0.4), layout="constrained")
         axes = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]
         places = range(len(names))
         for axis, panel in zip(axes, panels, strict=True):
-            _bars(axis, places, panel)
-        _names(axes[-1], names, label)
-        shown = dict(
-            sorted(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True), key=lambda one: _LEGEND[one[0]])
+            _draw_bars(axis, places, panel)
+        _label_names(axes[-1], names, label)
+        handles = dict(
+            sorted(zip(*axes[0].get_legend_handles_labels()[::-1], strict=True), key=lambda one: _LEGEND_ORDER[one[0]])
         )
-        if len(shown) > 1:
+        if len(handles) > 1:
             axes[0].legend(
-                shown.values(), shown, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=len(shown), borderaxespad=0.2
+                handles.values(),
+                handles,
+                loc="lower right",
+                bbox_to_anchor=(1.0, 1.0),
+                ncols=len(handles),
+                borderaxespad=0.2,
             )
         return _svg(figure)
 
 
-def _bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
+def _draw_bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
     width = 0.8 if panel.before is None else 0.4
     shift = 0.0 if panel.before is None else width / 2
     if panel.before is not None:
@@ -89,21 +97,21 @@ def _bars(axis: Any, places: Sequence[int], panel: Bars) -> None:
                 label="fair share" if place == 0 else None,
             )  # fmt: skip
     axis.set_title(panel.title)
-    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.shown(value)))
+    axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: panel.format(value)))
     axis.yaxis.set_major_locator(MaxNLocator(4, integer=True))
     axis.tick_params(length=0)
     axis.margins(x=0.01)
 
 
-def _names(axis: Any, names: Sequence[str], label: str) -> None:
-    step = -(-len(names) // _NAMED)
-    shown = range(0, len(names), max(1, step))
-    axis.set_xticks(list(shown), [names[place] for place in shown])
+def _label_names(axis: Any, names: Sequence[str], label: str) -> None:
+    step = -(-len(names) // _NAMED_BARS)
+    named = range(0, len(names), max(1, step))
+    axis.set_xticks(list(named), [names[place] for place in named])
     axis.set_xlabel(label)
 
 
-def spans(starts: Sequence[float], lengths: Sequence[float], title: str, label: str, shown: Format) -> str:
-    """What follows what: one line for each, from the top; `shown` writes times."""
+def timeline(starts: Sequence[float], lengths: Sequence[float], title: str, label: str, format_time: Format) -> str:
+    """One horizontal bar for each span of time, the first at the top."""
     with mpl.rc_context({**_STYLE, "axes.grid.axis": "x"}):
         height = max(1.6, min(6.0, 0.9 + 0.16 * len(starts)))
         figure = Figure(figsize=(10, height), layout="constrained")
@@ -114,7 +122,7 @@ def spans(starts: Sequence[float], lengths: Sequence[float], title: str, label: 
         )
         axis.set_ylim(len(starts) + 0.6, 0.4)
         axis.yaxis.set_major_locator(MaxNLocator(12, integer=True))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))
         axis.set_title(title)
         axis.set_ylabel(label)
         axis.tick_params(length=0)
@@ -128,10 +136,16 @@ class Line(NamedTuple):
     values: Sequence[float]
 
 
-def lines(
-    times: Sequence[float], series: Sequence[Line], title: str, shown: Format, when: Format, *, steps: bool = False
+def line_plot(
+    times: Sequence[float],
+    series: Sequence[Line],
+    title: str,
+    format_value: Format,
+    format_time: Format,
+    *,
+    steps: bool = False,
 ) -> str:
-    """Series over the same times; `when` writes a time. `steps`: whole numbers, each until the next."""
+    """Series over the same times. `steps`: whole numbers, each holds until the next."""
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(10, 2.8), layout="constrained")
         axis = figure.subplots()
@@ -139,10 +153,10 @@ def lines(
             style = {"drawstyle": "steps-post"} if steps else {"marker": "o", "markersize": 3}
             axis.plot(times, line.values, color=colour, linewidth=1.6, label=line.name, **style)
         axis.set_title(title)
-        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: shown(value)))
+        axis.yaxis.set_major_formatter(FuncFormatter(lambda value, _: format_value(value)))
         if steps:
             axis.yaxis.set_major_locator(MaxNLocator(5, integer=True))
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: when(value)))
+        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_time(value)))
         axis.xaxis.set_major_locator(MaxNLocator(6))
         axis.tick_params(length=0)
         if len(series) > 1:
@@ -157,7 +171,7 @@ def _svg(figure: Figure) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = text.replace("'DejaVu Sans', sans-serif", _FONTS).replace("'DejaVu Sans'", _FONTS)
-    # Several plots share a page: only ids that something refers to are kept, and those come from what they name.
+    # Several plots share a page: keep only the ids that something refers to; these are hashes of their content.
     used = set(re.findall(r'(?:url\(|href=")#([^)"]+)', text))
     text = re.sub(r' id="([^"]+)"', lambda found: found[0] if found[1] in used else "", text)
     return text.strip()

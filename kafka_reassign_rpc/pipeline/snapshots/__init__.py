@@ -1,0 +1,7 @@
+"""Snapshots of clusters.
+
+snapshot_schema.py    which files and columns a snapshot has
+snapshot_files.py     write, check and read a snapshot
+export_snapshot.py    export a running cluster as a snapshot
+growth_rates.py       produce rates from two snapshots
+"""

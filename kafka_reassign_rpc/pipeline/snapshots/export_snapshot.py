@@ -1,8 +1,9 @@
-"""A cluster that runs, as a snapshot: asked over the Kafka protocol, any Kafka, in pieces of bounded size.
+"""Exports a running cluster as a snapshot, over the Kafka protocol, from any Kafka, in parts of bounded size.
 
-Topics come in one answer that is read bit by bit; the brokers are asked for the replicas of some thousand partitions
-at a time, side by side, and what they say is written before the next piece. So memory does not grow with the cluster.
-A snapshot is not one instant: sizes and leaders are those of the moment at which a broker was asked.
+The cluster sends all topics in one answer, which the client reads bit by bit. For each part of some thousand
+partitions the export asks the brokers, several at once, for their replicas, and writes the answers before it goes on.
+So memory does not grow with the cluster. A snapshot is not one instant: a broker's sizes are those of the moment when
+it answered.
 """
 
 import threading
@@ -18,25 +19,26 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
-from kafka_reassign_rpc.pipeline.snapshots.export_events import NO_DIRS
-from kafka_reassign_rpc.pipeline.snapshots.growth_rates import Earlier
-from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import Meta, SnapshotWriter
+from kafka_reassign_rpc.pipeline.server_nodes import is_server
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
-PIECE = 20_000
-"""Partitions whose replicas are asked for at once."""
+PART_PARTITIONS = 20_000
+"""Partitions of one part."""
 CONFIG_TOPICS = 500
-"""Topics whose configs are asked for at once."""
-AT_ONCE = 8
-"""Brokers that are asked side by side."""
+"""Topics in one request for configs."""
+BROKERS_AT_ONCE = 8
+"""Brokers that the export asks at the same time."""
 
-Say = Callable[[str], None]
-Key = tuple[str, int, int]
+Status = Callable[[str], None]
+ReplicaKey = tuple[str, int, int]
 """Topic, partition, broker."""
 
 
 @dataclass
-class Exported:
-    """What came of an export; `warnings` are what is missing in it and why."""
+class ExportedSnapshot:
+    """The result of an export: counts, and warnings about data that is missing and why."""
 
     cluster_id: str
     brokers: int = 0
@@ -48,14 +50,20 @@ class Exported:
 
 
 def export(
-    client: ReassignmentClient, out: Path, *, source: str, say: Say, earlier: Earlier | None = None, piece: int = PIECE
-) -> Exported:
+    client: ReassignmentClient,
+    out: Path,
+    *,
+    source: str,
+    show_status: Status,
+    earlier: EarlierSizes | None = None,
+    part_partitions: int = PART_PARTITIONS,
+) -> ExportedSnapshot:
     """Write a snapshot to `out`, which must not exist or be empty.
 
-    earlier     a snapshot taken before: what has grown since gives the produce rates
+    earlier     an older snapshot: the growth since then gives the produce rates
 
-    Raises BadInput where `out` is taken or `earlier` is of another cluster, KafkaError where the cluster as such cannot
-    be asked. A broker that does not answer is a warning: the sizes that only it knows are null.
+    Raises BadInput where `out` is taken or `earlier` is of another cluster, KafkaError where the cluster does not
+    answer. A broker that does not answer is a warning: the sizes that only it knows are null.
     """
     with SnapshotWriter(out) as writer:
         at = time.time_ns() // 1_000_000
@@ -64,43 +72,45 @@ def export(
         if not everything.cluster_id:
             raise JobFailed("the cluster does not say its id: a broker before Kafka 0.10.1?")
         if earlier is not None:
-            earlier.must_be_of(everything.cluster_id, at)
-        exported = Exported(everything.cluster_id, moving=len(moving))
-        with ThreadPoolExecutor(AT_ONCE, "export") as threads:
+            earlier.require_earlier(everything.cluster_id, at)
+        exported = ExportedSnapshot(everything.cluster_id, moving=len(moving))
+        with ThreadPoolExecutor(BROKERS_AT_ONCE, "export") as threads:
             work = _Export(client, writer, threads, exported, moving, earlier, at)
             work.nodes(everything.nodes)
-            for topics in _pieces(everything.topics, piece):
+            for topics in _parts(everything.topics, part_partitions):
                 work.partitions(topics)
-                say(f"{exported.partitions} partitions of {exported.topics} topics")
+                show_status(f"{exported.partitions} partitions of {exported.topics} topics")
             work.brokers()
-        ours = client.can_compare_replicas()
-        writer.finish(Meta(everything.cluster_id, at, source, "kafka-reassign-rpc" if ours else "kafka"))
+        server = "kafka-reassign-rpc" if client.can_compare_replicas() else "kafka"
+        writer.finish(SnapshotMeta(everything.cluster_id, at, source, server))
     return exported
 
 
-def _pieces(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
-    """Topics with about `size` partitions together; a topic is never divided."""
-    piece: list[TopicInfo] = []
+def _parts(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
+    """Lists of whole topics with about `size` partitions together."""
+    part: list[TopicInfo] = []
     count = 0
     for topic in topics:
-        piece.append(topic)
+        part.append(topic)
         count += len(topic.partitions)
         if count >= size:
-            yield piece
-            piece, count = [], 0
-    if piece:
-        yield piece
+            yield part
+            part, count = [], 0
+    if part:
+        yield part
 
 
 class _Export:
+    """One export while it runs."""
+
     def __init__(
         self,
         client: ReassignmentClient,
         writer: SnapshotWriter,
         threads: ThreadPoolExecutor,
-        exported: Exported,
+        exported: ExportedSnapshot,
         moving: Mapping[TopicPartition, PartitionReassignment],
-        earlier: Earlier | None,
+        earlier: EarlierSizes | None,
         at: int,
     ) -> None:
         self._client = client
@@ -112,32 +122,34 @@ class _Export:
         self._at = at
         self._live: dict[int, ClusterNode] = {}
         self._assigned: set[int] = set()
-        self._volumes: dict[int, BrokerLogDirs] = {}
+        self._log_dirs: dict[int, BrokerLogDirs] = {}
         self._silent: set[int] = set()
         self._warning = threading.Lock()
 
     def nodes(self, nodes: list[ClusterNode]) -> None:
-        """Who is there; what stands among the nodes and is no broker is left out."""
+        """Find out which brokers are live; nodes that are kafka-reassign-rpc servers are left out."""
         asked = dict(zip(nodes, self._threads.map(lambda node: self._ask(node.id, {}), nodes), strict=True))
         for node, found in asked.items():
-            if found is not None and tuple(found.log_dirs) == NO_DIRS:
+            if found is not None and is_server(found.log_dirs):
                 continue
             self._live[node.id] = node
             if found is not None:
-                self._volumes[node.id] = found
+                self._log_dirs[node.id] = found
 
     def partitions(self, topics: list[TopicInfo]) -> None:
-        """One piece: ask the brokers, then write replicas, partitions and configs."""
+        """One part: ask the brokers, then write replicas, partitions and configs."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             if topic.error is not None:
-                self._warn(f"topic {topic.name}: {topic.error.message} What is known of its partitions is there.")
+                self._warn(
+                    f"topic {topic.name}: {topic.error.message} The snapshot has what is known of its partitions."
+                )
             for index, partition in topic.partitions.items():
                 for broker in self._replicas(topic.name, index, partition.replicas):
                     wanted.setdefault(broker, {}).setdefault(topic.name, []).append(index)
         self._assigned |= wanted.keys()
         asked = [broker for broker in wanted if broker in self._live and broker not in self._silent]
-        sizes: dict[Key, int] = {}
+        sizes: dict[ReplicaKey, int] = {}
         for broker, found in zip(asked, self._threads.map(lambda b: self._ask(b, wanted[b]), asked), strict=True):
             for replica in () if found is None else found.replicas:
                 row = (replica.topic, replica.partition, broker, replica.size, replica.log_dir, replica.future)
@@ -146,17 +158,17 @@ class _Export:
                     sizes[replica.topic, replica.partition, broker] = replica.size
         self._exported.replicas = self._writer.replicas.rows
         for topic in topics:
-            self._topic(topic, sizes)
+            self._write_partitions(topic, sizes)
         self._topic_configs([topic.name for topic in topics])
 
-    def _topic(self, topic: TopicInfo, sizes: Mapping[Key, int]) -> None:
+    def _write_partitions(self, topic: TopicInfo, sizes: Mapping[ReplicaKey, int]) -> None:
         self._exported.topics += 1
         for index, partition in sorted(topic.partitions.items()):
             move = self._moving.get(TopicPartition(topic.name, index))
-            begun = move if move is not None and not move.is_waiting else None
+            in_flight = move if move is not None and not move.is_waiting else None
             replicas = self._replicas(topic.name, index, partition.replicas)
             size = sizes.get((topic.name, index, partition.leader))
-            if size is None:  # nobody leads, or its leader does not answer: what the others have is a good guess
+            if size is None:  # no leader, or it does not answer: the size of another in-sync replica is a good estimate
                 size = max(
                     (sizes[key] for b in partition.isr if (key := (topic.name, index, b)) in sizes), default=None
                 )
@@ -168,8 +180,8 @@ class _Export:
                     replicas,
                     partition.leader,
                     partition.isr,
-                    () if begun is None else begun.adding_replicas,
-                    () if begun is None else begun.removing_replicas,
+                    () if in_flight is None else in_flight.adding_replicas,
+                    () if in_flight is None else in_flight.removing_replicas,
                     size,
                     rate,
                     None,
@@ -177,18 +189,18 @@ class _Export:
             )
         self._exported.partitions = self._writer.partitions.rows
 
-    def _replicas(self, topic: str, index: int, shown: tuple[int, ...]) -> tuple[int, ...]:
-        """A broker may learn of a move later than the controller lists it."""
+    def _replicas(self, topic: str, index: int, in_metadata: tuple[int, ...]) -> tuple[int, ...]:
+        """The replicas as the controller lists them: a broker's metadata may not show a new move yet."""
         move = self._moving.get(TopicPartition(topic, index))
-        return shown if move is None else move.replicas
+        return in_metadata if move is None else move.replicas
 
     def _topic_configs(self, names: list[str]) -> None:
         rest = iter(names)
-        while some := list(islice(rest, CONFIG_TOPICS)):
+        while part := list(islice(rest, CONFIG_TOPICS)):
             try:
-                answers = self._client.describe_configs([(TOPIC, name) for name in some])
+                answers = self._client.describe_configs([(TOPIC, name) for name in part])
             except KafkaError as error:
-                self._warn(f"the configs of {len(some)} topics from {some[0]} on: {error.message}")
+                self._warn(f"the configs of {len(part)} topics from {part[0]} on: {error.message}")
                 continue
             for (_, name), configs in answers.items():
                 if isinstance(configs, KafkaError):
@@ -197,17 +209,17 @@ class _Export:
                     self._writer.configs.extend(("topic", name, one.name, one.value) for one in configs)
 
     def brokers(self) -> None:
-        """Brokers and their configs, at the end: now all that have a replica are known."""
+        """Brokers and their configs. This comes last, when all brokers with an assigned replica are known."""
         for broker in sorted(self._live.keys() | self._assigned):
-            node, volumes = self._live.get(broker), self._volumes.get(broker)
+            node, log_dirs = self._live.get(broker), self._log_dirs.get(broker)
             self._writer.brokers.add(
                 (
                     broker,
                     None if node is None else node.rack,
                     None if node is None else node.host,
                     -1 if node is None else node.port,
-                    None if volumes is None else volumes.total_bytes,
-                    None if volumes is None else volumes.usable_bytes,
+                    None if log_dirs is None else log_dirs.total_bytes,
+                    None if log_dirs is None else log_dirs.usable_bytes,
                     node is not None,
                 )
             )
@@ -223,11 +235,12 @@ class _Export:
                 self._writer.configs.extend(("broker", name, one.name, one.value) for one in configs)
 
     def _ask(self, broker: int, partitions: Mapping[str, list[int]]) -> BrokerLogDirs | None:
+        """DescribeLogDirs of one broker; None, and a warning, where it does not answer."""
         try:
             return self._client.describe_broker(broker, partitions)
         except KafkaError as error:
             self._silent.add(broker)
-            self._warn(f"broker {broker} does not tell the sizes of its replicas: {error.message}")
+            self._warn(f"broker {broker} does not report the sizes of its replicas: {error.message}")
             return None
 
     def _warn(self, text: str) -> None:

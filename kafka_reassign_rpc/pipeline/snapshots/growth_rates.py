@@ -1,4 +1,4 @@
-"""How fast partitions grow, from an earlier snapshot of the same cluster."""
+"""Produce rates: how fast partitions have grown since an earlier snapshot of the same cluster."""
 
 from array import array
 from pathlib import Path
@@ -9,15 +9,15 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 _UNKNOWN = -1
 
 
-class Earlier:
-    """The sizes of an earlier snapshot: eight bytes for each partition."""
+class EarlierSizes:
+    """The sizes of an earlier snapshot: eight bytes of memory for each partition."""
 
     def __init__(self, path: Path) -> None:
         """Raises BadInput where there is no snapshot at `path`."""
         self._path = path
         self._meta = snapshot_files.check(path)
         self._sizes: dict[str, array[int]] = {}
-        for batch in snapshot_files.batches(path, "partitions"):
+        for batch in snapshot_files.record_batches(path, "partitions"):
             columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "bytes"))
             for topic, partition, size in zip(*columns, strict=True):
                 sizes = self._sizes.setdefault(topic, array("q"))
@@ -25,15 +25,15 @@ class Earlier:
                     sizes.extend([_UNKNOWN] * (partition + 1 - len(sizes)))
                 sizes[partition] = _UNKNOWN if size is None else size
 
-    def must_be_of(self, cluster_id: str, at: int) -> None:
-        """Raises BadInput where it is of another cluster or not earlier."""
+    def require_earlier(self, cluster_id: str, at: int) -> None:
+        """Raises BadInput where the snapshot is of another cluster or not older than `at`."""
         if self._meta.cluster_id != cluster_id:
             raise BadInput(f"{self._path}: is of cluster {self._meta.cluster_id}, this is cluster {cluster_id}")
         if self._meta.at >= at:
             raise BadInput(f"{self._path}: is not older than what is exported now")
 
     def rate(self, topic: str, partition: int, size: int | None, at: int) -> float | None:
-        """Bytes per second since then; None where either size is not known, or where data was deleted meanwhile."""
+        """Bytes per second since then; None where one size is not known, or data was deleted meanwhile."""
         sizes = self._sizes.get(topic)
         before = _UNKNOWN if sizes is None or partition >= len(sizes) else sizes[partition]
         if size is None or before == _UNKNOWN or size < before:

@@ -10,7 +10,7 @@ import kafka_reassign_rpc
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.catalogue import EVENT_FIELDS, EVENTS, EVERY_EVENT
 from kafka_reassign_rpc.core.events.decided_events import Event
-from kafka_reassign_rpc.pipeline.snapshots import export_events
+from kafka_reassign_rpc.pipeline.event_logs import event_files
 
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 CATALOGUE = Path(catalogue.__file__)
@@ -53,7 +53,7 @@ def test_sv_7_each_name_has_one_constant_one_level_and_one_meaning() -> None:
 def test_sv_7_the_catalogue_explains_the_fields_of_the_event_log_and_of_its_export_and_no_others() -> None:
     fields = {"event", *EVENT_FIELDS}
     assert set(Event.__struct_fields__) == fields
-    exported = {field.name for field in export_events.EVENTS} - {"more"}
+    exported = {field.name for field in event_files.EVENTS} - {"more"}
     assert exported <= fields | set(EVERY_EVENT)
     assert {field for event in EVENTS.values() for field in event.fields} == set(EVENT_FIELDS)
 

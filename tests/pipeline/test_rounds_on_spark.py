@@ -1,9 +1,9 @@
-"""The rounds of a plan as Spark jobs: what a round has done is not done again in the next one."""
+"""The rounds of a plan as Spark jobs: no round repeats the work of earlier ones."""
 
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import Rounds, pack
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
@@ -13,7 +13,7 @@ from tests.planner.clusters import random_cluster
 pytestmark = pytest.mark.timeout(400)
 
 
-def test_dp_6_no_round_does_again_what_those_before_it_have_done(spark: SparkSession) -> None:
+def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -> None:
     cluster = random_cluster(12, 4, 400, dead=(5,))
     topics, context = list(cluster.topics), spark.sparkContext
     survey, read = Survey(), context.accumulator(0)
@@ -28,7 +28,7 @@ def test_dp_6_no_round_does_again_what_those_before_it_have_done(spark: SparkSes
     coordinator = RoundCoordinator(cluster.brokers, Goal(GoalKind.HEAL), PlanOptions())
     coordinator.begin(survey)
     chunks = context.parallelize([pack([topic]) for topic in topics], 2).map(counted)
-    rounds, done = Rounds(chunks.persist()), 0
+    rounds, done = RoundsOnSpark(chunks.persist()), 0
     while (params := coordinator.next_round()) is not None:
         demand = rounds.propose(params)
         coordinator.settle(rounds.accept(coordinator.decide(demand)))

@@ -1,14 +1,14 @@
-"""What the events of moves tell: how long they waited and took, at what rate, which stalled, what throttles cost.
+"""The history job: tables from the events of moves.
 
     moves        one row for each move, from its start (or when it joined the queue) to its end (or its withdrawal)
-    outcomes     how many ended how, by route, with the times of the middle one, the 95th of a hundred and the longest
+    outcomes     how many moves ended in which way, by route; median, 95th percentile and maximum of their durations
     slowest      the moves that took longest
-    stalled      the moves that have stalled, those that still do first
+    stalled      the moves that stalled, first those that still do
     throttles    for each broker and each rate that was set: how much of it was used
     refusals     why moves were refused
 
-A move is what lies between a move.started of a partition and the next one. Events are ordered by controller epoch and
-number, not by the clocks of servers. A size is the one in an event, or the partition's in the snapshot that is given.
+A move starts with a partition's move.started and ends before the next one. Events are ordered by controller epoch and
+sequence number, not by the servers' clocks. The size of a move comes from its events, else from the snapshot.
 """
 
 from pathlib import Path
@@ -17,43 +17,41 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.pipeline.snapshots import export_events, snapshot_files
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
 PARTITION = ("topic", "partition")
-_ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
-_QUEUED = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
-_STOPS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_ENDS)
-_BRIEFLY = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
-"""What of a move is said where many are listed; `moves` has the rest."""
+_START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
+_END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
+_QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
+_STALL_EVENTS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_END_EVENTS)
+_BRIEF_COLUMNS = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
+"""The columns of a move in lists of moves; `moves` has all."""
 
 
-def read(spark: SparkSession, directory: Path) -> DataFrame:
-    """The events of a directory; call eventlog.check before."""
-    return spark.read.schema(export_events.spark_schema()).parquet(str(directory))
-
-
-def history(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
-    """The tables; `sizes` are the partitions of a snapshot."""
+def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, DataFrame]:
+    """The tables; `sizes`: see `partition_sizes`."""
     found = moves(events, sizes)
-    found.unpersist()  # Spark takes events that were read from the same directory before for the same events
+    found.unpersist()  # else Spark would use the cached events of an earlier read of the same directory
     found.cache()
     ended = found.where(F.col("outcome").isin("completed", "cancelled"))
     return {
         "outcomes": _outcomes(found),
-        "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started").select(*_BRIEFLY, "bytes_per_second", "who"),
+        "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started").select(
+            *_BRIEF_COLUMNS, "bytes_per_second", "who"
+        ),
         "stalled": found.where("stalls > 0")
         .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"))
-        .select(*_BRIEFLY, "stalls", "stalled_seconds", "who"),
+        .select(*_BRIEF_COLUMNS, "stalls", "stalled_seconds", "who"),
         "throttles": _throttles(events, found),
         "refusals": _refusals(events),
         "moves": found.orderBy("started", *PARTITION),
     }
 
 
-def sizes_of(spark: SparkSession, path: Path) -> DataFrame:
-    """What `history` wants of a snapshot. Raises BadInput."""
+def partition_sizes(spark: SparkSession, path: Path) -> DataFrame:
+    """The sizes of a snapshot's partitions: topic, partition, size. Raises BadInput."""
     snapshot_files.check(path)
-    return snapshot_files.frame(spark, path, "partitions").select(*PARTITION, F.col("bytes").alias("size"))
+    return snapshot_files.data_frame(spark, path, "partitions").select(*PARTITION, F.col("bytes").alias("size"))
 
 
 def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
@@ -61,45 +59,50 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     order = Window.partitionBy(*PARTITION).orderBy("epoch", "seq")
     is_move = F.col("event").startswith(catalogue.MOVE_PREFIX) & (F.col("event") != catalogue.MOVE_REFUSED)
     of_moves = events.where(is_move & F.col("topic").isNotNull() & F.col("partition").isNotNull())
-    begun = F.sum((F.col("event") == catalogue.MOVE_STARTED).cast("int")).over(order)
-    numbered = of_moves.withColumn("number", begun + F.col("event").isin(*_QUEUED).cast("int"))
-    stops = Window.partitionBy(*PARTITION, F.col("event").isin(*_STOPS)).orderBy("epoch", "seq")
-    numbered = numbered.withColumn("until", F.lead("at").over(stops))
-    place = F.struct("epoch", "seq")
+    starts_so_far = F.sum((F.col("event") == catalogue.MOVE_STARTED).cast("int")).over(order)
+    numbered = of_moves.withColumn("number", starts_so_far + F.col("event").isin(*_QUEUE_EVENTS).cast("int"))
+    stall_order = Window.partitionBy(*PARTITION, F.col("event").isin(*_STALL_EVENTS)).orderBy("epoch", "seq")
+    numbered = numbered.withColumn("until", F.lead("at").over(stall_order))
+    order_of_event = F.struct("epoch", "seq")
 
     def is_(*names: str) -> Column:
-        return F.col("event").isin(*[f"move.{name}" for name in names])
+        return F.col("event").isin(*names)
 
     def first(column: str, when: Column) -> Column:
-        return F.min_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), place)).alias(column)
+        return F.min_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), order_of_event)).alias(
+            column
+        )
 
     def last(column: str, when: Column) -> Column:
-        return F.max_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), place)).alias(column)
+        return F.max_by(F.when(when, F.col(column)), F.when(when & F.col(column).isNotNull(), order_of_event)).alias(
+            column
+        )
 
-    starts = is_("started", "waiting", "retargeted")
+    starts = is_(*_START_EVENTS)
     grouped = numbered.groupBy(*PARTITION, "number").agg(
         F.max("id").alias("id"),
         first("route", starts),
         first("who", starts),
         first("reason", starts),
         first("original", F.lit(True)),
-        last("target", is_("started", "waiting", "retargeted", "completed", "cancelled")),
-        F.max(F.when(is_("waiting"), F.col("at"))).alias("waiting"),
-        F.max_by("event", F.when(F.col("event").isin(*_QUEUED), place)).alias("queued"),
-        F.min(F.when(is_("started"), F.col("at"))).alias("started"),
-        F.max(F.when(is_("completed", "cancelled"), F.col("at"))).alias("ended"),
-        F.max_by(F.when(is_("completed", "cancelled"), F.col("event")),
-                 F.when(is_("completed", "cancelled"), place)).alias("ending"),
-        F.max_by("event", F.when(F.col("event").isin(*_STOPS), place)).alias("stopped"),
-        F.sum(is_("retargeted").cast("int")).alias("retargets"),
-        F.sum(is_("stalled").cast("int")).alias("stalls"),
-        F.sum(F.when(is_("stalled"), F.coalesce(F.col("until"), F.col("at")) - F.col("at")).otherwise(0)).alias("held"),
-        F.max("bytes").alias("said"),
+        last("target", is_(*_START_EVENTS, *_END_EVENTS)),
+        F.max(F.when(is_(catalogue.MOVE_WAITING), F.col("at"))).alias("waiting"),
+        F.max_by("event", F.when(F.col("event").isin(*_QUEUE_EVENTS), order_of_event)).alias("last_queue_event"),
+        F.min(F.when(is_(catalogue.MOVE_STARTED), F.col("at"))).alias("started"),
+        F.max(F.when(is_(*_END_EVENTS), F.col("at"))).alias("ended"),
+        F.max_by(F.when(is_(*_END_EVENTS), F.col("event")),
+                 F.when(is_(*_END_EVENTS), order_of_event)).alias("ending"),
+        F.max_by("event", F.when(F.col("event").isin(*_STALL_EVENTS), order_of_event)).alias("last_stall_event"),
+        F.sum(is_(catalogue.MOVE_RETARGETED).cast("int")).alias("retargets"),
+        F.sum(is_(catalogue.MOVE_STALLED).cast("int")).alias("stalls"),
+        F.sum(F.when(is_(catalogue.MOVE_STALLED), F.coalesce(F.col("until"), F.col("at")) - F.col("at")).otherwise(0))
+        .alias("stalled_ms"),
+        F.max("bytes").alias("event_bytes"),
     )  # fmt: skip
     outcome = (
         F.when(F.col("ending").isNotNull(), F.substring_index("ending", ".", -1))
-        .when(F.col("stopped") == catalogue.MOVE_STALLED, "stalled")
-        .when(F.col("started").isNull() & (F.col("queued") == catalogue.MOVE_WITHDRAWN), "withdrawn")
+        .when(F.col("last_stall_event") == catalogue.MOVE_STALLED, "stalled")
+        .when(F.col("started").isNull() & (F.col("last_queue_event") == catalogue.MOVE_WITHDRAWN), "withdrawn")
         .when(F.col("started").isNull() & F.col("waiting").isNotNull(), "waiting")
         .otherwise("moving")
     )
@@ -107,7 +110,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     size = F.lit(None).cast("long") if sizes is None else F.col("size")
     copies = F.size(F.array_except("target", "original"))
     seconds = (F.col("ended") - F.col("started")) / 1000
-    copied = F.coalesce(F.col("said"), size * copies)
+    copied = F.coalesce(F.col("event_bytes"), size * copies)
     return known.select(
         *PARTITION,
         "id",
@@ -127,7 +130,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         ),
         "retargets",
         "stalls",
-        (F.col("held") / 1000).alias("stalled_seconds"),
+        (F.col("stalled_ms") / 1000).alias("stalled_seconds"),
     )
 
 
@@ -148,8 +151,10 @@ def _outcomes(found: DataFrame) -> DataFrame:
 
 
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
-    """A rate of a broker counts from when it was set to the next change of it; what arrived there is spread over the
-    time of each move."""
+    """One row for each rate of a broker, from when it was set to its next change.
+
+    The bytes that a move brings to the broker are spread evenly over the duration of the move.
+    """
     of_broker = Window.partitionBy("broker").orderBy("epoch", "seq")
     last = events.agg(F.max("at").alias("last"))
     changes = events.where(
@@ -158,7 +163,7 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     spans = (
         changes.withColumn("next", F.lead("at").over(of_broker))
         .crossJoin(F.broadcast(last))
-        .where("event = 'throttle.set' and bytes is not null")
+        .where((F.col("event") == catalogue.THROTTLE_SET) & F.col("bytes").isNotNull())
         .select(
             "broker",
             F.col("at").alias("started"),

@@ -1,10 +1,10 @@
-"""A plan as a directory, as far as it is submitted: its batches, in order, and what they are for.
+"""What `submit` reads of a plan: its batches in order, its kind, its cluster.
 
     summary.json              {"kind": "rebalance", "cluster_id": "…", "at": ms of the snapshot, …}
-    batches/batch-0001.json   what kafka-reassign-partitions takes, and for each partition in "expected_replicas" what
-                              the snapshot had there, in order: a batch is refused where something else stands by now
+    batches/batch-0001.json   as kafka-reassign-partitions takes it. Each partition also has "expected_replicas", its
+                              replicas in the snapshot, in order: submit refuses the batch where they have changed
 
-Stock tools skip fields that they do not know, so a batch can be given to them as it is.
+Stock tools skip fields that they do not know: they take a batch as it is.
 """
 
 from collections import Counter
@@ -16,15 +16,14 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY
 
-SUMMARY = "summary.json"
-BATCHES = "batches"
 SET_RF = "set-rf"
-"""The one kind of plan that may change replication factors."""
+"""The only kind of plan that may change replication factors."""
 
 
-class Info(msgspec.Struct, frozen=True):
-    """What of summary.json matters here. `at`: when the snapshot was taken, in ms since 1970 began (UTC)."""
+class PlanInfo(msgspec.Struct, frozen=True):
+    """The fields of summary.json that submit needs. `at`: when the snapshot was taken, ms since the epoch (UTC)."""
 
     kind: str
     cluster_id: str
@@ -32,7 +31,7 @@ class Info(msgspec.Struct, frozen=True):
 
 
 class PlanEntry(msgspec.Struct, frozen=True):
-    """A partition of a batch: its replicas from then on, and those that have to stand there before."""
+    """A partition of a batch: its target, and the replicas that it must have before."""
 
     topic: str
     partition: int
@@ -51,27 +50,27 @@ class PlanBatch(msgspec.Struct, frozen=True):
     version: int = 1
 
 
-class SubmittedPlan(NamedTuple):
-    """A plan that can be submitted."""
+class SubmittablePlan(NamedTuple):
+    """What a plan is for, and its batch files in order."""
 
-    info: Info
+    info: PlanInfo
     batches: list[Path]
 
 
-Kind = TypeVar("Kind", Info, PlanBatch)
+T = TypeVar("T", PlanInfo, PlanBatch)
 
 
-def read_plan(path: Path) -> SubmittedPlan:
-    """What the plan is and where its batches are. Raises BadInput."""
+def read_plan(path: Path) -> SubmittablePlan:
+    """What the plan is for and where its batches are. Raises BadInput."""
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
-    info = _read(path / SUMMARY, Info)
+    info = _read(path / SUMMARY, PlanInfo)
     batches = sorted((path / BATCHES).glob("batch-*.json"))
-    return SubmittedPlan(info, batches)
+    return SubmittablePlan(info, batches)
 
 
 def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:
-    """The partitions of a batch. Raises BadInput for what no server would take."""
+    """The partitions of a batch. Raises BadInput for a batch that no server would accept."""
     batch = _read(file, PlanBatch)
     if batch.version != 1:
         raise BadInput(f"{file}: version {batch.version}; this release reads version 1")
@@ -79,7 +78,7 @@ def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:
     for entry in batch.partitions:
         name = entry.topic_partition
         if name in found:
-            raise BadInput(f"{file}: {name} is there twice")
+            raise BadInput(f"{file}: {name} occurs twice")
         twice = [broker for broker, count in Counter(entry.replicas).items() if count > 1]
         if twice or not entry.replicas:
             raise BadInput(f"{file}: {name}: {f'broker {twice[0]} twice' if twice else 'no replicas'}")
@@ -92,7 +91,7 @@ def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:
     return found
 
 
-def _read(file: Path, kind: type[Kind]) -> Kind:
+def _read(file: Path, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:

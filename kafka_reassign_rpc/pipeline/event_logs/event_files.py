@@ -1,0 +1,123 @@
+"""Event logs as Parquet: columns, file names, checks.
+
+    events-1000-000-000000000000-000000000041.parquet
+
+holds events 0 to 41 of server 1000, of its first log; a log that the server starts anew gets the next number (001).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import pyarrow as pa
+
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+_IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
+
+EVENTS = pa.schema(
+    [
+        pa.field("at", pa.int64(), nullable=False),
+        pa.field("event", pa.string(), nullable=False),
+        pa.field("topic", pa.string()),
+        pa.field("partition", pa.int32()),
+        pa.field("id", pa.int64()),
+        pa.field("route", pa.string()),
+        pa.field("who", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("target", _IDS),
+        pa.field("original", _IDS),
+        pa.field("replicas", _IDS),
+        pa.field("bytes", pa.int64()),
+        pa.field("broker", pa.int32()),
+        pa.field("epoch", pa.int32(), nullable=False),
+        pa.field("server", pa.int32(), nullable=False),
+        pa.field("seq", pa.int64(), nullable=False),
+        pa.field("more", pa.string()),
+    ]
+)
+"""`at`: ms since the epoch (UTC). `more`: fields that this release does not know, as JSON."""
+
+
+class _KnownFields(msgspec.Struct):
+    """The fields that this release knows, with their types. None counts as absent."""
+
+    at: int
+    event: str
+    epoch: int
+    server: int
+    seq: int
+    topic: str | None = None
+    partition: int | None = None
+    id: int | None = None
+    route: str | None = None
+    who: str | None = None
+    reason: str | None = None
+    target: list[int] | None = None
+    original: list[int] | None = None
+    replicas: list[int] | None = None
+    bytes: int | None = None
+    broker: int | None = None
+
+
+class EventFile(NamedTuple):
+    """A file of events, from its name.
+
+    generation     how often the server had started its log anew
+    first, last    sequence numbers
+    """
+
+    path: Path
+    server: int
+    generation: int
+    first: int
+    last: int
+
+
+def spark_schema() -> "StructType":
+    return parquet_files.spark_schema(EVENTS)
+
+
+def list_files(directory: Path) -> list[EventFile]:
+    """The files of a directory, in order. Raises BadInput for a file with another name."""
+    found = []
+    for path in sorted(directory.glob("*.parquet")):
+        parts = path.stem.split("-")
+        if path.name.startswith("."):
+            continue
+        if len(parts) != 5 or parts[0] != "events" or not all(part.isdigit() for part in parts[1:]):
+            raise BadInput(f"{path}: not a file of events, by its name")
+        found.append(EventFile(path, *map(int, parts[1:])))
+    return found
+
+
+def check(directory: Path) -> int:
+    """The number of events in a directory. Raises BadInput where there is no file, or a file cannot be read."""
+    if not directory.is_dir():
+        raise BadInput(f"{directory}: no such directory")
+    found = list_files(directory)
+    if not found:
+        raise BadInput(f"{directory}: no events there; `kafka-reassign-rpc export --events` writes them")
+    return sum(parquet_files.check(file.path, EVENTS) for file in found)
+
+
+def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
+    """An event as a row. Raises BadInput for an event whose fields have other types."""
+    try:
+        known = msgspec.convert(event, _KnownFields)
+    except msgspec.ValidationError as error:
+        raise BadInput(f"event {event.get('seq')} of server {event.get('server')}: {error}") from None
+    more = {key: value for key, value in event.items() if key not in _KnownFields.__struct_fields__}
+    text = msgspec.json.encode(more).decode() if more else None
+    return (*(getattr(known, name) for name in EVENTS.names[:-1]), text)
+
+
+def data_frame(spark: "SparkSession", directory: Path) -> "DataFrame":
+    """The events of a directory for Spark; call `check` before."""
+    return spark.read.schema(spark_schema()).parquet(str(directory))

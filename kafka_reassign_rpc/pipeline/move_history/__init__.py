@@ -1,0 +1,7 @@
+"""`history`: what the events of moves show.
+
+    history_job.py       the tables, made once
+    history_stream.py    the tables, kept up to date while events arrive
+
+The page is `reports/history_report.py`.
+"""

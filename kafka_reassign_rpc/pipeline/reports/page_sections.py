@@ -1,0 +1,35 @@
+"""What the pages of audit and history share: tables, and how axes show numbers and times."""
+
+from collections.abc import Callable, Sequence
+
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, cell_text, utc_time
+
+_SECONDS_UP_TO, _MINUTES_UP_TO = 1200, 86_400
+"""An axis of up to so many seconds shows seconds, or minutes; a longer one shows the day."""
+
+
+def add_table(page: HtmlPage, title: str, shown: TableExcerpt) -> None:
+    """A heading and the first rows of a table."""
+    page.heading(title)
+    if not shown.total:
+        page.text("None.")
+        return
+    numbers = ("int", "float")
+    kinds = [type(next((row[place] for row in shown.rows if row[place] is not None), "")).__name__
+             for place in range(len(shown.columns))]  # fmt: skip
+    text = [place for place, kind in enumerate(kinds) if kind not in numbers]
+    rows = [[cell_text(column, value) for column, value in zip(shown.columns, row, strict=True)] for row in shown.rows]
+    columns = [column.replace("_", " ") for column in shown.columns]
+    page.table(columns, rows, text=text, more=shown.total - len(shown.rows))
+
+
+def number_text(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def time_format(times: Sequence[float]) -> Callable[[float], str]:
+    """Writes the times of an axis (ms since the epoch): with seconds, with minutes, or with the day if it is long."""
+    span = (times[-1] - times[0]) / 1000
+    part = slice(11, 19) if span < _SECONDS_UP_TO else slice(11, 16) if span < _MINUTES_UP_TO else slice(5, 16)
+    return lambda at: utc_time(int(at))[part]

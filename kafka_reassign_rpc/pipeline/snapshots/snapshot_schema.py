@@ -1,0 +1,98 @@
+"""Which files and columns a snapshot has.
+
+    brokers.parquet     one row for each broker that is live or has a replica assigned
+    partitions/         one row for each partition
+    replicas/           one row for each replica that a broker holds (DescribeLogDirs)
+    configs.parquet     topic and broker configs that were set
+    meta.json           which cluster, when, from where; written last
+
+A null means "not known": the size of a partition whose leader did not answer, a rate that was not measured.
+"""
+
+import msgspec
+import pyarrow as pa
+
+VERSION = 1
+META = "meta.json"
+
+_BROKER_IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
+
+
+def _field(name: str, kind: pa.DataType) -> pa.Field:
+    return pa.field(name, kind, nullable=False)
+
+
+BROKERS = pa.schema(
+    [
+        _field("broker", pa.int32()),
+        pa.field("rack", pa.string()),
+        pa.field("host", pa.string()),
+        _field("port", pa.int32()),
+        pa.field("capacity_bytes", pa.int64()),
+        pa.field("free_bytes", pa.int64()),
+        _field("live", pa.bool_()),
+    ]
+)
+"""`port` is -1 and `host` null for a broker that is not live; both sizes are sums over its log dirs."""
+
+PARTITIONS = pa.schema(
+    [
+        _field("topic", pa.string()),
+        _field("partition", pa.int32()),
+        _field("replicas", _BROKER_IDS),
+        _field("leader", pa.int32()),
+        _field("isr", _BROKER_IDS),
+        _field("adding", _BROKER_IDS),
+        _field("removing", _BROKER_IDS),
+        pa.field("bytes", pa.int64()),
+        pa.field("produce_rate", pa.float64()),
+        pa.field("fetch_rate", pa.float64()),
+    ]
+)
+"""`replicas` as Kafka lists them: while a partition moves, the target first, then the removing replicas. `leader` is -1
+for none. `bytes` is the size of the leader's replica; rates are bytes per second."""
+
+REPLICAS = pa.schema(
+    [
+        _field("topic", pa.string()),
+        _field("partition", pa.int32()),
+        _field("broker", pa.int32()),
+        pa.field("bytes", pa.int64()),
+        pa.field("log_dir", pa.string()),
+        _field("future", pa.bool_()),
+    ]
+)
+"""`future`: a future log, which the broker copies to another of its log dirs."""
+
+CONFIGS = pa.schema(
+    [
+        _field("resource_type", pa.string()),
+        _field("resource", pa.string()),
+        _field("name", pa.string()),
+        pa.field("value", pa.string()),
+    ]
+)
+"""`resource_type` is "topic" or "broker"; `value` is null for a secret."""
+
+TABLES = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
+FILES = {
+    "brokers": "brokers.parquet",
+    "partitions": "partitions",
+    "replicas": "replicas",
+    "configs": "configs.parquet",
+}
+
+
+class SnapshotMeta(msgspec.Struct, frozen=True):
+    """meta.json: which cluster the snapshot shows, and when.
+
+    at       when the export began: ms since the epoch (UTC)
+    source   the bootstrap servers of the export
+    server   the kind of controller that answered: "kafka-reassign-rpc" or "kafka"
+    """
+
+    cluster_id: str
+    at: int
+    source: str = ""
+    server: str = "kafka"
+    version: int = VERSION

@@ -1,0 +1,79 @@
+"""When submit stops: a broker is lost, or partitions that do not move become under-replicated.
+
+Pure: the caller passes what the cluster shows. A condition counts when two checks in a row find it, and only if it did
+not hold before the first batch.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from kafka_reassign_rpc.client.metadata_calls import TopicInfo
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+
+CHECKS_IN_A_ROW = 2
+
+
+class SubmitStopped(Exception):
+    """The cluster became unhealthy. Moves in flight continue. Exit code 3."""
+
+
+class ClusterHealth(msgspec.Struct, frozen=True):
+    """The health of the whole cluster at one time.
+
+    live                live nodes, kafka-reassign-rpc servers included
+    holding             live nodes that hold replicas
+    under_replicated    partitions whose ISR is smaller than their replica set
+    """
+
+    live: frozenset[int]
+    holding: frozenset[int]
+    under_replicated: frozenset[tuple[str, int]]
+
+
+def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> ClusterHealth:
+    """Read all topics once; only under-replicated partitions are kept in memory."""
+    live = frozenset(nodes)
+    holding: set[int] = set()
+    behind = set()
+    for topic in topics:
+        for index, partition in topic.partitions.items():
+            holding.update(partition.replicas)
+            if len(partition.isr) < len(partition.replicas):
+                behind.add((topic.name, index))
+    return ClusterHealth(live, live & holding, frozenset(behind))
+
+
+@dataclass
+class StopConditions:
+    """Compares each check with the health before the first batch. A moving partition may be under-replicated."""
+
+    first: ClusterHealth
+    _lost: dict[int, int] = field(default_factory=dict)
+    _behind: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def check(self, now: ClusterHealth, moving: Iterable[TopicPartition]) -> None:
+        """Count the checks in a row that find each condition."""
+        self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in self.first.holding - now.live}
+        behind = now.under_replicated - self.first.under_replicated - frozenset(map(tuple, moving))
+        self._behind = {name: self._behind.get(name, 0) + 1 for name in behind}
+
+    @property
+    def suspected(self) -> bool:
+        """Whether the last check found any condition."""
+        return bool(self._lost or self._behind)
+
+    @property
+    def reason_to_stop(self) -> str | None:
+        """The conditions that enough checks in a row have found, in words; None: go on."""
+        lost = sorted(broker for broker, checks in self._lost.items() if checks >= CHECKS_IN_A_ROW)
+        late = sorted(name for name, checks in self._behind.items() if checks >= CHECKS_IN_A_ROW)
+        reasons = []
+        if lost:
+            reasons.append(f"broker{'s' if len(lost) > 1 else ''} {', '.join(map(str, lost))} lost")
+        if late:
+            shown = ", ".join(str(TopicPartition(*name)) for name in late[:5])
+            more = f" and {len(late) - 5} more" if len(late) > 5 else ""
+            reasons.append(f"{len(late)} partitions that do not move are under-replicated: {shown}{more}")
+        return "; ".join(reasons) or None

@@ -1,0 +1,52 @@
+"""Plans as submit reads them; a batch that no server would accept is named."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.client import TopicPartition
+from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.plans.batch_reader import read_batch, read_plan
+from tests.pipeline.plans import write_plan
+
+
+def test_dp_4_a_plan_is_read_with_its_batches_in_order(tmp_path: Path) -> None:
+    path = write_plan(tmp_path / "p", "c", *({("t", n): ((1, 2), (3, 4))} for n in range(3)))
+    plan = read_plan(path)
+    assert (plan.info.kind, plan.info.cluster_id, plan.info.at) == ("rebalance", "c", 5)
+    assert [list(read_batch(file, plan.info.kind)) for file in plan.batches] == [[("t", n)] for n in range(3)]
+
+
+BAD = [
+    ("{", "truncated"),
+    ('{"partitions": [{"topic": "t"}]}', "missing required field `partition`"),
+    ('{"version": 2, "partitions": []}', "version 2; this release reads version 1"),
+    ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 1], "expected_replicas": [1, 2]}]}', "1 twice"),
+    ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [], "expected_replicas": [1, 2]}]}', "no replicas"),
+    ('{"partitions": [{"topic": "t", "partition": 0, "replicas": [1], "expected_replicas": [1, 2]}]}', "from 2 to 1"),
+    ('{"partitions": [{"topic": "t", "partition": 0, "replicas": ["1"], "expected_replicas": []}]}', "Expected `int`"),
+]
+
+
+@pytest.mark.parametrize(("text", "saying"), BAD, ids=[saying for _, saying in BAD])
+def test_dp_4_a_batch_that_no_server_would_take_is_named_before_anything_is_sent(
+    tmp_path: Path, text: str, saying: str
+) -> None:
+    file = tmp_path / "batch-0001.json"
+    file.write_text(text)
+    with pytest.raises(BadInput, match=r"batch-0001\.json: .*" + saying.replace("`", ".")):
+        read_batch(file, "rebalance")
+
+
+def test_dp_4_a_partition_twice_in_a_batch_and_a_missing_plan_are_named(tmp_path: Path) -> None:
+    one = '{"topic": "t", "partition": 0, "replicas": [1], "expected_replicas": [2]}'
+    (tmp_path / "b.json").write_text(f'{{"partitions": [{one}, {one}]}}')
+    with pytest.raises(BadInput, match="t-0 occurs twice"):
+        read_batch(tmp_path / "b.json", "rebalance")
+    with pytest.raises(BadInput, match="nowhere: no such directory"):
+        read_plan(tmp_path / "nowhere")
+    with pytest.raises(BadInput, match=r"summary\.json: is missing"):
+        read_plan(tmp_path)
+    grown = '{"partitions": [{"topic": "t", "partition": 0, "replicas": [1, 2], "expected_replicas": [2]}]}'
+    (tmp_path / "b.json").write_text(grown)
+    assert list(read_batch(tmp_path / "b.json", "set-rf")) == [TopicPartition("t", 0)]
