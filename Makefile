@@ -2,14 +2,24 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PYTEST := $(BIN)/python -m pytest --numprocesses 2
 
-.PHONY: serve test lint bench venv lock clean
+# Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
+PURE := tests/api tests/core tests/planner tests/properties tests/protocol
+
+.PHONY: help serve check test lint coverage docs bench venv lock clean
+
+help:  ## the targets
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
 
 serve: venv  ## start ZooKeeper, six simulated brokers and the server; Ctrl-C ends them all
 	$(BIN)/kafka-reassign-rpc serve
 
+check: lint  ## the inner loop, under a minute: style, types, import contracts, and the tests that start no process
+	$(PYTEST) --quiet --dist worksteal -m "not stock and not long" $(PURE)
+
 test: venv  ## all tests
-	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
+	$(PYTEST) --dist loadfile
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .
@@ -17,7 +27,16 @@ lint: venv  ## style, types, import contracts
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: venv  ## what the README claims, with stock Kafka measured in the same run
+coverage: venv  ## branch coverage of core, planner and protocol by their own tests; fails below the floor in pyproject.toml
+	$(BIN)/python -m coverage erase
+	$(BIN)/python -m coverage run -m pytest --quiet --numprocesses 2 --dist worksteal -m "not stock" $(PURE)
+	$(BIN)/python -m coverage combine --quiet
+	$(BIN)/python -m coverage report
+
+docs: venv  ## the documentation as a site, in site/
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+
+bench: venv  ## what docs/benchmarks.md claims, with stock Kafka measured in the same run
 	$(BIN)/python -m benchmarks
 
 venv: $(VENV)/.ready  ## the set-up alone: a virtual environment with pinned dependencies
@@ -32,5 +51,5 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 lock:  ## pin every dependency again, after a change in pyproject.toml
 	$(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header --all-extras --group dev --output-file requirements.lock pyproject.toml
 
-clean:
-	rm -rf $(VENV) .data build dist *.egg-info
+clean:  ## remove what was built and installed, and the data of `make serve`
+	rm -rf $(VENV) .data build dist site .coverage .coverage.* *.egg-info

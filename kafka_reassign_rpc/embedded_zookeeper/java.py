@@ -89,7 +89,9 @@ def class_path() -> str:
     """The class path of a ZooKeeper server, from the jars of the installed pyspark. Raises JavaNotFound."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
-        raise JavaNotFound("The embedded ZooKeeper runs from the jars of pyspark 4.1 or later, which is not installed.")
+        raise JavaNotFound(
+            "The embedded ZooKeeper runs from the jars of pyspark 4.1 or later: pip install 'kafka-reassign-rpc[server]'"
+        )
     jars = Path(spec.origin).parent / "jars"
     missing = [pattern for pattern in REQUIRED if not any(jars.glob(pattern))]
     if missing:

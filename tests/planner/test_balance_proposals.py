@@ -28,6 +28,7 @@ def test_dp_2_new_brokers_get_their_share_and_lead_no_more_than_that() -> None:
     assert made.summary.bytes <= 1.2 * made.summary.lower_bound
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [2, 3])
 def test_dp_2_a_rebalance_copies_little_more_than_it_must(seed: int) -> None:
     stood = random_cluster(30, 5, 10_000, seed=seed)

@@ -55,6 +55,7 @@ def test_dp_2_healing_and_draining_leave_nothing_out_without_a_reason(data: st.D
         ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", list(GoalKind))
 def test_dp_2_the_plan_is_the_same_however_the_topics_are_cut_into_chunks(kind: GoalKind) -> None:
     dead = (5,) if kind is GoalKind.HEAL else ()

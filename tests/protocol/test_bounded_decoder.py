@@ -228,6 +228,7 @@ def test_860_5_unknown_tags_are_skipped_and_known_ones_kept_wherever_they_stand(
     assert request.body.topics[0].partitions[0].expected_replicas == [3]
 
 
+@pytest.mark.long
 def test_860_5_a_hundred_thousand_tagged_partitions_take_linear_time() -> None:
     """kafka-python copies the rest of the frame at each tag: this would be some 100 GB of copies."""
     body = AlterPartitionReassignmentsRequest(version=1)

@@ -36,6 +36,7 @@ def there_and_back(body: Any, version: int) -> Any:
     return decode_response(type(body), frame[4:], version=version)[1]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
 @settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -44,6 +45,7 @@ def test_455_1_every_message_of_ours_comes_back_as_it_was(cls: Any, version: int
     assert there_and_back(body, version) == body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(THEIRS), ids=values.names)
 @settings(max_examples=6, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -58,6 +60,7 @@ def test_sv_2_every_other_message_comes_back_as_it_was(cls: Any, version: int, d
     assert there_and_back(body, version) == body
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("cls", "version"), values.all_versions(values.OURS), ids=values.names)
 @settings(max_examples=10, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -81,7 +81,7 @@ SERVER_COUNTERS = {
     "request_bytes_now": _gauge("request_bytes", "Bytes of requests that are in memory."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
 }
-"""The metrics of `server.server_counters.ServerStats`, by the names of its fields."""
+"""The metrics of `server.server_stats.ServerStats`, by the names of its fields."""
 
 PROCESS = (
     MetricType("process_virtual_memory_bytes", GAUGE, (), "Virtual memory of this process."),
