@@ -24,7 +24,10 @@ class CliCommand(Protocol):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command. Exit code 0 on success, 1 when it failed, 2 for wrong flags or settings or a missing extra."""
+    """Run one command and return its exit code.
+
+    0: success; 1: failure; 2: wrong flags or settings, or a missing extra.
+    """
     argv = sys.argv[1:] if argv is None else argv
     missing = {name: advice for name in COMMANDS if (advice := missing_extra(name)) is not None}
     wanted = next((argument for argument in argv if not argument.startswith("-")), None)

@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import javaproperties
-
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
 
 CLIENT_ID = "reassign-partitions-tool"
@@ -118,6 +116,8 @@ def load(path: str) -> dict[str, str]:
 
 def parse(text: str) -> dict[str, str]:
     """Parse text as java.util.Properties does. Raises CommandFailed for a malformed \\uXXXX, with Java's message."""
+    import javaproperties  # here, because most calls of the command read no such file
+
     try:
         return dict(javaproperties.loads(text))
     except javaproperties.InvalidUEscapeError:

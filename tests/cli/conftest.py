@@ -1,4 +1,4 @@
-"""Commands as processes that do not outlive the test."""
+"""Commands as processes that end with the test."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

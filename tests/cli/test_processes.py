@@ -1,4 +1,4 @@
-"""Commands as a user has them: the ready line, port 0, Ctrl-C, what is left afterwards and what is kept."""
+"""Commands as processes: the ready line, port 0, Ctrl-C, no process left behind, data kept between starts."""
 
 import asyncio
 import json
@@ -220,7 +220,7 @@ async def test_sv_1_a_data_directory_that_cannot_be_used_is_one_line_and_exit_co
 
 
 async def end_of(*arguments: str) -> tuple[int | None, str]:
-    """Exit code and standard error of a command that ends by itself without a word on standard output."""
+    """The exit code and standard error of a command that ends by itself and prints nothing on standard output."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",

@@ -17,7 +17,7 @@ def cluster_with(name: str, value: str) -> Cluster:
 
 
 def takes_precedence(name: str, value: str) -> bool:
-    """Whether a dynamic config of the whole cluster changes what the server goes by."""
+    """Whether a dynamic config of the whole cluster changes the value that the server applies."""
     cluster, unset = cluster_with(name, value), Cluster()
     return (
         limits(cluster, NO_RULES) != limits(unset, NO_RULES)

@@ -1,4 +1,4 @@
-"""Wrong flags and configuration: one clear line that names what is wrong, exit code 2. And help that helps."""
+"""A wrong flag or setting gives one clear line and exit code 2; every command explains itself with --help."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
 
 @pytest.fixture
 def refused(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Refused:
-    """Checks that arguments give exit code 2 and one line that says why; nothing is started."""
+    """Check that arguments give exit code 2 and one line with the reason, and that the command starts nothing."""
 
     def started(*_: object, **__: object) -> int:
         pytest.fail("it was not refused")

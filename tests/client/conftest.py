@@ -1,4 +1,4 @@
-"""A whole cluster of ours, as one command starts it: six simulated brokers in three racks, a ZooKeeper, the server."""
+"""The cluster that `serve` starts: a ZooKeeper, the server, six simulated brokers in three racks."""
 
 import os
 import re
@@ -23,7 +23,7 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @contextmanager
 def whole_cluster(directory: Path) -> Iterator[str]:
-    """Where it can be reached."""
+    """Start a cluster, and give its bootstrap address."""
     process = LoggedProcess(directory / "log")
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", "--listeners", "PLAINTEXT://127.0.0.1:0"]
     command += ["--reassignment-progress-interval-ms", "500"]
@@ -38,7 +38,7 @@ def whole_cluster(directory: Path) -> Iterator[str]:
 
 @pytest.fixture
 def client(bootstrap: str) -> Iterator[ReassignmentClient]:
-    """With no move in flight and no throttle, before and after."""
+    """A client. After the test it cancels all moves and removes the throttles of brokers."""
     with ReassignmentClient(bootstrap_servers=bootstrap) as client:
         yield client
         client.cancel_partition_reassignments(client.list_partition_reassignments())

@@ -1,4 +1,4 @@
-"""The client and our server: identities, descriptions, guards, throttles, progress."""
+"""The client against a kafka-reassign-rpc server: identities, descriptions, guards, throttles, progress."""
 
 import asyncio
 import time
@@ -37,7 +37,7 @@ RATE = 100_000
 
 
 def replicas(client: ReassignmentClient, index: int) -> tuple[int, ...]:
-    """Those of a partition at rest; the broker that is asked may not know yet that the last move was cancelled."""
+    """The replicas of a partition, as soon as the broker that answers knows that the last move was cancelled."""
     deadline = time.monotonic() + 20
     while True:
         topic = client.describe_topics([TOPIC])[TOPIC]
@@ -47,21 +47,21 @@ def replicas(client: ReassignmentClient, index: int) -> tuple[int, ...]:
         assert time.monotonic() < deadline
 
 
-def others(current: tuple[int, ...]) -> list[int]:
+def other_brokers(current: tuple[int, ...]) -> list[int]:
     return [broker for broker in range(1, 7) if broker not in current]
 
 
 def start_slowly(client: ReassignmentClient, *indexes: int) -> dict[TopicPartition, list[int]]:
-    """Moves that will not end in this test."""
+    """Start throttled moves that do not end during a test."""
     current = {TopicPartition(TOPIC, index): replicas(client, index) for index in indexes}
-    targets = {partition: others(found) for partition, found in current.items()}
+    targets = {partition: other_brokers(found) for partition, found in current.items()}
     assert not any(client.throttle_moves(throttle_configs.all_moves({}, targets, current), RATE).values())
     assert not any(client.alter_partition_reassignments(targets).values())
     return targets
 
 
 def shown_throttles(client: ReassignmentClient) -> set[int]:
-    """What the descriptions of all moves show as throttles."""
+    """The throttles in the descriptions of all moves."""
     found = client.describe_reassignments().values()
     return {rate for one in found if one for rate in (one.leader_throttle, *one.new_assigned_throttles.values())}
 
@@ -99,7 +99,7 @@ async def test_240_6_descriptions_tell_how_far_moves_are(client: ReassignmentCli
 async def test_236_11_a_move_from_the_queue_has_the_lease_and_the_reason_that_it_was_sent_with(
     bootstrap: str, client: ReassignmentClient
 ) -> None:
-    targets = {TopicPartition(TOPIC, 0): others(replicas(client, 0))}
+    targets = {TopicPartition(TOPIC, 0): other_brokers(replicas(client, 0))}
     async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as asynchronous:
         answer = await asynchronous.alter_partition_reassignments(
             targets, queue=True, throttle=RATE, reason="a new disk"

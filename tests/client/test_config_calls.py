@@ -1,4 +1,4 @@
-"""Configs of thousands of topics: a few requests of bounded size."""
+"""Calls about the configs of thousands of topics send a few requests of bounded size."""
 
 from typing import Any
 

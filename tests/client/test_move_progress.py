@@ -21,7 +21,7 @@ MOVE = PartitionReassignment((3, 4, 1, 2), (3, 4), (1, 2))
 
 
 def dirs(**sizes: int) -> list[LogDirs]:
-    """b1=10: broker 1 has 10 bytes of A."""
+    """Log dirs of brokers. b1=10: broker 1 holds 10 bytes of A."""
     return [LogDirs(int(broker[1:]), {A: ReplicaLogDir("/d", size=size)}) for broker, size in sizes.items()]
 
 
@@ -89,12 +89,12 @@ def test_240_5_a_moving_partition_has_its_target_and_its_sources() -> None:
     assert MOVE.sources == {1, 2}
 
 
-def said(partition: TopicPartition, **more: object) -> ReassignmentDescription:
+def description(partition: TopicPartition, **more: object) -> ReassignmentDescription:
     return ReassignmentDescription(Reassignment(partition, 7), 0, 1, 0, {3: 0, 4: 0}, **more)  # type: ignore[arg-type]
 
 
 class Cluster:
-    """Two moves, of which a server of ours describes what it is given; stock Kafka where that is None."""
+    """A client of a cluster with two moves. `described`: the server's descriptions; None: stock Kafka."""
 
     def __init__(self, described: list[ReassignmentDescription] | None) -> None:
         self.described = described
@@ -124,7 +124,7 @@ class Cluster:
 
 def test_240_6_what_the_server_says_is_taken_and_brokers_are_asked_about_the_rest_only() -> None:
     figures = {"total_bytes": 500, "copied_bytes": {3: 100, 4: 600}, "bytes_per_second": 9, "remaining_ms": 4000}
-    cluster = Cluster([said(B, **figures), said(A, stall_reason="there is no leader to copy from")])
+    cluster = Cluster([description(B, **figures), description(A, stall_reason="there is no leader to copy from")])
     listed, snapshot = read_progress(cluster, LogDirProgressTracker(), 0.0)
     assert snapshot.moves[B] == Progress(600, 1000, 9, 4.0, {3: 100, 4: 500})
     assert snapshot.moves[A] == Progress(50, 200, None, None, {3: 50, 4: 0}, "there is no leader to copy from")
@@ -142,20 +142,22 @@ def test_240_6_stock_kafka_says_nothing_so_the_brokers_are_asked_about_everythin
 
 def test_240_6_only_the_moves_that_are_followed_are_described() -> None:
     _, snapshot = read_progress(
-        Cluster([said(A, total_bytes=1), said(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B]
+        Cluster([description(A, total_bytes=1), description(B, total_bytes=2)]), LogDirProgressTracker(), 0.0, [B]
     )
     assert list(snapshot.moves) == [B]
 
 
 def test_240_6_the_rate_of_all_moves_is_the_sum_of_theirs_however_seldom_the_server_samples() -> None:
-    """Sampled every five seconds: what is copied stands still, and then leaps."""
+    """The server samples every five seconds: in between, the bytes copied do not change."""
     tracker = LogDirProgressTracker()
     in_flight = {A: MOVE, B: MOVE}
     for second in range(12):
         figures = {"total_bytes": 1000, "copied_bytes": {3: 50 * (second // 5), 4: 0}, "bytes_per_second": 10}
-        snapshot = tracker.update(second, in_flight, [], {A: said(A, **figures), B: said(B, **figures)})
+        snapshot = tracker.update(second, in_flight, [], {A: description(A, **figures), B: description(B, **figures)})
         assert snapshot.total.rate == 20
     assert (snapshot.total.done, snapshot.total.remaining_seconds) == (200, 3800 / 20)
     still = {"total_bytes": 1000, "copied_bytes": {3: 100, 4: 0}}
-    unknown = tracker.update(12, in_flight, [], {A: said(A, **still, bytes_per_second=10), B: said(B, **still)})
+    unknown = tracker.update(
+        12, in_flight, [], {A: description(A, **still, bytes_per_second=10), B: description(B, **still)}
+    )
     assert unknown.total.rate == 200 / 12, "one has only just begun: by what was copied since the first look"

@@ -1,4 +1,4 @@
-"""What the client sends for the queue, and what it makes of moves that wait."""
+"""The client's requests for the queue, and its values for moves that wait."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ from kafka_reassign_rpc.protocol.messages import (
 
 
 class Controller:
-    """Answers with what it was given, and keeps the bytes of what it was asked. `ours`: it serves our APIs."""
+    """A controller with a fixed answer. `asked` holds the bytes of the requests. `ours`: it serves our own APIs."""
 
     def __init__(self, answer: Any = None, *, ours: bool = True) -> None:
         self.asked: list[bytes] = []

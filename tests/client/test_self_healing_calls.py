@@ -1,4 +1,4 @@
-"""Self-healing (KIP-46) as the client shows and steers it."""
+"""The client's calls about self-healing (KIP-46)."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""L01, L02: throttles as the stock tool computes them."""
+"""L01, L02: the client computes throttle configs as the stock tool does."""
 
 from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition, throttle_configs
 from kafka_reassign_rpc.client.throttle_configs import PartitionMove

@@ -63,7 +63,7 @@ async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_told_and_r
         await eventually(one_is_left)
         assert f"large-0 is stalled: {OUT_OF_DISK}" in (await command("--describe")).lines
         shown = asyncio.Event()
-        watching = asyncio.create_task(command("--watch", "--json", said=shown))
+        watching = asyncio.create_task(command("--watch", "--json", first_line=shown))
         await shown.wait()
 
         await cluster.fleets["4"].kill()

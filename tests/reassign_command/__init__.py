@@ -1,1 +1,1 @@
-"""The command against the stock tool, and what it has beyond it."""
+"""Tests of `kafka-reassign`: compared with the stock tool, and its own actions."""

@@ -1,4 +1,4 @@
-"""Our server with five simulated brokers, for all tests of the command; each test makes topics of its own."""
+"""One server with five simulated brokers for all tests of the command. Each test creates its own topics."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

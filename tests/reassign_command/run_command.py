@@ -1,4 +1,4 @@
-"""The command as its users run it: a process, its exit code and what it prints."""
+"""Runs the command as a process, as users do, and gives its exit code and output."""
 
 import asyncio
 import json
@@ -10,8 +10,8 @@ from typing import Any
 from tests.stock.tools import Output
 
 
-async def kafka_reassign(*args: str, timeout: float = 60, said: asyncio.Event | None = None) -> Output:
-    """Run it to its end. `said` is set when it has printed its first line."""
+async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Event | None = None) -> Output:
+    """Run the command to its end. `first_line` is set when it has printed its first line."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
@@ -22,26 +22,26 @@ async def kafka_reassign(*args: str, timeout: float = 60, said: asyncio.Event | 
     )
     async with asyncio.timeout(timeout):
         first = b""
-        if said is not None:
+        if first_line is not None:
             assert process.stdout is not None
             first = await process.stdout.readline()
-            said.set()
+            first_line.set()
         out, err = await process.communicate()
     assert process.returncode is not None
     return Output(process.returncode, (first + out).decode(), err.decode())
 
 
 class Command:
-    """The command for one cluster."""
+    """Runs the command for one cluster."""
 
     def __init__(self, bootstrap: str) -> None:
         self._bootstrap = bootstrap
 
-    async def __call__(self, *args: str, said: asyncio.Event | None = None) -> Output:
-        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args, said=said)
+    async def __call__(self, *args: str, first_line: asyncio.Event | None = None) -> Output:
+        return await kafka_reassign("--bootstrap-server", self._bootstrap, *args, first_line=first_line)
 
     async def json(self, *args: str) -> Any:
-        """The document that it prints where it succeeds."""
+        """Run it with --json, check that it succeeds, and give the printed document."""
         output = await self(*args, "--json")
         assert (output.code, output.err) == (0, "")
         [line] = output.lines
@@ -49,7 +49,7 @@ class Command:
 
 
 class Files:
-    """JSON files for the options that want one."""
+    """Writes JSON files for options."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -65,7 +65,7 @@ class Files:
         return self.write(json.dumps(content))
 
     def plan(self, topic: str, *moves: tuple[int, Sequence[int]], **more: Any) -> str:
-        """For --reassignment-json-file; `more` stands in every entry."""
+        """A file for --reassignment-json-file. `more` are further fields of every entry."""
         partitions = [{"topic": topic, "partition": index, "replicas": list(to), **more} for index, to in moves]
         return self.json({"version": 1, "partitions": partitions})
 

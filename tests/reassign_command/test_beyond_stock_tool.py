@@ -1,4 +1,4 @@
-"""What the command has beyond the stock tool: cancel everything, describe, watch, compare-and-set, JSON."""
+"""Actions and options that the stock tool does not have: cancel everything, describe, watch, compare-and-set, JSON."""
 
 import asyncio
 import json
@@ -78,8 +78,8 @@ async def test_240_6_watch_follows_moves_to_their_end(command: Command, ours: Ou
     plan = files.plan("watched", (0, [3, 4]), (1, [4, 5]))
     await command("--execute", "--reassignment-json-file", plan)
     shown = [asyncio.Event(), asyncio.Event()]
-    watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan, said=shown[0]))
-    looking = asyncio.create_task(command("--watch", "--json", said=shown[1]))
+    watching = asyncio.create_task(command("--watch", "--reassignment-json-file", plan, first_line=shown[0]))
+    looking = asyncio.create_task(command("--watch", "--json", first_line=shown[1]))
     await asyncio.gather(*(one.wait() for one in shown))
     await ours.release("watched")
     output = await watching
@@ -174,7 +174,7 @@ async def test_236_12_everything_can_be_printed_as_json(command: Command, ours: 
 
 
 async def test_236_12_replicas_are_put_into_log_dirs(command: Command, ours: Ours, files: Files) -> None:
-    """N11: retried until the time is up, for the replica may come to the broker only by the move."""
+    """N11: the command tries until the timeout, because the broker may get the replica only by the move."""
     await ours.create_topic("places", {0: [1, 2]}, held=True)
     plan = files.plan("places", (0, [3, 1]), log_dirs=["/nowhere", "any"])
     output = await command("--execute", "--timeout", "300", "--reassignment-json-file", plan)

@@ -1,4 +1,4 @@
-"""`kafka-reassign heal` (KIP-46): what it reads, what it says, and what it does to a cluster that has lost a broker."""
+"""`kafka-reassign heal` (KIP-46): its command line, its output, and its effect on a cluster that has lost a broker."""
 
 import json
 import re
@@ -34,7 +34,7 @@ MOVE = RepairMove(TopicPartition("t", 0), (3, 1), (1, 2))
 
 
 class Client:
-    """Answers with what it was given, and keeps what it was asked to do."""
+    """A client with fixed answers. `did` holds the calls that change something."""
 
     def __init__(self, status: HealingStatus = OFF, repair: Repair | None = None) -> None:
         self.did: list[tuple[object, ...]] = []
@@ -55,8 +55,8 @@ class Client:
         self.did.append(("resume",))
 
 
-def said(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) -> list[str]:
-    """The lines that it prints."""
+def printed_lines(capsys: pytest.CaptureFixture[str], client: Client, *arguments: str) -> list[str]:
+    """Run `heal` with these arguments, and give the printed lines."""
     wanted = HealCommand([*SERVER, *arguments])
     output = Output(sys.stdout, as_json=wanted.options.has("json"))
     context: Any = SimpleNamespace(client=client, output=output)
@@ -94,11 +94,11 @@ def test_46_the_help_of_the_command_leads_to_that_of_heal(capsys: pytest.Capture
 def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_repairs_back(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert said(capsys, Client()) == [
+    assert printed_lines(capsys, Client()) == [
         "Healing is off (failure.interval.ms=-1).",
         "No broker that holds replicas is lost.",
     ]
-    assert said(capsys, Client(LOST), "--status") == [
+    assert printed_lines(capsys, Client(LOST), "--status") == [
         "A broker that is gone for 90 s is healed (failure.interval.ms).",
         "Healing is paused.",
         "Broker 3: gone since 2026-01-01 00:00:00 UTC, 7 replicas, healed at 2026-01-01 00:01:30 UTC",
@@ -107,7 +107,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
         "Repairs: 2 moves under way, 5 waiting.",
     ]
-    [document] = map(json.loads, said(capsys, Client(LOST), "--json"))
+    [document] = map(json.loads, printed_lines(capsys, Client(LOST), "--json"))
     assert document == {
         "intervalMs": 90_000,
         "paused": True,
@@ -127,14 +127,14 @@ def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_st
 ) -> None:
     stays = {TopicPartition("u", 4): "no live replica is in sync"}
     client = Client(LOST, Repair((MOVE,), stays, 2_000_000))
-    lines = said(capsys, client, "--dry-run")
+    lines = printed_lines(capsys, client, "--dry-run")
     assert client.did == [("heal", 3, True), ("heal", 4, True)]
     assert lines[:3] == [
         "Broker 3: 1 move, 2.0 MB to copy",
         "  t-0: [3, 1] -> [1, 2]",
         "  u-4 stays as it is: no live replica is in sync",
     ]
-    [document] = map(json.loads, said(capsys, client, "--dry-run", "--now", "3", "--json"))
+    [document] = map(json.loads, printed_lines(capsys, client, "--dry-run", "--now", "3", "--json"))
     assert document == {
         "repairs": [
             {
@@ -147,15 +147,17 @@ def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_st
         "dryRun": True,
     }
     many = Repair((MOVE,) * (MOVES_SHOWN + 2), {}, None)
-    assert said(capsys, Client(LOST, many), "--dry-run", "--now", "3")[-1] == "  … and 2 more (--json shows all)"
-    assert said(capsys, Client(), "--dry-run") == ["No broker that holds replicas is lost."]
+    assert (
+        printed_lines(capsys, Client(LOST, many), "--dry-run", "--now", "3")[-1] == "  … and 2 more (--json shows all)"
+    )
+    assert printed_lines(capsys, Client(), "--dry-run") == ["No broker that holds replicas is lost."]
 
 
 def test_46_6_an_order_to_heal_and_the_switch_do_one_thing_each(capsys: pytest.CaptureFixture[str]) -> None:
     client = Client(repair=Repair((MOVE, MOVE), {}, None))
-    assert said(capsys, client, "--now", "3") == ["Broker 3: 2 moves joined the queue."]
-    assert said(capsys, client, "--pause")[0].startswith("Healing is paused: ")
-    assert said(capsys, client, "--resume") == ["Healing goes on."]
+    assert printed_lines(capsys, client, "--now", "3") == ["Broker 3: 2 moves joined the queue."]
+    assert printed_lines(capsys, client, "--pause")[0].startswith("Healing is paused: ")
+    assert printed_lines(capsys, client, "--resume") == ["Healing goes on."]
     assert client.did == [("heal", 3, False), ("pause",), ("resume",)]
 
 
@@ -166,7 +168,7 @@ async def heal(server: str, *arguments: str) -> Printed:
 
 
 async def heal_json(server: str, *arguments: str) -> Any:
-    """The document that it prints where it succeeds."""
+    """Run `heal` with --json, check that it succeeds, and give the printed document."""
     output = await heal(server, *arguments, "--json")
     assert output.code == 0, output.out
     [line] = output.lines
@@ -183,7 +185,7 @@ async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why(
 async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(
     zk_connect: str, tmp_path: Path
 ) -> None:
-    """What is paused stays paused under the next controller."""
+    """A pause also holds under the next controller."""
     async with cluster(zk_connect, brokers=(1, 2, 3), event_log=tmp_path) as world:
         await world.create_topic("t", {0: (3, 1), 1: (1, 2)})
         await world.create_topic("u", {0: (3, 1, 2)})

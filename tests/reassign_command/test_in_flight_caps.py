@@ -26,14 +26,14 @@ CAP = "partition.reassignments.max.per.broker"
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def servers(ours: Ours) -> AsyncIterator[Ours]:
-    """Two of them."""
+    """Two servers."""
     async with ours.standby():
         yield ours
 
 
 @pytest_asyncio.fixture(loop_scope="package")
 async def command(servers: Ours) -> AsyncIterator[Command]:
-    """One move at a time for each broker."""
+    """A cluster in which each broker takes part in one move at a time."""
     host, port = await servers.address(3)
     await servers.set_rates()
     await servers.configure(BROKER, "", {CAP: "1"})
@@ -125,7 +125,7 @@ async def test_236_12_what_is_queued_for_a_reason_is_shown_with_it_and_watched_t
     assert (await command("--verify-queue", "--reassignment-json-file", plan)).code == 2
 
     shown = asyncio.Event()
-    watching = asyncio.create_task(command("--watch", "--json", said=shown))
+    watching = asyncio.create_task(command("--watch", "--json", first_line=shown))
     await shown.wait()
     await servers.release("awaited")
     looks = [json.loads(line) for line in (await watching).lines]
@@ -149,7 +149,7 @@ async def test_sv_7_events_are_followed_across_a_failover(command: Command, serv
     told: list[dict[str, Any]] = []
 
     async def until(event: str, index: int) -> int:
-        """The server that has recorded it."""
+        """The server that has recorded the event."""
         assert follower.stdout is not None
         while True:
             told.append(json.loads(await follower.stdout.readline()))

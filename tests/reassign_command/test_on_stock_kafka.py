@@ -58,7 +58,7 @@ class Stock:
             admin.close()
 
     async def fill(self, topic: str) -> None:
-        """With data in small batches: a throttle of 1 B/s then lets little more than the first of them through."""
+        """Create a topic with small batches of data: a throttle of 1 B/s lets little more than the first through."""
         await asyncio.to_thread(self._fill, topic)
 
     def _fill(self, topic: str) -> None:
@@ -71,7 +71,7 @@ class Stock:
         return await kafka_reassign("--bootstrap-server", self.bootstrap, *args)
 
     async def reaches(self, plan: str, line: str) -> None:
-        """Until --verify says so."""
+        """Wait until --verify reports all moves as completed."""
         while line not in (output := await self.run("--verify", "--reassignment-json-file", plan)).lines:
             assert output.code == 0, output
 
@@ -115,7 +115,7 @@ async def test_236_12_moves_are_made_and_verified(stock: Stock, files: Files) ->
 async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobody_else_says_to_be_one(
     stock: Stock, files: Files
 ) -> None:
-    """--bootstrap-controller, as in the tool of 4.1."""
+    """The option --bootstrap-controller of the stock tool of 4.1."""
     to_broker = await kafka_reassign("--list", "--bootstrap-controller", stock.bootstrap)
     assert (to_broker.code, to_broker.lines) == (
         1,

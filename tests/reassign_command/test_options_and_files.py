@@ -1,5 +1,7 @@
-"""The pieces that read: command lines, JSON files, property files. What the stock tool says of each wrong kind is
-held against it in test_same_as_stock."""
+"""Parsers of command lines, JSON files and properties files.
+
+test_same_as_stock_tool compares the messages about wrong input with those of the stock tool.
+"""
 
 import contextlib
 import ssl

@@ -1,4 +1,4 @@
-"""What KIP-236 adds to the command: the queue, and the switch for new moves."""
+"""The actions of KIP-236: the queue of reassignments, and --disable and --enable."""
 
 import json
 from collections.abc import AsyncIterator

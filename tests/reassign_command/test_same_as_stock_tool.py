@@ -1,7 +1,7 @@
-"""236-12: the stock tool and ours, with the same arguments on the same cluster, print the same and end the same.
+"""236-12: with the same arguments on the same cluster, our tool prints and returns the same as the stock tool.
 
-A play is a sequence of calls on a topic of its own. It is played with the stock tool, then with ours. Of what the
-stock tool prints after "Error: …", its Java stack trace, we print nothing.
+A play is a sequence of calls on a topic of its own. It runs with the stock tool, then with ours. Our tool leaves out
+the Java stack trace that the stock tool prints after "Error: …".
 """
 
 import asyncio
@@ -52,7 +52,7 @@ class Player:
         return self.files.plan(self.topic, *moves, **more)
 
     async def settled(self, *partitions: tuple[int, list[int]]) -> None:
-        """Until nothing moves, and every broker shows these replicas."""
+        """Wait until nothing moves and every broker shows these replicas."""
         while (await self.world.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=None), 0))["topics"]:
             await asyncio.sleep(0.05)
         await self.world.until_shown(self.topic, dict(partitions))
@@ -312,7 +312,7 @@ async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept
 
 
 def _plain(call: tuple[str, int, list[str], str], directory: Path) -> tuple[int, list[str], str]:
-    """Without the numbers of files, and without the list of actions, of which we have more."""
+    """A call and its output without the numbers of files and without the list of actions: our tool has more of them."""
     _, code, lines, error = call
     printed = [re.sub(rf"{re.escape(str(directory))}/\d/", "", line) for line in lines]
 
@@ -321,4 +321,4 @@ def _plain(call: tuple[str, int, list[str], str], directory: Path) -> tuple[int,
 
 _ACTIONS = re.compile(r"--generate, --execute.*")
 _OURS_TOO = re.compile(r"^(Error: Unable to read file /nope).*")
-"""Where we say more than the stock tool."""
+"""The calls to which our tool prints more than the stock tool."""

@@ -1,4 +1,4 @@
-"""--lease: a throttle that the controller takes off by itself, for exactly the replicas that move (236-11)."""
+"""--lease: a throttle for exactly the replicas that move, which the controller removes itself (236-11)."""
 
 import pytest
 import pytest_asyncio
