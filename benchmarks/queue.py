@@ -18,7 +18,14 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Op
 from kafka_reassign_rpc.zookeeper.transactions import size_of, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import MortalZooKeeper, Name, Replicas, Rig, office, register
+from tests.controller.bare_controller import (
+    BareController,
+    DyingZooKeeper,
+    Name,
+    Replicas,
+    elected_controller,
+    register,
+)
 
 SIZE, QUICK_SIZE = 100_000, 4_000
 OF_TOPIC = 1000
@@ -59,22 +66,28 @@ async def run(zookeeper: str, _directory: Path, *, quick: bool) -> str:
     rows: list[tuple[str, ...]] = []
     async with ZooKeeper(connect) as brokers:
         await register(brokers, *range(1, BROKERS + 1))
-        async with office(connect) as controller:
+        async with elected_controller(connect) as controller:
             interpreter_tuning.leave_loaded_objects_alone()
             await brokers.create(znode_paths.REASSIGN_CANCEL, b"")
-            await controller.look()
+            await controller.read_admin_znodes()
             rows.append(await _measured(f"{size:,} moves sent", controller, lambda: _send(controller, targets)))
         begun = time.perf_counter()
-        async with watched() as stalls, office(connect) as controller:
+        async with watched() as stalls, elected_controller(connect) as controller:
             interpreter_tuning.leave_loaded_objects_alone()
             rows.append(
                 ("the next controller", duration(time.perf_counter() - begun), duration(stalls.worst), "-", "-")
             )
-            rows.append(await _measured("a look while the guard is closed", controller, controller.look_at_queue))
+            rows.append(
+                await _measured(
+                    "starting queued moves while reassignments are disabled", controller, controller.start_queued_moves
+                )
+            )
             await brokers.delete(znode_paths.REASSIGN_CANCEL)
             _cap(controller)
-            rows.append(await _measured("the first ones start", controller, controller.look))
-            rows.append(await _measured("a look while all is full", controller, controller.look_at_queue))
+            rows.append(await _measured("the first ones start", controller, controller.read_admin_znodes))
+            rows.append(
+                await _measured("starting queued moves while all is full", controller, controller.start_queued_moves)
+            )
             rows.append(await _measured("all the others, as they end", controller, lambda: _carry_out(controller)))
             left = [value for _, _, value in controller.cluster.all_partitions() if value.is_moving]
             if controller.cluster.queue or left or await brokers.exists(znode_paths.REASSIGN_QUEUE):
@@ -116,7 +129,7 @@ async def _world(connect: str, size: int) -> Mapping[Name, Replicas]:
     return targets
 
 
-async def _measured(name: str, controller: Rig, work: Callable[[], object]) -> tuple[str, ...]:
+async def _measured(name: str, controller: BareController, work: Callable[[], object]) -> tuple[str, ...]:
     controller.zk.transactions.clear()
     async with watched() as stalls:
         begun = time.perf_counter()
@@ -126,8 +139,8 @@ async def _measured(name: str, controller: Rig, work: Callable[[], object]) -> t
     return name, duration(took), duration(stalls.worst), _bytes(queue), _bytes(everything)
 
 
-def _written(zk: MortalZooKeeper) -> tuple[int, int]:
-    """Bytes of the operations on the queue, and of all operations."""
+def _written(zk: DyingZooKeeper) -> tuple[int, int]:
+    """Bytes of the operations on the queue, and of all."""
     ops = [op for transaction in zk.transactions for op in transaction]
     return _sum(op for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)), _sum(ops)
 
@@ -140,21 +153,21 @@ def _bytes(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count >= 100_000 else f"{count:,} B"
 
 
-async def _send(controller: Rig, targets: Mapping[Name, Replicas]) -> None:
+async def _send(controller: BareController, targets: Mapping[Name, Replicas]) -> None:
     answers = await controller.alter(targets, queue=True)
     if any(answers.values()):
         raise RuntimeError("not all were taken")
 
 
-def _cap(controller: Rig) -> None:
+def _cap(controller: BareController) -> None:
     controller.cluster.broker_configs["<default>"] = {
         "partition.reassignments.max.per.broker": str(PER_BROKER),
         "partition.reassignments.max.per.cluster": str(PER_CLUSTER),
     }
 
 
-async def _carry_out(controller: Rig) -> None:
-    """End every move at once and start those that the caps allow, until the queue is empty."""
+async def _carry_out(controller: BareController) -> None:
+    """Every move ends at once, and what has room starts, until nothing is left."""
     while controller.cluster.moving:
         names = [(topic, index) for topic, indexes in controller.cluster.moving.items() for index in indexes]
         answers = []
@@ -163,4 +176,4 @@ async def _carry_out(controller: Rig) -> None:
             if len(answers) % AT_ONCE == 0:
                 await asyncio.sleep(0)  # this request is not part of the measurement
         await asyncio.gather(*answers)
-        await controller.look_at_queue()
+        await controller.start_queued_moves()

@@ -1,0 +1,12 @@
+"""The Kafka controller: elected in ZooKeeper, it decides, makes its decisions durable, and propagates them.
+
+controller_election   Kafka's election: who is the controller, and under which epoch
+controller_loop       the loop that all changes go through: decide, commit, replay, propagate, answer
+lifecycle/            the server process, standby, one term as the controller, and the service that APIs call
+commands/             what the loop works on, one module for each kind of command
+commit/               a round's changes as fenced ZooKeeper transactions; leased throttles
+loading/              reads the cluster from ZooKeeper
+watches/              ZooKeeper watches and request znodes, turned into commands
+duties/               what a controller does beside its commands: propagation, progress, self-healing, …
+telemetry/            event log, metrics, health
+"""

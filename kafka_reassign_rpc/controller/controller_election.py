@@ -1,11 +1,11 @@
-"""Who is the controller: Kafka's election in ZooKeeper, won in one transaction.
+"""Kafka's controller election in ZooKeeper. One transaction wins it:
 
     multi( setData /controller_epoch  epoch+1  at the version read
            [delete /controller at the version read]        only when seizing from another owner
            create  /controller  ephemeral )
 
-The version of `/controller_epoch` that the transaction returns fences every later write (see `store`).
-A transaction whose answer was lost is settled by reading `/controller` and comparing its owner's session.
+The version of `/controller_epoch` that the transaction returns fences every later write (see `commit.durable_store`).
+If the answer of the transaction is lost, the session that owns `/controller` tells whether it was carried out.
 Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 """
 
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 UNKNOWN = -1
-"""Broker id of a controller that nobody knows."""
+"""Broker id where no controller is known."""
 
 
 class Leadership(NamedTuple):
@@ -44,7 +44,7 @@ class Leadership(NamedTuple):
 
 
 class ControllerOwner(NamedTuple):
-    """Who holds `/controller`: its broker id or `UNKNOWN`, where clients reach it if it is one of ours, its session."""
+    """The owner of `/controller`: its broker id or `UNKNOWN`, its endpoints if it is a server of ours, its session."""
 
     id: int
     endpoints: tuple[Endpoint, ...]
@@ -53,7 +53,7 @@ class ControllerOwner(NamedTuple):
 
 
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
-    """The present controller, or None; with `watch`, a change or the lack of one is reported."""
+    """The present controller, or None. `watch`: a watch reports the next change, also the creation of `/controller`."""
     try:
         data, stat = await zk.get(znode_paths.CONTROLLER, watch=watch)
     except NoNode:
@@ -63,7 +63,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
     try:
         found = znode_contents.decode_controller(data)
     except BadZnode as error:
-        log.error("somebody is the controller, but nobody knows who: %s", error)
+        log.error("there is a controller, but its znode cannot be read: %s", error)
         return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version)
     return ControllerOwner(found.brokerid, _endpoints(found.listeners), stat.ephemeral_owner, stat.version)
 
@@ -76,9 +76,9 @@ async def campaign(
     *,
     seize: ControllerOwner | None = None,
 ) -> Leadership | None:
-    """Try once to become the controller. None where somebody else is (or became it first).
+    """Try once to become the controller. None where another one is, or was faster.
 
-    With `seize`, that owner is deposed in the same transaction; a newer owner is not.
+    `seize`: the same transaction removes this owner of `/controller`, but not a newer one.
     Raises NotSent or SessionOver where ZooKeeper cannot be asked, BadZnode where the epoch cannot be understood.
     """
     session = zk.session_id
@@ -98,7 +98,7 @@ async def campaign(
     try:
         results = await zk.multi(operations, session=session)
     except Unknown:
-        return await _settle(zk, session, epoch + 1)
+        return await _resolve_lost_answer(zk, session, epoch + 1)
     except TransactionFailed as failure:
         if isinstance(failure.error, NodeExists | BadVersion | NoNode):
             return None
@@ -120,8 +120,8 @@ async def _controller_epoch(zk: ZooKeeper) -> tuple[int, int]:
     return znode_contents.decode_controller_epoch(data), stat.version
 
 
-async def _settle(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
-    """The answer was lost: we are the controller exactly if our session owns `/controller`."""
+async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
+    """After a lost answer: this server was elected exactly if its session owns `/controller`."""
     found = await owner(zk)
     if found is None or found.session != session:
         return None
@@ -134,7 +134,7 @@ async def _settle(zk: ZooKeeper, session: int, epoch: int) -> Leadership | None:
 
 
 def _listeners(endpoints: Sequence[Endpoint]) -> list[str]:
-    """Our own addition to `/controller`, which Kafka does not read: where a standby sends its clients."""
+    """A field of `/controller` that Kafka does not read: the endpoints to which standbys send their clients."""
     return [f"{one.listener}:{one.security_protocol}://{one.host}:{one.port}" for one in endpoints]
 
 

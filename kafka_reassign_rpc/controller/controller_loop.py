@@ -1,17 +1,16 @@
-"""The controller's loop: decide, commit, replay, tell. One task, one queue, the only writer.
+"""The controller's loop: decide, commit, replay, propagate, answer. One task, one queue, the only writer.
 
-A round takes everything that is queued, lets each command decide against one shared view, makes the changes
-durable in as few transactions as there can be, replays them into the cluster, tells the brokers, and only
-then answers. A command costs one round trip at rest and a share of one under load.
+A round takes all queued commands and lets each decide on one shared view. It makes the changes durable in as few
+transactions as possible, replays them into the cluster, propagates them to the brokers, and answers last. On an idle
+server a command costs one round trip to ZooKeeper; under load it shares one.
 
-What can go wrong with a commit, and what follows:
+How a commit can fail, and what the loop does then:
 
-    fenced, session over       somebody else is controller, or may be: every command answers NOT_CONTROLLER
-    changed under our hands    a znode has another version than ours: read the cluster again, decide again
-    outcome unknown            the connection broke: the same, as soon as it is back
-    does not fit               a topic znode over ZooKeeper's packet limit: its partitions are refused, the
-                               round is decided again without them
-    always the same refusal    a command wants what cannot be in ZooKeeper as it is: each gets a round of its own
+    fenced, session over    another server is the controller, or may be: every command answers NOT_CONTROLLER
+    other version           a znode was changed by somebody else: read the cluster again, decide again
+    outcome unknown         the connection broke: the same, as soon as it is back
+    too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again
+    fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own
 """
 
 import asyncio
@@ -43,7 +42,7 @@ from kafka_reassign_rpc.support.slice_timer import SliceTimer
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 10
-"""How often a round is decided again after foreign writes before its commands are tried one by one, or fail."""
+"""How often a round is decided again after foreign writes. After that its commands are tried one by one, or fail."""
 
 T = TypeVar("T")
 
@@ -51,44 +50,44 @@ T = TypeVar("T")
 class ControllerLoop:
     """Works on commands while this process is the controller.
 
-    cluster   what is durable; readers may look at it at any time
-    tell      given what a commit changed, after the replay; works in slices
-    anew      makes the command that puts things right after the cluster was read again; given the topics that are
-              gone since
-    rules     what every new move is held to
-    record    given what has happened, once it is durable and answered
-    took      given how long that took
+    cluster            the durable state; readers may look at it at any time
+    propagate          called after the replay with what the round changed; yields after each slice
+    failover_command   makes the command that decides about everything after the cluster was read again; its argument:
+                       the topics that are gone since
+    rules              the server's rules for every new move
+    record             takes the events of a round, once it is durable and answered
+    observe_duration   takes how long rounds and commits last
 
-    `throttler` sets the throttles that moves have; whoever runs the loop runs it beside.
+    `throttle_configs` sets the throttles of moves. Its `run` is a task beside the loop.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         store: DurableStore,
-        tell: Callable[[replay.ReplayedChanges], Iterator[None]],
-        anew: Callable[[Sequence[Topic]], Command[None]],
+        propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
+        failover_command: Callable[[Sequence[Topic]], Command[None]],
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
-        took: ObserveDuration = lambda *_: None,
+        observe_duration: ObserveDuration = lambda *_: None,
     ) -> None:
         self.cluster = cluster
         self._store = store
-        self._tell = tell
-        self._anew = anew
+        self._propagate = propagate
+        self._failover_command = failover_command
         self.rules = rules
         self._record = record
-        self._took = took
-        self.throttler = ThrottleConfigs(cluster, store, record)
-        self._said: list[decided_events.RoundNote] = []
-        self._news_of = decided_events.ClusterNews()
+        self._observe_duration = observe_duration
+        self.throttle_configs = ThrottleConfigs(cluster, store, record)
+        self._noted: list[decided_events.RoundNote] = []
+        self._cluster_news = decided_events.ClusterNews()
         self._queue: list[Command[Any]] = []
-        self._news = asyncio.Event()
+        self._queued = asyncio.Event()
         self._closed: BaseException | None = None
 
     @property
     def is_open(self) -> bool:
-        """Whether commands are still taken: what the cluster shows is current only as long."""
+        """Whether the loop takes commands. `cluster` is current only as long as it does."""
         return self._closed is None
 
     def submit(self, command: Command[T]) -> asyncio.Future[T]:
@@ -97,20 +96,20 @@ class ControllerLoop:
             command.failed(NotController())
         else:
             self._queue.append(command)
-            self._news.set()
+            self._queued.set()
         return command.future
 
     async def run(self) -> None:
-        """Until deposed (returns) or cancelled."""
+        """Run until another controller is elected (returns) or the task is cancelled."""
         working: Sequence[Command[Any]] = ()
         try:
             while True:
-                await self._news.wait()
-                self._news.clear()
+                await self._queued.wait()
+                self._queued.clear()
                 working, self._queue = self._queue, []
                 begun = time.perf_counter()
                 await self._round(working)
-                self._took(ROUND, time.perf_counter() - begun)
+                self._observe_duration(ROUND, time.perf_counter() - begun)
         except (ControllerMoved, ReloadNeeded) as reason:
             log.warning("the loop ends: %s", reason)
         finally:
@@ -130,28 +129,28 @@ class ControllerLoop:
             commands = [command for command in commands if command in known]
             begun = time.perf_counter()
             try:
-                await self.throttler.before(work.view)
+                await self.throttle_configs.before(work.view)
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
-                self.throttler.given_up()
+                self.throttle_configs.given_up()
                 refused[error.topic] = PolicyViolation(str(error))
             except ReloadNeeded as reason:
                 log.warning("reading the cluster again: %s", reason)
-                self.throttler.given_up()
+                self.throttle_configs.given_up()
                 gone += await self._store.reload(self.cluster)
-                self._said += decided_events.durable_notes(work.view.notes, self.cluster)
-                first = [self._anew(gone)]
-                self.throttler.everything()
+                self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
+                first = [self._failover_command(gone)]
+                self.throttle_configs.everything()
             else:
-                self._took(COMMIT, time.perf_counter() - begun)
-                self.throttler.after(applied)
-                await SliceTimer().through(self._tell(applied))
+                self._observe_duration(COMMIT, time.perf_counter() - begun)
+                self.throttle_configs.after(applied)
+                await SliceTimer().through(self._propagate(applied))
                 for command in decided:
                     command.durable()
                 self._report(work.view, applied)
                 return
         if len(commands) > 1:
-            for command in (self._anew(gone), *commands):
+            for command in (self._failover_command(gone), *commands):
                 await self._round([command])
             return
         for command in commands:
@@ -159,32 +158,32 @@ class ControllerLoop:
             command.failed(UnknownServerError("ZooKeeper is being written by somebody else: try again"))
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
-        """What a round has done, with what rounds before it turn out to have done although their commits were lost."""
+        """Record the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""
         found = self._store.problems()
         problems = [
             Event(catalogue.ENTRY_REFUSED, who=f"znode {problem.root}", reason=problem.text) for problem in found
         ]
-        said = deque(chain(self._said, problems, view.notes))
-        self._said = []
-        news = list(self._news_of.of(self.cluster))
-        if said or news:
-            self._record(chain(decided_events.events_of(said, applied.moves), news))
+        noted = deque(chain(self._noted, problems, view.notes))
+        self._noted = []
+        cluster_events = list(self._cluster_news.of(self.cluster))
+        if noted or cluster_events:
+            self._record(chain(decided_events.events_of(noted, applied.moves), cluster_events))
 
     def _unreadable(self) -> dict[str, KafkaError]:
-        """Names that are taken by garbage."""
+        """Names of topics whose znodes cannot be decoded, with the error for commands about them."""
         known = self.cluster.topics
         return {name: UnknownServerError(why) for name, why in self.cluster.unreadable.items() if name not in known}
 
     @staticmethod
     async def _decide(commands: Sequence[Command[Any]], work: Round) -> list[Command[Any]]:
-        """The commands that could be decided; those that could not have got their answer."""
+        """Decide. Returns the decided commands; those that could not be decided have got their error."""
         pace = SliceTimer()
         decided = []
         for command in commands:
             work.view.by = command.by
             try:
                 await pace.through(command.decide(work))
-                await pace.rest()  # a short one has not come to a yield
+                await pace.rest()  # a short command has not yielded
             except KafkaError as error:
                 command.failed(error)
             except Exception as error:  # a defect in one decision must not take the others with it

@@ -25,6 +25,5 @@ class SliceCounter:
 
 def in_slices(items: Iterable[T], size: int) -> Iterator[tuple[T, bool]]:
     """Each item, and whether it is the last of a slice of `size`: yield after it."""
-    counter = SliceCounter(size)
-    for item in items:
-        yield item, counter.step()
+    for count, item in enumerate(items, 1):
+        yield item, count % size == 0

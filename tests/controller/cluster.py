@@ -1,7 +1,7 @@
-"""The real server over a real ZooKeeper with simulated brokers, in one process; and the znodes as operators use them.
+"""The real server with a real ZooKeeper and simulated brokers, in one process; and znodes as operators write them.
 
-Moves of a topic made with `held=True` get nowhere until the topic is released: who follows is throttled to a byte a
-second.
+Moves of a topic that was created with `held=True` make no progress until its release: followers are throttled to a byte
+a second.
 """
 
 import json
@@ -30,7 +30,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
+from tests.controller.bare_controller import Name, Replicas, batch, batch_json, queue_json, state_json, topic_json
 from tests.waiting import eventually
 
 BROKERS = (1, 2, 3, 4, 5)
@@ -45,7 +45,7 @@ Answer = tuple[int, str | None]
 
 
 class Cluster:
-    """`server` may be stopped and started; `zk` is a plain client that is nobody's controller."""
+    """One server, which a test may stop and start, and its brokers. `zk`: a plain client."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Cluster:
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 
     async def kill_broker(self, broker: int) -> None:
-        """It goes without a controlled shutdown."""
+        """Stop a broker without a controlled shutdown."""
         await self.fleets[broker].close(controlled=False)
         await self._brokers.pop(broker).aclose()
         await eventually(lambda: self._is_gone(broker))
@@ -164,7 +164,7 @@ class Cluster:
         await self._configs.alter(kind, name, lambda _: values)
 
     async def incremental(self, name: str, value: str | None) -> int:
-        """Set (or delete) a config of all brokers as kafka-configs.sh --entity-default does; the error code."""
+        """Set (or delete) a config of all brokers as kafka-configs.sh --entity-default does. Returns the error code."""
         cls = IncrementalAlterConfigsRequest
         change = cls.AlterConfigsResource.AlterableConfig(name=name, config_operation=int(value is None), value=value)
         resource = cls.AlterConfigsResource(resource_type=4, resource_name="", configs=[change])
@@ -213,17 +213,17 @@ class Cluster:
         }
 
     async def events(self, from_seq: int = 0) -> list[dict[str, Any]]:
-        """What the server has recorded, as DescribeReassignmentEvents shows it."""
+        """The recorded events, from DescribeReassignmentEvents."""
         answer = await self.ask(DescribeReassignmentEventsRequest(from_seq=from_seq, max_bytes=1_000_000), 0)
         assert answer.error_code == 0, answer.error_message
         return [json.loads(one) for one in answer.events]
 
     async def moving(self) -> set[Name]:
-        """What ListPartitionReassignments shows."""
+        """The partitions in ListPartitionReassignments."""
         return set(await self.states())
 
     async def states(self) -> dict[Name, str]:
-        """What it shows, and whether that is moving or waiting."""
+        """The same, with their state: moving or waiting."""
         return {name: one.state for name, one in (await self._listed()).items()}
 
     async def ids(self) -> dict[Name, int]:
@@ -234,7 +234,7 @@ class Cluster:
         return {(topic.name, one.partition_index): one for topic in answer.topics for one in topic.partitions}
 
     async def moves_to(self, name: Name, target: Sequence[int]) -> bool:
-        """Whether it is in flight, to there."""
+        """Whether the partition's move to this target is in flight."""
         one = (await self._listed())[name]
         return bool(one.state == "moving" and one.replicas[: len(target)] == list(target))
 
@@ -256,7 +256,7 @@ class Cluster:
         return broker in (await state_json(self.zk, name))["isr"]
 
     async def replicas_on(self, broker: int) -> set[Name]:
-        """What DescribeLogDirs shows."""
+        """The partitions in the broker's DescribeLogDirs."""
         connection = await RpcClient.open(*self.fleets[broker].addresses[broker], "test", 10.0)
         try:
             answer = await connection.call(DescribeLogDirsRequest, DescribeLogDirsRequest(version=4, topics=None), 4)
@@ -280,7 +280,7 @@ class Cluster:
     # ------------------------------------------------------------------------------------------- znodes
 
     async def submit(self, targets: Mapping[Name, Replicas]) -> None:
-        """As Kafka 2.x's tool does."""
+        """Create the batch as Kafka 2.x's tool does."""
         await self.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(targets))
 
     async def batch(self) -> dict[Name, dict[str, Any]] | None:
@@ -295,8 +295,8 @@ class Cluster:
     async def is_empty_queue(self) -> bool:
         return bool((await self.zk.get(znode_paths.REASSIGN_QUEUE))[0] == EMPTY)
 
-    async def closed(self, name: Name) -> bool:
-        """Whether the guard is, as clients see it."""
+    async def disabled(self, name: Name) -> bool:
+        """Whether reassignments are disabled, as clients see it."""
         ((code, _),) = (await self.alter({name: tuple(await self.assignment(*name))})).values()
         return code == 44
 
@@ -311,7 +311,7 @@ class Cluster:
         return await self.zk.exists(znode_paths.REASSIGN_PARTITIONS) is None
 
     async def cancel_all(self) -> None:
-        """Until it has been carried out."""
+        """Create the cancel znode, and wait until the cancel is carried out."""
         await self.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
         await eventually(self.cancel_gone)
 
@@ -323,7 +323,7 @@ class Cluster:
         return found
 
     async def has(self, *wanted: tuple[str, int, Sequence[int]]) -> bool:
-        """Whether these partitions have these replicas, and nothing moves or is left to be deleted."""
+        """Whether these partitions have these replicas, and nothing moves or is pending deletion."""
         for topic, index, replicas in wanted:
             found = await topic_json(self.zk, topic)
             assert found["partitions"][str(index)] == list(replicas), found
@@ -348,7 +348,7 @@ async def cluster(
     metrics: bool = False,
     replica_lag_ms: int = REPLICA_LAG_MS,
 ) -> AsyncIterator[Cluster]:
-    """The server is controller and all brokers are registered."""
+    """A cluster whose server is the controller and whose brokers are all registered."""
     async with ZooKeeper(connect) as zk:
         made = Cluster(connect, zk, rules, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
         try:
@@ -365,5 +365,5 @@ async def cluster(
 
 
 def dumped(*entries: object, **fields: object) -> bytes:
-    """A batch made by hand."""
+    """A batch written by hand."""
     return json.dumps({"version": 1, "partitions": entries, **fields}).encode()

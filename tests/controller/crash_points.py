@@ -1,6 +1,6 @@
-"""A controller that dies between any two transactions of what it does: the cluster, the deaths, and how it has to end.
+"""A controller that dies between any two transactions: the cluster, the deaths, and the checks of the end.
 
-Every write is made a transaction of its own, so that a death is possible between any two.
+Every write is a transaction of its own, so that the controller can die between any two writes.
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -10,39 +10,48 @@ import pytest
 from kafka_reassign_rpc.controller.commit import durable_store
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, topic_json
+from tests.controller.bare_controller import (
+    BareController,
+    Name,
+    Replicas,
+    elected_controller,
+    put_topic,
+    records,
+    register,
+    topic_json,
+)
 
 NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
 ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
 
-Step = Callable[[Rig], Awaitable[object]]
+Step = Callable[[BareController], Awaitable[object]]
 Ends = Sequence[Mapping[Name, Replicas]]
-"""Where partitions may end; the first: where they do if what the controller died in was answered."""
+"""The states in which partitions may end. If the dying controller answered, only the first one is right."""
 
 
 async def put_cluster(zk: ZooKeeper) -> None:
-    """Brokers 1 to 6, and the partitions at their origin."""
+    """Register brokers 1 to 6, and create the partitions with their original replicas."""
     await register(zk, 1, 2, 3, 4, 5, 6)
     for topic in ("a", "b"):
         partitions = {index: ORIGIN[topic, index] for name, index in NAMES if name == topic}
         await put_topic(zk, topic, partitions, topic_id=None)
 
 
-async def complete(controller: Rig) -> object:
+async def complete(controller: BareController) -> object:
     for name in NAMES:
         if controller.partition(*name).is_moving:
             await controller.caught_up(name)
     return None
 
 
-async def cancel(controller: Rig) -> object:
-    """As a client does."""
+async def cancel(controller: BareController) -> object:
+    """Cancel all moves as a client does."""
     return await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
 
 
 async def is_over_before_death(connect: str, before: Sequence[Step], dies_in: Sequence[Step], lives: int) -> bool:
-    """A controller goes through `before`, and dies after `lives` more transactions; whether `dies_in` was over then."""
-    async with office(connect) as controller:
+    """A controller does `before`, and dies after `lives` more transactions. Returns whether `dies_in` had ended."""
+    async with elected_controller(connect) as controller:
         for step in before:
             await step(controller)
         controller.zk.lives = lives
@@ -59,8 +68,10 @@ async def every_death(
     monkeypatch: pytest.MonkeyPatch,
     live_through: Callable[[ZooKeeper, str, int], Awaitable[bool]],
 ) -> None:
-    """`live_through(zk, connect, lives)` in a cluster of its own for each number of transactions before the death,
-    until it says that all was over before that."""
+    """Call `live_through(zk, connect, lives)` for `lives` 0, 1, 2, …, each time in a new cluster.
+
+    Ends when it returns true: everything had ended before the death.
+    """
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
     lives = 0
     while True:
@@ -70,13 +81,13 @@ async def every_death(
             if await live_through(zk, chroot, lives):
                 break
         lives += 1
-    assert lives >= 1, "there is something to die in"
+    assert lives >= 1, "the controller has made a transaction in which it could die"
 
 
-async def check_end(zk: ZooKeeper, successor: Rig, ends: Ends, *, answered: bool, died_after: int) -> None:
-    """Brokers do what they are told: then all is sound, and nothing is half-done."""
+async def check_end(zk: ZooKeeper, successor: BareController, ends: Ends, *, answered: bool, died_after: int) -> None:
+    """Brokers carry out their requests. Then all invariants hold, and no move is incomplete."""
     await successor.check()
-    await successor.settle()
+    await successor.finish_moves()
     await successor.check()
     for name in NAMES:
         value = successor.partition(*name)

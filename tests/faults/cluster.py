@@ -1,4 +1,4 @@
-"""A cluster of real processes: what can be done to it, what a client asks of it, and what has to hold in the end."""
+"""A cluster of real processes: how to harm it, how clients ask it, and the checks of the end."""
 
 import json
 import time
@@ -43,7 +43,7 @@ async def ask(address: Address, body: Any, version: int) -> Any:
 
 
 async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, int]:
-    """AlterPartitionReassignments at one server: error codes by partition; raises AssertionError on a top-level one."""
+    """AlterPartitionReassignments at one server. Returns error codes by partition; asserts no top-level error."""
     request = AlterPartitionReassignmentsRequest
     topics: dict[str, list[Any]] = {}
     for (topic, index), target in targets.items():
@@ -69,7 +69,7 @@ async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, th
 
 
 async def listed(address: Address) -> Any:
-    """ListPartitionReassignments of everything."""
+    """ListPartitionReassignments for all partitions."""
     return await ask(address, ListPartitionReassignmentsRequest(timeout_ms=10_000, topics=None), 0)
 
 
@@ -79,7 +79,7 @@ async def metadata(address: Address, *topics: str) -> Any:
 
 
 def only_lost_replicas_moved(before: Mapping[Name, Replicas], after: Mapping[Name, Replicas], *lost: int) -> bool:
-    """Least data moved: who is left stands where it stood."""
+    """Whether the least data moved: replicas on other brokers than the lost ones stayed."""
     return all(
         len(found) == len(after[name])
         and all(new == old or old in lost for old, new in zip(found, after[name], strict=True))
@@ -159,7 +159,7 @@ class Cluster:
         await eventually(lambda: self.is_controller(server), within=within)
 
     async def events(self, server: str) -> list[dict[str, Any]]:
-        """What one server has recorded."""
+        """The recorded events of one server."""
         found: list[dict[str, Any]] = []
         seq = 0
         while True:
@@ -177,14 +177,14 @@ class Cluster:
         return {(topic.name, found.partition_index) for topic in answer.topics for found in topic.partitions}
 
     async def described(self, server: str) -> dict[Name, Any]:
-        """What DescribeReassignments shows."""
+        """The moves in DescribeReassignments."""
         request = DescribeReassignmentsRequest(topic_reassignments=None, timeout_ms=10_000)
         answer = await ask(self.address(server), request, 0)
         assert not answer.error_code, f"error {answer.error_code}"
         return {(one.topic, one.partition_id): one for one in answer.descriptions}
 
     async def stalled(self, server: str) -> dict[Name, str | None]:
-        """Why each move does not get on, None where it does."""
+        """By move: why it stalls, or None."""
         return {name: one.stall_reason for name, one in (await self.described(server)).items()}
 
     # What ZooKeeper holds
@@ -207,7 +207,7 @@ class Cluster:
         return found
 
     async def replicas(self) -> dict[Name, list[int]]:
-        """Of every partition."""
+        """The replicas of every partition."""
         return {
             (topic, int(index)): found
             for topic in await self.zk.children(znode_paths.TOPICS)
@@ -223,7 +223,7 @@ class Cluster:
         return found
 
     async def held(self) -> dict[tuple[int, Name], int]:
-        """Bytes of each replica on each live broker, as the brokers say."""
+        """Bytes of each replica on each live broker, from DescribeLogDirs."""
         found: dict[tuple[int, Name], int] = {}
         for broker in await self.live():
             data, _ = await self.zk.get(znode_paths.broker(broker))
@@ -235,7 +235,7 @@ class Cluster:
         return found
 
     async def throttles(self) -> dict[str, dict[str, str]]:
-        """Every throttle that stands in a config."""
+        """All throttle configs."""
         found = {}
         for kind in ("topics", "brokers"):
             for name in await self.zk.children(f"{znode_paths.CONFIG}/{kind}"):
@@ -266,11 +266,11 @@ class Cluster:
     # What has to hold
 
     async def rests_at(self, targets: Mapping[Name, Replicas], *, within: float = 40) -> None:
-        """Wait until these partitions stand exactly there, all in sync, and nothing else is left of any move."""
+        """Wait until these partitions have exactly these replicas, all in sync, and nothing is left of any move."""
         await eventually(lambda: self.rested_at(targets), within=within)
 
     async def rested_at(self, targets: Mapping[Name, Replicas]) -> bool:
-        """True where these partitions stand exactly there, all in sync, with nothing left of any move."""
+        """Whether these partitions have exactly these replicas, all in sync, with nothing left of any move."""
         for topic in {topic for topic, _ in targets}:
             written = await self.topic(topic)
             assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {}), written
@@ -288,8 +288,8 @@ class Cluster:
         return True
 
 
-class Watchman:
-    """Looks at partitions again and again: epochs never go down, and nobody is leaderless who need not be."""
+class InvariantChecker:
+    """Checks partitions again and again: epochs never go down, and no partition is without a leader needlessly."""
 
     def __init__(self, cluster: Cluster, names: Sequence[Name]) -> None:
         self._cluster = cluster
@@ -297,8 +297,8 @@ class Watchman:
         self._epochs: dict[Name, tuple[int, int, int]] = {}
         self._since: dict[Name, float] = {}
 
-    async def look(self, *, patience: float) -> None:
-        """`patience`: seconds that a partition may be without a live leader though somebody in sync lives."""
+    async def check(self, *, patience: float) -> None:
+        """`patience`: seconds that a partition may have no live leader although a replica in sync is alive."""
         live = await self._cluster.live()
         for name in self._names:
             data, stat = await self._cluster.zk.get(znode_paths.partition_state(*name))

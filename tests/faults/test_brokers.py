@@ -127,7 +127,7 @@ async def test_sv_4_a_fleet_that_stops_hands_its_partitions_over_first(cluster: 
     assert "Traceback" not in cluster.servers["a"].log
 
 
-async def test_sv_4_a_bounced_broker_is_told_everything_again(cluster: Cluster) -> None:
+async def test_sv_4_a_broker_that_registers_again_learns_everything_again(cluster: Cluster) -> None:
     await cluster_of_two_fleets(cluster, bandwidth=100_000_000)
     await cluster.rests_at(everything_as_is := await as_is(cluster))
 

@@ -1,4 +1,4 @@
-"""Brokers are lost for good, or for a while: what they held is moved elsewhere, or is not (KIP-46)."""
+"""Brokers fail for good or for a while: their replicas are moved to others, or are not (KIP-46)."""
 
 import asyncio
 import re
@@ -21,7 +21,7 @@ HUGE = f"t:{PARTITIONS}:3:2000000000"
 LARGE = tuple(f"t{number}:1000:3:2000" for number in range(6))
 RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 SIZES = "/simulated_fleet"
-"""Where the fleet keeps how many bytes each partition of a topic has."""
+"""The znode from which the fleet reads the size of each partition of a topic."""
 SOON = ("--failure-interval-ms", "1000")
 
 
@@ -46,13 +46,13 @@ async def holds(cluster: Cluster, broker: int) -> int:
     return sum(broker in found for found in (await cluster.replicas()).values())
 
 
-async def said(cluster: Cluster, server: str = "a") -> list[str]:
-    """Events about healing that a server has recorded."""
+async def heal_events(cluster: Cluster, server: str = "a") -> list[str]:
+    """Recorded events about self-healing of a server."""
     return [event["event"] for event in await cluster.events(server) if event["event"].startswith("heal.")]
 
 
 async def everybody_has_everything(cluster: Cluster) -> bool:
-    """Whether every replica has all bytes of its partition: nothing that was there is lost."""
+    """Whether every replica has all bytes of its partition."""
     held = await cluster.held()
     for topic in await cluster.zk.children(znode_paths.TOPICS):
         size = int((await cluster.zk.get(f"{SIZES}/{topic}"))[0])
@@ -63,8 +63,8 @@ async def everybody_has_everything(cluster: Cluster) -> bool:
 
 
 async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
-    """Every partition is back at its replication factor on live brokers, on every rack that is there, each of its
-    replicas has all bytes, and nothing is left behind."""
+    """Whether every partition has its replication factor on live brokers and a replica on every present rack, every
+    replica has all bytes, and no replica is left elsewhere."""
     standing = await cluster.replicas()
     live = await cluster.live()
     assert not live & set(lost)
@@ -92,10 +92,10 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
     assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
 
     async def done() -> bool:
-        return (await said(cluster))[-1] == "heal.done"
+        return (await heal_events(cluster))[-1] == "heal.done"
 
     await eventually(done)
-    assert await said(cluster) == ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
+    assert await heal_events(cluster) == ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
     (scheduled,) = [event for event in await cluster.events("a") if event["event"] == "heal.scheduled"]
     share = "at 50000000 B/s for each broker, 40%: no broker's link was seen, 125000000 B/s are assumed"
     assert scheduled["reason"].endswith(f" moves joined the queue, {share}")
@@ -103,7 +103,7 @@ async def test_46_2_and_46_3_the_3000_replicas_of_a_killed_broker_are_moved_else
     assert rates == {50_000_000}
 
 
-async def test_46_5_a_repair_may_take_a_share_of_what_a_brokers_link_was_seen_to_do(cluster: Cluster) -> None:
+async def test_46_5_a_repair_may_take_a_share_of_the_observed_throughput_of_a_broker(cluster: Cluster) -> None:
     link, share = 1_000_000, ("--self-healing-throttle", "50%", "--reassignment-progress-interval-ms", "200")
     await six_brokers(cluster, *SOON, *share, topics=(TOPIC, "large:1:3:3000000"), bandwidth=link)
     (found,) = [tuple(one) for (topic, _), one in (await cluster.replicas()).items() if topic == "large"]
@@ -137,7 +137,7 @@ async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operato
         await eventually(lambda: _is(cluster.failed(), {}))
     assert noticed[0] < noticed[1], "the second time counts from its own beginning"
     await cluster.rests_at(before)
-    assert await said(cluster) == ["heal.noticed", "heal.over"] * 2, "it always says so"
+    assert await heal_events(cluster) == ["heal.noticed", "heal.over"] * 2, "it always says so"
 
     await cluster.fleets["3"].kill()
     await eventually(cluster.failed)
@@ -159,7 +159,7 @@ async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operato
 
 @pytest.mark.timeout(240)
 async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(cluster: Cluster) -> None:
-    """One after the other: each takes up what the one before has left, and dies at the next step."""
+    """One controller after the other continues the repair, and dies at its next step."""
     settings = ("--failure-interval-ms", "5000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",))
     await asyncio.gather(*[cluster.server(f"standby {n}", *settings, broker_id=1000 + n) for n in range(1, 6)])
@@ -171,7 +171,7 @@ async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(c
         return next(iter([name for name in cluster.servers if await cluster.is_controller(name)]), None)
 
     async def is_alerted() -> bool:
-        return "heal.alert" in await said(cluster, controller)
+        return "heal.alert" in await heal_events(cluster, controller)
 
     async def is_queued() -> bool:
         return await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is not None
@@ -189,11 +189,11 @@ async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(c
             assert await cluster.failed() == noticed, "the time of first notice outlives who has noticed it"
     await eventually(lambda: is_whole(cluster, 3))
     assert only_lost_replicas_moved(before, await cluster.replicas(), 3), "nothing was repaired twice"
-    assert await said(cluster, controller) == [], "what is done is done"
+    assert await heal_events(cluster, controller) == [], "what is done is done"
 
 
 async def test_46_3_brokers_lost_one_while_the_other_is_healed_are_both_made_good(cluster: Cluster) -> None:
-    """The second takes replicas along that the first one's repair has just put there."""
+    """The second broker fails with replicas that the first repair has just put on it."""
     settings = (*SOON, "--self-healing-throttle", "1000000")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",), brokers_apart=("3", "5"))
     before = await cluster.replicas()
@@ -204,7 +204,7 @@ async def test_46_3_brokers_lost_one_while_the_other_is_healed_are_both_made_goo
     assert only_lost_replicas_moved(before, await cluster.replicas(), 3, 5)
 
 
-async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_and_the_rest_if_so_wanted(
+async def test_46_7_when_the_broker_returns_waiting_moves_are_withdrawn_and_moving_ones_if_configured(
     cluster: Cluster,
 ) -> None:
     """No move ends by itself: that would take months."""
@@ -221,7 +221,7 @@ async def test_46_7_what_has_not_started_is_dropped_when_the_broker_comes_back_a
     assert await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is None
     assert await cluster.failed() == {}
     await eventually(lambda: _is(cluster.throttles(), {}))
-    assert "heal.dropped" in await said(cluster)
+    assert "heal.dropped" in await heal_events(cluster)
 
 
 async def test_46_7_a_broker_that_comes_back_when_half_of_it_is_healed_keeps_the_other_half(cluster: Cluster) -> None:
@@ -239,7 +239,7 @@ async def test_46_7_a_broker_that_comes_back_when_half_of_it_is_healed_keeps_the
     await eventually(lambda: is_whole(cluster), within=60)
     assert 0 < await holds(cluster, 3) < lost
     assert only_lost_replicas_moved(before, await cluster.replicas(), 3)
-    assert "heal.dropped" in await said(cluster)
+    assert "heal.dropped" in await heal_events(cluster)
 
 
 async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and_then_what_can_be_is_healed(
@@ -278,7 +278,7 @@ async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and
     assert list(shown.problems) == [
         "2 partitions stay as they are: replication factor 5 is larger than the 4 brokers that can hold a replica"
     ]
-    assert "heal.impossible" in await said(cluster)
+    assert "heal.impossible" in await heal_events(cluster)
     assert (await cluster.failed()).keys() == {3, 6}, "it is not over"
     await cluster.configure("a", {"failure.interval.ms": "600000"})  # they come one after the other
     await cluster.fleet("3,6", racks=RACKS)

@@ -1,4 +1,4 @@
-"""The throttles that moves have as leases, when the controller that set them is killed (236-11)."""
+"""Throttle leases when the controller that set them is killed (236-11)."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""Random moves, cancels, kills, freezes and restarts; in the end everything is where it was last told to be.
+"""Random moves, cancels, kills, freezes and restarts. In the end every partition has its last target.
 
 KAFKA_REASSIGN_SEED=7 chooses another run, KAFKA_REASSIGN_SECONDS=600 a longer one.
 """
@@ -13,7 +13,7 @@ import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
-from tests.faults.cluster import Cluster, Name, Replicas, Watchman, alter, metadata
+from tests.faults.cluster import Cluster, InvariantChecker, Name, Replicas, alter, metadata
 from tests.waiting import eventually
 
 SEED = int(os.environ.get("KAFKA_REASSIGN_SEED", "236455"))
@@ -23,17 +23,17 @@ FLEETS = ("1,2", "3,4", "5,6")
 BROKERS = (1, 2, 3, 4, 5, 6)
 TOPICS = ("x:6:3:150000", "y:2:2:300000")
 LEADERLESS_S = 25.0
-"""How long a partition may wait for its election: the sessions of a controller and of a broker have to expire first."""
+"""How long a partition may have no leader: the sessions of a controller and of a broker have to expire first."""
 
 
 class Chaos:
-    """Does something at random, and remembers what every partition was last told."""
+    """Does something at random, and remembers the last target of every partition."""
 
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster = cluster
         self.random = random.Random(seed)
         self.told: dict[Name, list[list[int]]] = {}
-        """Where each partition may have to end: several while a request got no answer."""
+        """The possible ends of each partition: several after a request without an answer."""
         self.done: list[str] = []
 
     async def begin(self) -> None:
@@ -64,7 +64,7 @@ class Chaos:
         await self.ask("cancel", dict.fromkeys(self.random.sample(sorted(self.told), 3)))
 
     async def ask(self, what: str, wanted: dict[Name, Replicas | None]) -> None:
-        """Ask whoever is the controller, once. Without an answer it may have happened or not."""
+        """Ask the controller once. Without an answer the request may have been carried out or not."""
         server = self.random.choice(sorted(self.cluster.servers))
         standing = {name: await self.origin_of(name) for name in wanted}
         try:
@@ -81,7 +81,7 @@ class Chaos:
                 self.told[name] = ends
 
     async def origin_of(self, name: Name) -> list[list[int]]:
-        """Where a cancel now would bring the partition, as its record says; where it may be told to go otherwise."""
+        """Where a cancel now would bring the partition, from its record; without a record, its possible ends."""
         try:
             record = json.loads((await self.cluster.zk.get(znode_paths.reassignment(*name)))[0])
         except NoNode:
@@ -89,7 +89,7 @@ class Chaos:
         return [record["original_replicas"]]
 
     async def controller_at(self, server: str) -> tuple[str, int] | None:
-        """The controller as a server shows it."""
+        """The controller in the server's Metadata answer."""
         seen = await asyncio.wait_for(metadata(self.cluster.address(server)), 3)
         for broker in seen.brokers:
             if broker.node_id == seen.controller_id:
@@ -127,7 +127,7 @@ class Chaos:
 
 
 @pytest.mark.timeout(SECONDS + 180)
-async def test_sv_3_whatever_is_killed_whenever_every_partition_ends_where_it_was_last_told(cluster: Cluster) -> None:
+async def test_sv_3_after_random_kills_every_partition_ends_at_its_last_target(cluster: Cluster) -> None:
     await cluster.server("a", broker_id=1000)
     for brokers in FLEETS[:-1]:
         await cluster.fleet(brokers, bandwidth=BANDWIDTH)
@@ -135,8 +135,8 @@ async def test_sv_3_whatever_is_killed_whenever_every_partition_ends_where_it_wa
     await cluster.server("b", broker_id=1001)
     chaos = Chaos(cluster, SEED)
     await chaos.begin()
-    watchman = Watchman(cluster, sorted(chaos.told))
-    watching = asyncio.create_task(watch(watchman))
+    checker = InvariantChecker(cluster, sorted(chaos.told))
+    watching = asyncio.create_task(watch(checker))
     loop = asyncio.get_running_loop()
     end = loop.time() + SECONDS
     try:
@@ -156,9 +156,9 @@ async def test_sv_3_whatever_is_killed_whenever_every_partition_ends_where_it_wa
         assert "Traceback" not in process.log, f"{name}: {process.log[-5000:]}"
 
 
-async def watch(watchman: Watchman) -> None:
+async def watch(checker: InvariantChecker) -> None:
     while True:
-        await watchman.look(patience=LEADERLESS_S)
+        await checker.check(patience=LEADERLESS_S)
         await asyncio.sleep(0.1)
 
 

@@ -1,4 +1,4 @@
-"""The controller's process is killed, frozen and cut off in the middle of moves; another one goes on."""
+"""The controller's process is killed, frozen or cut off in the middle of moves; another one continues."""
 
 import asyncio
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ NAMES = [("t", index) for index in range(4)]
 
 
 async def targets_elsewhere(cluster: Cluster) -> dict[Name, Replicas]:
-    """For every partition two brokers that do not have it yet."""
+    """Targets for every partition: two brokers without a replica of it."""
     partitions = (await cluster.topic("t"))["partitions"]
     return {
         ("t", int(index)): [broker for broker in (1, 2, 3, 4) if broker not in replicas]
@@ -27,7 +27,7 @@ async def targets_elsewhere(cluster: Cluster) -> dict[Name, Replicas]:
 
 
 async def two_servers(cluster: Cluster) -> dict[Name, Replicas]:
-    """`a` is the controller, `b` stands by, four brokers hold TOPIC; targets for all of its partitions."""
+    """Start `a` as the controller, `b` as standby, and four brokers with TOPIC. Returns targets for its partitions."""
     await cluster.server("a", broker_id=1000)
     await cluster.fleet("1,2,3,4", TOPIC, bandwidth=SLOW)
     await cluster.server("b", broker_id=1001)

@@ -1,4 +1,4 @@
-"""240-6: real processes get nowhere for reasons that everybody is told: by the API, by the command, by the events."""
+"""240-6: moves of real processes stall, and API, command and events say why."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from tests.zookeeper.proxy import Proxy
 
 OPTIONS = ("--reassignment-progress-interval-ms", "200", "--reassignment-stall-timeout-ms", "1000")
 ELSEWHERE = "127.0.0.9"
-"""Where the server says that it is; nobody listens there but for a proxy."""
+"""The advertised address of the server. Only a proxy listens there."""
 SIZE, DISK = 3_000_000, 1_000_000
 WHOLE, LARGE = ("whole", 0), ("large", 0)
 NEVER_IN_SYNC = "full ISR never reached: broker 2 has everything, out of sync all the same"
@@ -36,10 +36,10 @@ async def reasons(server: Address) -> dict[Name, str | None]:
 
 
 @pytest.mark.timeout(120)
-async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_told_and_resolved(
+async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_reported_and_resolved(
     cluster: Cluster,
 ) -> None:
-    """Brokers cannot reach the controller at first, though it reaches them: so nobody's ISR grows."""
+    """Brokers cannot reach the controller at first, but it reaches them: so no ISR grows."""
     await cluster.server("a", *OPTIONS, "--advertised-listeners", f"PLAINTEXT://{ELSEWHERE}:0")
     port = cluster.address("a")[1]
     server = ("127.0.0.1", port)

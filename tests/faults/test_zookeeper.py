@@ -1,4 +1,4 @@
-"""ZooKeeper itself is killed and comes back, under a cluster in the middle of moves."""
+"""ZooKeeper is killed and comes back in the middle of moves."""
 
 import asyncio
 import time
@@ -21,7 +21,7 @@ HEALS = ("--failure-interval-ms", str(round(INTERVAL_S * 1000)))
 
 
 async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle_of_moves(tmp_path: Path) -> None:
-    """For longer than lost brokers are waited for: with ZooKeeper everybody was gone, so nobody is healed."""
+    """ZooKeeper is away for longer than the interval. All brokers were gone with it, so none is healed."""
     async with processes(tmp_path) as group:
         data = ("zookeeper", "--data-dir", str(tmp_path / "zookeeper"))
         first = await group.start("zookeeper", *data, "--port", "0")
@@ -62,8 +62,10 @@ async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle
 async def test_46_6_of_brokers_that_all_lose_their_sessions_only_one_that_does_not_come_back_is_healed(
     zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
-    """ZooKeeper is out of everybody's reach for longer than the interval, as the failures say that were noticed when
-    it began: a controller that comes back before the brokers do gives them time."""
+    """Nobody reaches ZooKeeper for longer than the interval. Brokers count as failed since it began.
+
+    A controller that is back before the brokers still gives them time.
+    """
     interval = ("--failure-interval-ms", "10000")
     chroot = zk_connect.removeprefix(zookeeper.address)
     async with Proxy(zookeeper.address) as proxy, Proxy(zookeeper.address) as late, processes(tmp_path) as group:
@@ -100,7 +102,7 @@ async def nobody_has_a_session(cluster: Cluster) -> bool:
 
 
 async def are_given_time(cluster: Cluster, *brokers: int) -> bool:
-    """Whether the controller knows of them, and what it says of them is that they are not healed yet."""
+    """Whether the controller knows these failed brokers, and does not heal them yet."""
     (server,) = await controllers(cluster)
     shown = await ask(cluster.address(server), DescribeSelfHealingRequest(), 0)
     now = time.time_ns() // 1_000_000

@@ -15,7 +15,7 @@ from hypothesis.stateful import invariant, rule
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands.command import Round
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -198,7 +198,7 @@ class BatchController(Controller):
         self.commit(view, crash)
 
     def settle(self, view: RoundView) -> None:
-        for _ in settle(Round(view, {})):
+        for _ in process_batch_and_queue(Round(view, {})):
             pass
         self.unclean_asked |= view.batch.cancelled is not None and any(
             not any(map(self.cluster.is_live, (*value.origin, *value.adding)))

@@ -1,4 +1,4 @@
-"""The actions of KIP-236: the queue of reassignments, and --disable and --enable."""
+"""What KIP-236 adds to the command: the queue, and the switch for new moves."""
 
 import json
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.client import WAITING, PartitionReassignment, Progress, 
 from kafka_reassign_rpc.reassign_command import action_list, action_watch
 from kafka_reassign_rpc.reassign_command.action_queue import under_way
 from kafka_reassign_rpc.zookeeper import znode_paths
-from tests.controller.rig import put_request
+from tests.controller.bare_controller import put_request
 from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.stock.tools import Output

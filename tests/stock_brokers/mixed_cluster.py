@@ -13,7 +13,7 @@ from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, conf
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import batch, batch_json
+from tests.controller.bare_controller import batch, batch_json
 from tests.faults.cluster import Cluster, address_of, ask, metadata
 from tests.stock.cluster import StockBroker, StockCluster
 from tests.waiting import eventually

@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import batch, put_request
+from tests.controller.bare_controller import batch, put_request
 from tests.faults.cluster import Cluster
 from tests.processes import processes
 from tests.stock.cluster import StockCluster

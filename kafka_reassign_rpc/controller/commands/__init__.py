@@ -1,0 +1,13 @@
+"""Commands: what clients, brokers and ZooKeeper ask of the controller. The loop decides them one after the other.
+
+    command                        base class `Command`, and `Round`, which the commands of one round share
+    alter_reassignments_command    AlterPartitionReassignments
+    reassign_partitions_commands   `/admin/reassign_partitions` and its cancel
+    queue_commands                 `/admin/reassign_partitions_queue`
+    leadership_commands            elections, AlterPartition, controlled shutdown
+    topic_commands                 topics that are created, grow, are deleted, or change in ZooKeeper
+    cluster_commands               controller failover, registered brokers, configs, sizes, confirmed stops
+    repair_commands                self-healing: failed brokers, and the moves of their repairs
+
+(`watches/request_znodes.py` has those of `/admin/reassignment_requests`.)
+"""

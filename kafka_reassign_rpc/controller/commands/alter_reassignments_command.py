@@ -11,16 +11,18 @@ from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
+from kafka_reassign_rpc.support.slices import in_slices
 
 
 class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     """AlterPartitionReassignments.
 
-    Decided again after a lost commit, a partition that stands as the first decision wanted it was done then: its
-    answer is the first one's, not (for a cancel) that nothing is in progress.
+    After a lost commit the command is decided again. A partition that already is as the first decision wanted it has
+    been changed by the lost commit: its answer is that of the first decision. (Otherwise a cancel would answer that
+    nothing is in progress.)
 
-    A target that may not start yet, as the caps on moves in flight go, joins the queue, behind what waits there; so
-    does every target of a request for the queue, which need not find the guard open or its brokers alive.
+    A target that the caps on moves in flight do not allow yet joins the end of the queue. Every target of a request
+    for the queue joins it, also while reassignments are disabled or brokers of the target are not alive.
     """
 
     def __init__(self, request: AlterReassignments, by: str = CONTROLLER) -> None:
@@ -28,26 +30,26 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         self.by = by
         self._request = request
         self._wanted: dict[TopicPartition, Partition] = {}
-        """What the last decision wanted to stand."""
-        self._given_up: set[TopicPartition] = set()
-        """Partitions that had nothing in flight, but something that waited."""
+        """Each partition as the last decision wanted it."""
+        self._withdrawn: set[TopicPartition] = set()
+        """Partitions that had no move in flight, but a waiting one, which this command withdrew."""
 
     def decide(self, work: Round) -> Iterator[None]:
         yield from work.schedule_moves()
-        closed = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
+        disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
         may_change = restrictions.replication_factor_may_change(work.view.cluster, work.rules)
         results: list[ItemResult] = []
         refusals = Refusals(self.by)
         for topic, items in self._request.topics:
             too_large = work.refused.get(topic)
-            for count, (index, target, expected) in enumerate(items, 1):
+            for (index, target, expected), pause in in_slices(items, SLICE):
                 error = too_large or self._decide_one(
-                    work, TopicPartition(topic, index), target, expected, closed=closed, may_change=may_change
+                    work, TopicPartition(topic, index), target, expected, disabled=disabled, may_change=may_change
                 )
                 results.append((topic, index, error))
                 if error is not None:
                     refusals.add(topic, index, target, error)
-                if count % SLICE == 0:
+                if pause:
                     yield
             yield
         for event in refusals.events():
@@ -61,16 +63,16 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         target: tuple[int, ...] | None,
         expected: tuple[int, ...] | None,
         *,
-        closed: KafkaError | None,
+        disabled: KafkaError | None,
         may_change: bool,
     ) -> KafkaError | None:
         wanted = self._wanted.get(name)
         if wanted is not None:
             standing = work.view.get(*name)
             if standing is not None and not reassigned(standing, wanted):
-                return self._overruling(work, name, None)
-        if target is not None and closed is not None:
-            return closed
+                return self._withdraw_others(work, name, None)
+        if target is not None and disabled is not None:
+            return disabled
         error, changes = alter(
             work.view,
             *name,
@@ -90,7 +92,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
                 )
             work.view.add(change)
             self._wanted[name] = change.value
-        return self._overruling(work, name, restrictions.with_reason(error, forbidden=not may_change))
+        return self._withdraw_others(work, name, restrictions.with_reason(error, forbidden=not may_change))
 
     def _has_to_wait(self, work: Round, name: TopicPartition, target: tuple[int, ...], after: Partition) -> bool:
         if work.schedule.limits.unlimited and not self._request.queue:
@@ -100,13 +102,13 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
             return False
         return self._request.queue or work.has_to_wait(name, before, after)
 
-    def _overruling(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
-        """What the batch and the queue have for the partition leaves them: the answer that stands then."""
+    def _withdraw_others(self, work: Round, name: TopicPartition, error: KafkaError | None) -> KafkaError | None:
+        """Take the partition out of the batch and the queue. Returns the answer with regard to what left them."""
         answer = queue_admission.withdraw_for_client(work.view, name, error)
         answer = reassign_partitions.withdraw_for_client(work.view, name, answer)
         if isinstance(error, NoReassignmentInProgress):
             if answer is None:
-                self._given_up.add(name)
-            elif name in self._given_up:
+                self._withdrawn.add(name)
+            elif name in self._withdrawn:
                 return None
         return answer

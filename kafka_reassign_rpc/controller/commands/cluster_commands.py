@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
-from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import settle
+from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
@@ -14,7 +14,7 @@ from kafka_reassign_rpc.support.slices import in_slices
 
 
 class Barrier(Command[None]):
-    """Asks for nothing: answered when everything that was being done before it has been replayed."""
+    """Changes nothing. Its answer says that all rounds before it have been replayed."""
 
     def decide(self, work: Round) -> Iterator[None]:
         self.answer(None)
@@ -22,15 +22,15 @@ class Barrier(Command[None]):
 
 
 class ControllerFailover(Command[None]):
-    """What has to be decided about everything that was read: by a new controller, or after foreign writes.
+    """Decide about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
-    told   called once it is durable: brokers have to be told everything
+    propagate   called once the decisions are durable: all brokers have to learn the whole state then
     """
 
-    def __init__(self, own_id: int, told: Callable[[], None]) -> None:
+    def __init__(self, own_id: int, propagate: Callable[[], None]) -> None:
         super().__init__()
         self._own_id = own_id
-        self._told = told
+        self._propagate = propagate
 
     def decide(self, work: Round) -> Iterator[None]:
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
@@ -38,24 +38,24 @@ class ControllerFailover(Command[None]):
                 work.view.add(change)
             if pause:
                 yield
-        yield from settle(work)
+        yield from process_batch_and_queue(work)
         self.answer(None)
 
     def durable(self) -> None:
-        self._told()
+        self._propagate()
         super().durable()
 
 
 class BrokersRead(Command[None]):
-    """The brokers that are registered now, as `/brokers/ids` has them.
+    """The registered brokers, as just read from `/brokers/ids`.
 
-    changed   called once the consequences are durable, where anything has changed
+    changed   called once the decisions are durable, if any broker has changed
     """
 
     def __init__(self, registered: Mapping[int, Broker], changed: Callable[[], None]) -> None:
         super().__init__()
         self._registered = registered
-        self._tell = changed
+        self._notify = changed
         self._changed = False
         self._bounced: set[int] = set()
 
@@ -65,11 +65,11 @@ class BrokersRead(Command[None]):
         self._bounced.update(changed.bounced)
         if self._changed:
             if self._bounced:
-                yield from self._settle(work, self._bounced)
-            yield from self._settle(work, ())
+                yield from self._decide_partitions(work, self._bounced)
+            yield from self._decide_partitions(work, ())
         self.answer(None)
 
-    def _settle(self, work: Round, down: Collection[int]) -> Iterator[None]:
+    def _decide_partitions(self, work: Round, down: Collection[int]) -> Iterator[None]:
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
             for change in broker_changes.settle(work.view, *name, down=down):
                 work.view.add(change)
@@ -78,12 +78,12 @@ class BrokersRead(Command[None]):
 
     def durable(self) -> None:
         if self._changed:
-            self._tell()
+            self._notify()
         super().durable()
 
 
 class ConfigsRead(Command[None]):
-    """Dynamic configs of these topics or brokers, as they stand now (empty: none)."""
+    """Dynamic configs of these topics or brokers, as just read (empty: none)."""
 
     def __init__(self, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__()
@@ -97,7 +97,7 @@ class ConfigsRead(Command[None]):
 
 
 class SizesSampled(Command[None]):
-    """Bytes of partitions' leader replicas, as brokers have told them; None where nobody needs them any more."""
+    """Bytes of partitions' leader replicas, as brokers have reported them; None: nobody needs the size any more."""
 
     def __init__(self, sizes: Mapping[TopicPartition, int | None]) -> None:
         super().__init__()
@@ -109,7 +109,7 @@ class SizesSampled(Command[None]):
 
 
 class StopsConfirmed(Command[None]):
-    """A broker has deleted these replicas."""
+    """A broker has confirmed that it stopped and deleted these replicas."""
 
     def __init__(self, broker_id: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
         super().__init__()

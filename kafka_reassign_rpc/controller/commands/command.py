@@ -1,4 +1,4 @@
-"""What the loop works on: a command decides against a view, and is answered once its round is durable."""
+"""Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable."""
 
 import asyncio
 from collections.abc import Iterator
@@ -19,22 +19,22 @@ Answer = TypeVar("Answer")
 BY_QUEUE = f"znode {znode_paths.REASSIGN_QUEUE}"
 
 SLICE = 100
-"""Partitions decided between two looks at the clock."""
+"""Partitions that a command decides between two yields."""
 
 
 def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
-    """Of the topics that stand now: what a later slice finds gone is skipped by the decision."""
+    """The partitions of all present topics. Decisions skip those that are gone by the time of a later slice."""
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield TopicPartition(topic.name, index)
 
 
 class Round:
-    """One pass of the loop over what was queued: the view that its commands share.
+    """One turn of the loop over the queued commands, which share its view.
 
-    refused   topics whose znode would not fit into ZooKeeper with this round's changes, with the reason: a
-              command that changes their assignment answers with it instead
-    rules     what this server was told to hold every new move to
+    refused   topics whose znode would not fit into ZooKeeper with this round's changes, with the reason: a command
+              that changes their assignment answers with the reason instead
+    rules     the server's rules for every new move
     """
 
     def __init__(self, view: RoundView, refused: dict[str, KafkaError], rules: Rules = NO_RULES) -> None:
@@ -42,10 +42,10 @@ class Round:
         self.refused = refused
         self.rules = rules
         self.schedule: Schedule
-        """What is in flight, and what may join it: there once `schedule_moves` has been gone through."""
+        """What is in flight and what may join it. Exists once `schedule_moves` has run."""
 
     def schedule_moves(self) -> Iterator[None]:
-        """Count what is in flight, once in a round."""
+        """Count what is in flight, once in each round."""
         if not hasattr(self, "schedule"):
             schedule = Schedule(
                 self.view.cluster,
@@ -56,20 +56,20 @@ class Round:
             self.schedule = schedule
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
-        """Whether a partition may be changed so now, as far as the caps go."""
+        """Whether the caps on moves in flight allow this change now."""
         if self.schedule.waits_for(name, before, after) is not None:
             return False
         self.schedule.replace(name, before, after)
         return True
 
     def has_to_wait(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
-        """Whether a partition may not be changed so yet, since others wait for room already, or there is none."""
+        """Whether this change has to wait in the queue: other moves wait already, or the caps do not allow it."""
         if self.schedule.limits.unlimited or not after.adding:
             return False
         return queue_admission.is_room_claimed(self.view.cluster) or not self.starts(name, before, after)
 
-    def look_at_queue(self) -> Iterator[None]:
-        """Let start what waits and may start now."""
+    def start_queued_moves(self) -> Iterator[None]:
+        """Start the queued moves that may start now."""
         asked_by, self.view.by = self.view.by, BY_QUEUE
         yield from self.schedule_moves()
         yield from queue_admission.start_waiting_moves(self.view, self.rules, self.schedule, self.refused)
@@ -77,9 +77,9 @@ class Round:
 
 
 class Command(Generic[Answer]):
-    """Subclasses decide. `decide` may run again for the same command after a lost commit, on the state re-read.
+    """Subclasses decide. After a lost commit `decide` runs again for the same command, on the state as read again.
 
-    by   who has asked for it, as events say it
+    by   who asked for it, as events name them
     """
 
     by: str = CONTROLLER
@@ -93,7 +93,7 @@ class Command(Generic[Answer]):
         raise NotImplementedError
 
     def answer(self, answer: Answer) -> None:
-        """What to answer once everything that this round changes is durable."""
+        """Set the answer. The caller gets it once all changes of this round are durable."""
         self._answer = answer
 
     def durable(self) -> None:
@@ -103,4 +103,4 @@ class Command(Generic[Answer]):
     def failed(self, error: BaseException) -> None:
         if not self.future.done():
             self.future.set_exception(error)
-            self.future.exception()  # nobody may be waiting any more: that is not worth a warning
+            self.future.exception()  # marks it as retrieved: without a waiting caller asyncio would warn

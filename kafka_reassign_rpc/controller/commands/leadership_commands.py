@@ -18,7 +18,7 @@ from kafka_reassign_rpc.support.slices import in_slices
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
-    """ElectLeaders: of the partitions named, or of all (where those that need none are left out of the answer)."""
+    """ElectLeaders, for the named partitions or for all. (api/ leaves those without need out of the answer then.)"""
 
     def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
         super().__init__()
@@ -30,18 +30,18 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
         names: Iterable[TopicPartition] = (
             every_partition(work.view.cluster) if self._partitions is None else self._partitions
         )
-        for count, (topic, index) in enumerate(names, 1):
+        for (topic, index), pause in in_slices(names, SLICE):
             error, changes = elect(work.view, topic, index, self._election)
             for change in changes:
                 work.view.add(change)
             results.append((topic, index, error))
-            if count % SLICE == 0:
+            if pause:
                 yield
         self.answer(results)
 
 
 class RebalanceLeaders(Command[int]):
-    """Elect preferred leaders where a broker leads too few of its own. Answers with how many were elected."""
+    """Elect preferred leaders for brokers that lead too few of their partitions. Answers how many were elected."""
 
     def __init__(self, percentage: int) -> None:
         super().__init__()
@@ -65,7 +65,7 @@ class RebalanceLeaders(Command[int]):
 
 
 class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
-    """The ISR changes that one leader asks for."""
+    """AlterPartition: the ISR changes of one leader."""
 
     def __init__(self, request: AlterPartition) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
         if error is not None:
             raise error
         answers: list[Partition | KafkaError] = []
-        for count, change in enumerate(request.changes, 1):
+        for change, pause in in_slices(request.changes, SLICE):
             answer = self._decide_one(work, change)
             answers.append(answer)
-            if count % SLICE == 0:
+            if pause:
                 yield
         self.answer(answers)
 
@@ -92,7 +92,7 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
 
 
 class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
-    """A broker wants to stop: whatever it leads goes to somebody else. Answers with what it still leads."""
+    """ControlledShutdown: another replica leads each partition of the broker. Answers the partitions it still leads."""
 
     def __init__(self, broker_id: int, broker_epoch: int) -> None:
         super().__init__()

@@ -1,9 +1,8 @@
-"""Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancellation, the guard.
+"""Commands about KIP-236's znodes: the batch in `/admin/reassign_partitions`, its cancel, `/admin/reassign_cancel`.
 
-What becomes of an entry stands in `core.znode_routes.reassign_partitions`; here it is done for all of them, in
-slices, within ZooKeeper's
-limit on the size of a znode: original replicas make the znode longer, so that entries for which there is no room wait
-until others have left.
+`core.znode_routes.reassign_partitions` decides about one entry. The commands do that for all entries, slice by slice,
+within ZooKeeper's limit on the size of a znode: original replicas make the znode longer, so entries for which there is
+no room wait until others have left.
 """
 
 from collections.abc import Collection, Iterator
@@ -19,6 +18,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import waiting_route_conflict
+from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 
@@ -26,19 +26,19 @@ BY_BATCH = f"znode {znode_paths.REASSIGN_PARTITIONS}"
 BY_CANCEL = f"znode {znode_paths.CANCEL_IN_PROGRESS}"
 
 ROOM = MAX_STEP_BYTES - 4096
-"""Bytes that the batch may take. The rest is for what a cancel may have to note, and for the path."""
+"""Bytes that the batch may take. The rest is for the path and for the notes of a cancel."""
 
 
-def settle(work: Round) -> Iterator[None]:
-    """Look at each entry of the batch, and at the queue.
+def process_batch_and_queue(work: Round) -> Iterator[None]:
+    """Process every entry of the batch, and the queue.
 
-    A batch that is cancelled is rolled back first, which makes room. Otherwise it comes after the queue: what waits
-    there has been waiting, and requests that are taken up before the batch may be part of it.
+    A batch that is being cancelled comes before the queue: its rollback makes room in flight. Otherwise the queue comes
+    first: its moves have waited longer, and requests that go before the batch may be among them.
     """
     cluster, changes = work.view.cluster, work.view.batch
     batch, cancel = cluster.batch, cluster.cancel_all
     if cancel is None:
-        yield from work.look_at_queue()
+        yield from work.start_queued_moves()
     asked_by, work.view.by = work.view.by, BY_BATCH if cancel is None else BY_CANCEL
     if batch is not None and cancel is not None:
         changes.rewrite = True
@@ -46,30 +46,30 @@ def settle(work: Round) -> Iterator[None]:
     elif batch is not None and not batch.unreadable:
         changes.rewrite |= batch.flawed or not (batch.entries or batch.occupied)
         yield from work.schedule_moves()
-        yield from _take_up(work, batch)
+        yield from _start_entries(work, batch)
     if cancel is not None and changes.cancelled is None:
         changes.cancelled = cancel
         reason = "the znode cannot be deleted: it has children" if cancel.occupied else None
         work.view.report(Event(catalogue.BATCH_CANCELLED, reason=reason))
     work.view.by = asked_by
     if cancel is not None:
-        yield from work.look_at_queue()
+        yield from work.start_queued_moves()
 
 
-def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[int, TopicPartition, BatchEntry]]:
-    """Those that an earlier command of the round has not done with."""
+def _entries(work: Round, batch: BatchZnode) -> Iterator[tuple[TopicPartition, BatchEntry, bool]]:
+    """The entries that no earlier command of the round has ended or withdrawn, and whether to yield after each."""
     changes = work.view.batch
-    for count, (name, entry) in enumerate(batch.entries.items(), 1):
+    for (name, entry), pause in in_slices(batch.entries.items(), SLICE):
         if name not in changes.ended and name not in changes.withdrawn:
-            yield count, name, changes.started.get(name, entry)
+            yield name, changes.started.get(name, entry), pause
 
 
-def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
+def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
     changes.crowded = False
     room = ROOM - len(encode_reassignments(batch.entries)) - sum(map(_growth, changes.started.values()))
     changes.waiting = 0
-    for count, name, entry in _entries(work, batch):
+    for name, entry, pause in _entries(work, batch):
         outcome = _outcome(work, name, entry, stripped=name in batch.stripped)
         started = outcome.entry is not None and outcome.entry != entry
         if started and entry.original is None and outcome.entry is not None:
@@ -88,7 +88,7 @@ def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
         elif started:
             changes.started[name] = outcome.entry
         changes.waiting += outcome.waits
-        if count % SLICE == 0:
+        if pause:
             yield
     if changes.waiting and changes.waiting != batch.waiting:
         closed = restrictions.reassignments_disabled(work.view.cluster)
@@ -102,7 +102,7 @@ def _take_up(work: Round, batch: BatchZnode) -> Iterator[None]:
 def _outcome(
     work: Round, name: TopicPartition, entry: BatchEntry, *, stripped: bool
 ) -> reassign_partitions.BatchEntryOutcome:
-    """What becomes of an entry within the caps on moves in flight, and within what a topic's znode can hold."""
+    """The outcome for an entry, within the caps on moves in flight and the size of the topic's znode."""
     before = work.view.get(*name)
     if before is not None and before.target != entry.target:
         move = queue_admission.find(work.view, name)
@@ -121,14 +121,14 @@ def _outcome(
 
 
 def _growth(entry: BatchEntry) -> int:
-    """What original replicas add to the znode."""
+    """Bytes that original replicas add to the znode."""
     return len(f',"original_replicas":{list(entry.original or ())}')
 
 
 def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
     changes = work.view.batch
     room = ROOM - len(encode_reassignments(batch.entries))
-    for count, name, entry in _entries(work, batch):
+    for name, entry, pause in _entries(work, batch):
         before = work.view.get(*name)
         outcome = reassign_partitions.roll_back(work.view, name, entry)
         refused = work.refused.get(name[0])
@@ -147,14 +147,14 @@ def _roll_back(work: Round, batch: BatchZnode) -> Iterator[None]:
             room -= len(outcome.entry.not_cancelled or "") + len(',"cancel_skipped":""')
             if room > 0:
                 changes.noted[name] = outcome.entry
-        if count % SLICE == 0:
+        if pause:
             yield
 
 
 class ProcessBatchAndQueue(Command[None]):
-    """Something has changed that entries may wait for: each is looked at again.
+    """Process the batch and the queue again: something has changed that their entries may wait for.
 
-    topics   all that waits in the queue for these is looked at again too
+    topics   queued moves of these topics are decided again too, also those that were known to wait
     """
 
     def __init__(self, topics: Collection[str] = ()) -> None:
@@ -164,14 +164,14 @@ class ProcessBatchAndQueue(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         for topic in self._topics:
             work.view.cluster.queue.renew(topic)
-        yield from settle(work)
+        yield from process_batch_and_queue(work)
         self.answer(None)
 
 
 class AdminZnodesRead(Command[None]):
-    """The znodes of KIP-236 as they stand now.
+    """The znodes of KIP-236, as just read.
 
-    batch_read  whether `read` has the batch at all; otherwise it stands as it is known
+    batch_read  whether `read` includes the batch; otherwise the known batch stays
     """
 
     def __init__(self, read: AdminZnodes, *, batch_read: bool) -> None:
@@ -181,16 +181,16 @@ class AdminZnodesRead(Command[None]):
         self._problems: list[ZnodeProblem] = []
 
     def decide(self, work: Round) -> Iterator[None]:
-        if self._read is not None:  # once: what is read after a lost commit is newer
+        if self._read is not None:  # only once: after a lost commit the cluster is newer than this
             self._problems = self._put(work, self._read)
             self._read = None
         for problem in self._problems:
             work.view.report(Event(catalogue.ENTRY_REFUSED, who=BY_BATCH, reason=problem.text))
-        yield from settle(work)
+        yield from process_batch_and_queue(work)
         self.answer(None)
 
     def _put(self, work: Round, read: AdminZnodes) -> list[ZnodeProblem]:
-        """What is wrong with the batch, where it is news."""
+        """Put them into the cluster. Returns what is wrong with the batch, if the batch is another one."""
         cluster = work.view.cluster
         cluster.disabled_by_znode = read.disabled_by_znode
         cancel = read.cancel_all

@@ -1,6 +1,6 @@
-"""Commands about lost brokers (KIP-46): who is missing, whose repair is queued, whose repair is not needed any more.
+"""Commands of self-healing (KIP-46): diagnose failed brokers, queue their repairs, withdraw those no longer needed.
 
-Which broker is healed, and when, stands in `core.healing.failed_brokers`; where its replicas go is the planner's.
+`core.healing.failed_brokers` decides which broker is healed and when; the planner decides where its replicas go.
 """
 
 from collections import Counter
@@ -23,33 +23,32 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
-from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
-from kafka_reassign_rpc.core.znode_routes import reassign_partitions
+from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.start_order import StartOrder, start_priority
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 REASONS = 5
-"""Why partitions cannot be repaired: as many reasons are reported at a time."""
+"""Reasons why partitions cannot be repaired that are reported one by one."""
 
 
 class UnrepairedPartition(NamedTuple):
-    """Why a partition that has lost replicas on these brokers stays as it is."""
+    """Why a repair leaves a partition as it is that has lost replicas on these brokers."""
 
     brokers: frozenset[int]
     reason: str
 
 
 class RepairMemory:
-    """What one controller remembers from look to look; its successor begins anew (and may say a thing once more).
+    """What one controller remembers between diagnoses. Its successor begins anew, and may report something again.
 
     missed      since when it has missed each lost broker, ms
-    tried       repairs that had to leave replicas where they are: when to try again, ms, and with which brokers there
+    tried       incomplete repairs by broker: when to try again (ms), and the brokers that were live at the last try
     repairs     reasons of the repairs that wait or move
-    alerted     brokers that it has raised an alert about
-    held_back   the reason that it has reported last why nothing is healed
-    problems    configs that make no sense, racks that are not known, as it has reported them last
-    left        partitions that a repair had to leave as they are: the brokers they have lost, and why
+    alerted     brokers for which it has raised an alert
+    held_back   the last reported reason why nothing is healed
+    problems    the last reported invalid configs and unknown racks
+    left        partitions that a repair had to leave as they are
     """
 
     def __init__(self) -> None:
@@ -63,12 +62,12 @@ class RepairMemory:
 
     @property
     def impossible(self) -> list[str]:
-        """What it has reported of those that are left."""
+        """The reports about the partitions in `left`."""
         return list(_impossible(self.left))
 
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
-    """What a look has found: what is to be done, replicas lost with each broker, and moves of repairs by state."""
+    """The diagnosis, the number of lost replicas by broker, and the number of repair moves that wait and move."""
 
     settings: Healing
     diagnosis: Diagnosis
@@ -78,9 +77,9 @@ class FailedBrokersReport(msgspec.Struct, frozen=True):
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
-    """Who is gone: failures are noted and forgotten, repairs that nobody needs any more are given up.
+    """Find failed brokers: note new failures, forget past ones, withdraw repairs that are no longer needed.
 
-    What is to be healed now is in the answer. `ordered`: brokers that an operator wants healed at once.
+    The answer says what to heal now. `ordered`: brokers that an operator wants healed at once.
     """
 
     def __init__(self, started_with: Healing, memory: RepairMemory, now_ms: int, ordered: Collection[int] = ()) -> None:
@@ -101,13 +100,13 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         cluster, memory = work.view.cluster, self._memory
         settings, self._problems = healing_settings.settings_of(cluster, self._started_with)
         self._problems += failed_brokers.rack_problems(cluster, settings)
-        yield from self._queued(work)
-        yield from self._under_way(work, cancel=settings.cancel_on_return)
+        yield from self._review_waiting_repairs(work)
+        yield from self._review_moving_repairs(work, cancel=settings.cancel_on_return)
         losses = LostReplicas(cluster)
         for name, pause in in_slices(every_partition(cluster), SLICE):
             partition = work.view.get(*name)
             if partition is not None:
-                losses.count(partition, waiting.find(work.view, name))
+                losses.count(partition, queue_admission.find(work.view, name))
             if pause:
                 yield
         lost = losses.replicas
@@ -133,7 +132,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         for broker in diagnosis.forget:
             work.view.failed[broker] = None
         self._diagnosis = diagnosis
-        self._say(work, diagnosis, lost)
+        self._report(work, diagnosis, lost)
         self.answer(FailedBrokersReport(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
 
     def durable(self) -> None:
@@ -145,28 +144,27 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         memory.left = {name: left for name, left in memory.left.items() if not left.brokers.isdisjoint(memory.tried)}
         super().durable()
 
-    def _queued(self, work: Round) -> Iterator[None]:
-        """What has not started of the repair of a broker that is back leaves the queue."""
-        for looked, (name, move) in enumerate(_heals(work), 1):
+    def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
+        """Withdraw the repair moves of returned brokers that have not started; count the waiting ones."""
+        for (name, move), pause in in_slices(_heals(work), SLICE):
             left = repair_targets.still_needed(work.view.cluster, work.view.get(*name), move.target)
             if left is None:
-                waiting.withdraw(work.view, name)
+                queue_admission.withdraw(work.view, name)
                 self._dropped[move.reason] += 1
-            elif left == move.target or waiting.append(work.view, name, replace(move, target=left)) is None:
+            elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
-            if looked % SLICE == 0:
+            if pause:
                 yield
         for reason, count in self._dropped.items():
             work.view.report(
                 Event(catalogue.HEAL_DROPPED, reason=f"{reason}: {count} moves that had not started; it is back")
             )
 
-    def _under_way(self, work: Round, *, cancel: bool) -> Iterator[None]:
-        looked = 0
+    def _review_moving_repairs(self, work: Round, *, cancel: bool) -> Iterator[None]:
+        slices = SliceCounter(SLICE)
         for topic, indexes in list(work.view.cluster.moving.items()):
             for index in list(indexes):
-                looked += 1
-                if looked % SLICE == 0:
+                if slices.step():
                     yield
                 partition = work.view.get(topic, index)
                 if partition is None or partition.move is None or partition.move.route != HEAL:
@@ -179,7 +177,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                 if not changes:
                     self._moving[partition.move.reason] += 1
 
-    def _say(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
+    def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
         for broker in found.record:
             report(Event(catalogue.HEAL_NOTICED, broker=broker, reason=f"it is gone, with {lost[broker]} replicas"))
@@ -210,12 +208,12 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
 
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:
-    """Repairs that wait."""
+    """Repair moves that wait in the queue."""
     for topic, places in list(work.view.cluster.queue.topics.items()):
         for index, place in list(places.items()):
             if place.move.route == HEAL:
                 name = TopicPartition(topic, index)
-                if waiting.find(work.view, name) == place.move:
+                if queue_admission.find(work.view, name) == place.move:
                     yield name, place.move
 
 
@@ -225,7 +223,7 @@ def _alert(heal_at: int | None, now_ms: int, replicas: int) -> str:
 
 
 class PreparedRepair(NamedTuple):
-    """What is to be done about lost brokers: `plan` for `brokers`, made when those of `live` were there, at `at_ms`."""
+    """A planned repair: `plan` heals `brokers`. It was made at `at_ms`, when the brokers in `live` were registered."""
 
     plan: Plan
     brokers: tuple[int, ...]
@@ -234,12 +232,12 @@ class PreparedRepair(NamedTuple):
 
 
 class QueueRepairs(Command[None]):
-    """A plan's moves join the queue, and the failures are forgotten, but where replicas are left.
+    """Queue the moves of a planned repair, and forget the failures of brokers that the repair empties.
 
-    A partition that has got other replicas since it was planned for, or whose brokers are back, is left to the next
-    look. What cannot be written to comes first (see `start_priority`), as things stand now; then brokers take turns.
+    The next diagnosis deals with a partition whose replicas have changed since it was planned for, or whose brokers are
+    back. Partitions that cannot be written to now come first (see `start_priority`); within that, brokers take turns.
 
-    fastest   what a link was seen to do, bytes/s: see `core.throttling.observed_throughput`
+    fastest   highest observed replication throughput, bytes/s: see `core.throttling.observed_throughput`
     """
 
     def __init__(
@@ -264,33 +262,33 @@ class QueueRepairs(Command[None]):
         self._moves, self._repairs = dict.fromkeys(sorted(gone), 0), set[str]()
         self._left = {name: left for name, left in self._memory.left.items() if left.brokers.isdisjoint(gone)}
         turns = StartOrder()
-        yield from self._in_turns(work, gone, turns)
-        for looked, move in enumerate(turns.moves(), 1):
+        yield from self._order_moves(work, gone, turns)
+        for move, pause in in_slices(turns.moves(), SLICE):
             self._queue(work, move, [broker for broker in move.original if broker in gone])
-            if looked % SLICE == 0:
+            if pause:
                 yield
-        for looked, one in enumerate(self._prepared.plan.left_out, 1):
+        for one, pause in in_slices(self._prepared.plan.left_out, SLICE):
             self._leave(work, TopicPartition(one.topic, one.partition), one.replicas, one.reason)
-            if looked % SLICE == 0:
+            if pause:
                 yield
-        self._say(work)
+        self._report(work)
         self.answer(None)
 
-    def _in_turns(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
-        """Give `turns` the moves of partitions that stand as they were planned for."""
+    def _order_moves(self, work: Round, gone: frozenset[int], turns: StartOrder) -> Iterator[None]:
+        """Give `turns` the moves of partitions that have not changed since they were planned for."""
         cluster = work.view.cluster
         topic, min_isr = None, 1
-        for looked, move in enumerate(self._prepared.plan.moves, 1):
+        for move, pause in in_slices(self._prepared.plan.moves, SLICE):
             name = TopicPartition(move.topic, move.partition)
             partition = work.view.get(*name)
             if partition is not None and not gone.isdisjoint(move.original):
-                queued = waiting.find(work.view, name)
+                queued = queue_admission.find(work.view, name)
                 joined = queued is not None and (queued.route, queued.target) == (HEAL, move.target)
                 if joined or repair_targets.wanted_replicas(cluster, partition, queued) == move.original:
                     if move.topic != topic:
                         topic, min_isr = move.topic, min_insync_replicas(cluster, move.topic)
                     turns.add(move, start_priority(partition.isr, min_isr, cluster.brokers), partition.leader)
-            if looked % SLICE == 0:
+            if pause:
                 yield
 
     def _queue(self, work: Round, move: PlannedMove, lost: Sequence[int]) -> None:
@@ -302,7 +300,7 @@ class QueueRepairs(Command[None]):
             error, _ = alter(work.view, *name, move.target, allow_replication_factor_change=True)
         reason = _reason(lost)
         if error is None:
-            error = waiting.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
+            error = queue_admission.append(work.view, name, WaitingMove(move.target, HEAL, reason, self._rate))
         if error is not None:
             self._leave(work, name, move.original, f"{error.name}: {error}")
             return
@@ -314,7 +312,7 @@ class QueueRepairs(Command[None]):
     def _leave(self, work: Round, name: TopicPartition, replicas: Iterable[int], reason: str) -> None:
         self._left[name] = UnrepairedPartition(frozenset(replicas) - work.view.cluster.brokers.keys(), reason)
 
-    def _say(self, work: Round) -> None:
+    def _report(self, work: Round) -> None:
         self._unhealed = self._moves.keys() & {broker for left in self._left.values() for broker in left.brokers}
         for broker, count in self._moves.items():
             if broker in work.view.cluster.failed and broker not in self._unhealed:
@@ -322,9 +320,9 @@ class QueueRepairs(Command[None]):
             if count:
                 what = f"{count} moves joined the queue{self._explained and ', '}{self._explained}"
                 work.view.report(Event(catalogue.HEAL_SCHEDULED, broker=broker, reason=what))
-        told = self._memory.impossible
+        reported = self._memory.impossible
         for problem in _impossible(self._left):
-            if problem not in told:
+            if problem not in reported:
                 work.view.report(Event(catalogue.HEAL_IMPOSSIBLE, reason=problem))
 
     def durable(self) -> None:
@@ -341,7 +339,7 @@ def _reason(brokers: Sequence[int]) -> str:
 
 
 def _impossible(found: Mapping[TopicPartition, UnrepairedPartition]) -> Iterator[str]:
-    """What to say of partitions that stay as they are: however many reasons there are, only some of them."""
+    """Reports about partitions that stay as they are: the most frequent reasons one by one, all others in one."""
     reasons = Counter(left.reason for left in found.values())
     for reason, count in reasons.most_common(REASONS):
         yield f"{_stay(count)}: {reason}"

@@ -1,4 +1,4 @@
-"""Commands about whole topics: made, grown, deleted by clients; appeared, changed and vanished in ZooKeeper."""
+"""Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish."""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from random import Random
@@ -21,12 +21,12 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 NO_ID = UUID(int=0)
 
-AT_A_TIME = 1_000_000
-"""Partitions that one request may make."""
+MAX_NEW_PARTITIONS = 1_000_000
+"""Partitions that one request may create."""
 
 
 class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
-    """CreateTopics. `new_id` and `random` decide what is left to chance: topic ids and where a placement begins."""
+    """CreateTopics. `new_id` makes topic ids; `random` chooses the broker at which a placement begins."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
         defaults = work.view.cluster.default_configs
-        room = AT_A_TIME
+        room = MAX_NEW_PARTITIONS
         for topic in self._wanted:
             found = work.refused.get(topic.name) or (yield from self._create(work, topic, defaults, room))
             results[topic.name] = found
@@ -83,7 +83,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 
 
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
-    """DeleteTopics: from its answer on nobody sees the topic; its znodes go when its replicas are gone."""
+    """DeleteTopics: from its answer on clients do not see the topic. Its znodes go when all replicas are deleted."""
 
     def __init__(self, names: Sequence[str], by: str = CONTROLLER) -> None:
         super().__init__()
@@ -114,7 +114,7 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, KafkaError | None] = {}
-        room = AT_A_TIME
+        room = MAX_NEW_PARTITIONS
         for wanted in self._wanted:
             refused = work.refused.get(wanted.topic)
             try:
@@ -133,9 +133,9 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 
 
 class TopicDeletionsRead(Command[None]):
-    """Topics that `/admin/delete_topics` names: those that we did not mark ourselves are marked now.
+    """The topics in `/admin/delete_topics`. The deletion of those that others have put there begins now.
 
-    marked   called with those, to have their replicas stopped
+    marked   called with these topics: their replicas have to stop
     """
 
     def __init__(self, names: Sequence[str], marked: Callable[[Sequence[str]], None]) -> None:
@@ -165,11 +165,11 @@ class TopicDeletionsRead(Command[None]):
 
 
 class TopicsRead(Command[None]):
-    """Topics that somebody else has made or changed, as ZooKeeper has them now.
+    """Topics that others have created or changed, as just read from ZooKeeper.
 
-    unreadable  those that cannot be understood, with the reason
-    appeared    called once they are usable, with their names
-    vanished    called before that with each topic that another one of its name has replaced
+    unreadable  topics whose znodes cannot be decoded, with the reason
+    appeared    called with the names once the topics are usable
+    vanished    called before that, with each topic that was replaced by another one of the same name
     """
 
     def __init__(
@@ -193,7 +193,7 @@ class TopicsRead(Command[None]):
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         for name, found in self._found.items():
-            if _is_news(cluster, found):
+            if _is_newer(cluster, found):
                 known = cluster.topics.get(name)
                 if known is not None and known.id != found.id:
                     self._replaced.append(known)
@@ -236,13 +236,13 @@ class TopicsRead(Command[None]):
         super().durable()
 
 
-def _is_news(cluster: Cluster, topic: Topic) -> bool:
+def _is_newer(cluster: Cluster, topic: Topic) -> bool:
     known = cluster.topics.get(topic.name)
     return known is None or known.id != topic.id or known.version < topic.version
 
 
 def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
-    """The partition as read, but for a state that we have written since."""
+    """The partition as read, with the state that this controller has written since, if any."""
     ours = None if known is None else known.partitions.get(index)
     if ours is None or ours.partition_epoch <= read.partition_epoch:
         return read
@@ -258,7 +258,7 @@ def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
 
 
 class TopicsVanished(Command[None]):
-    """Topics whose znodes are gone: by our own deletion, or by somebody else's hands.
+    """Topics whose znodes are gone: this controller or somebody else has deleted them.
 
     vanished   called with each topic as it was last known
     """

@@ -1,7 +1,7 @@
-"""What is durable: reading the cluster from ZooKeeper, and committing rounds to it, fenced.
+"""Reads the cluster from ZooKeeper and commits rounds to it, fenced.
 
-Every transaction begins with a check of `/controller_epoch` at the version that our election gave it, and is
-bound to the session that won it. So a controller that was replaced without noticing can write nothing.
+Every transaction begins with a check that `/controller_epoch` has the version of this server's election, and is bound
+to the session that won it. So a controller that was replaced without noticing cannot write.
 """
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
@@ -28,17 +28,17 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import BatchesFailed, Fenced,
 T = TypeVar("T")
 
 MAX_STEP_BYTES = 1_048_575 - 512
-"""Of one write: ZooKeeper closes the connection on a packet of 1 MiB; the fence and the headers need some room."""
+"""Bytes of one write. ZooKeeper closes the connection on a packet of 1 MiB; fence and headers need some room."""
 MAX_OPERATIONS = 1000
-"""Operations of one transaction: larger ones hold ZooKeeper's single writer for longer than others should wait."""
+"""Operations of one transaction: larger ones would hold up ZooKeeper's single writer for too long."""
 
 
 class ControllerMoved(Exception):
-    """Another controller has taken over, or may have: nothing more may be written or answered."""
+    """Another controller was elected, or may be (Kafka's ControllerMovedException): no more writes, no more answers."""
 
 
 class ReloadNeeded(Exception):
-    """What ZooKeeper holds is not what we thought (or we cannot know): read it again before going on."""
+    """ZooKeeper holds another state than the controller knows, or the outcome is unknown: reload the cluster."""
 
 
 class TopicTooLarge(Exception):
@@ -63,29 +63,32 @@ class DurableStore:
         self._problems: list[ZnodeProblem] = []
 
     async def load(self) -> LoadedCluster:
-        """The whole cluster. Raises Deposed, OutOfDate."""
+        """The whole cluster. Raises ControllerMoved, ReloadNeeded."""
         return await self._load(Cluster())
 
     async def _load(self, known: Cluster) -> LoadedCluster:
         found = await self.reading(read_cluster(self._zk))
         self._parents = set(found.parents)
-        self._problems += [problem for problem in found.problems if _is_news(problem, known)]
+        self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
 
     def problems(self) -> list[ZnodeProblem]:
-        """What was wrong with the batch and the queue as they were read with the whole cluster; once."""
+        """Problems of the batch and the queue that the last loads have found. Returns each problem once."""
         problems, self._problems = self._problems, []
         return problems
 
     async def reload(self, cluster: Cluster) -> list[Topic]:
-        """Make `cluster` what ZooKeeper holds now. Returns the topics that are gone. Raises Deposed, OutOfDate."""
+        """Make `cluster` equal to what ZooKeeper holds now. Returns the topics that are gone.
+
+        Raises ControllerMoved, ReloadNeeded.
+        """
         fresh = (await self._load(cluster)).cluster
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
         lost = {topic.name for topic in gone}
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
-        # What was told of what waits has been told; and of the batch more is known than its znode says.
+        # Reports about the queue are not repeated. Memory knows more of the batch than its znode says.
         fresh.queue.reported = cluster.queue.reported
         if fresh.batch is not None and cluster.batch is not None and fresh.batch.changed == cluster.batch.changed:
             fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
@@ -94,7 +97,7 @@ class DurableStore:
         return gone
 
     async def reading(self, read: Awaitable[T]) -> T:
-        """What `read` gives, with ZooKeeper's errors turned into ours."""
+        """The result of `read`. ZooKeeper's errors become ControllerMoved and ReloadNeeded."""
         try:
             return await read
         except SessionOver as error:
@@ -105,7 +108,7 @@ class DurableStore:
     async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
         """Make a round's changes durable, then replay them into `cluster`.
 
-        Raises Deposed, OutOfDate, TopicTooLarge. In all three cases `cluster` is as it was.
+        Raises ControllerMoved, ReloadNeeded, TopicTooLarge. In all three cases `cluster` is unchanged.
         """
         pace = SliceTimer()
         phases = [
@@ -140,11 +143,11 @@ class DurableStore:
         return applied
 
     async def write(self, operations: Iterable[Op]) -> None:
-        """Fenced writes beside the rounds: an orphan record, a block of producer ids, the znodes of a deleted topic."""
+        """Fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
         await self._write(list(split_ops(operations)))
 
     async def write_together(self, groups: Iterable[Sequence[Op]]) -> None:
-        """As `write`, but the operations of each group are done together or not at all."""
+        """Like `write`; the operations of each group go into one transaction."""
         batches: list[list[Op]] = []
         room = 0
         for group in groups:
@@ -157,22 +160,22 @@ class DurableStore:
         await self._write(batches)
 
     async def read(self, places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
-        """What stands in each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        """The content of each of these znodes, None where it does not exist. Raises ControllerMoved, ReloadNeeded."""
         return await self.reading(self._zk.multi_get(places))
 
     async def children(self, places: Sequence[str]) -> list[list[str] | None]:
-        """The names under each of these znodes, None where there is none. Raises Deposed, OutOfDate."""
+        """The children of each of these znodes, None where it does not exist. Raises ControllerMoved, ReloadNeeded."""
         return await self.reading(self._zk.multi_children(places))
 
     async def ensure(self, places: Iterable[str]) -> None:
-        """These znodes exist from now on. Raises Deposed, OutOfDate."""
+        """Create those of these znodes that do not exist. Raises ControllerMoved, ReloadNeeded."""
         for path in places:
             await self.reading(self._zk.ensure_path(path))
 
     async def remove_topic(self, name: str) -> None:
         """Remove the znodes of a topic whose replicas are gone: the topic, its configs, the mark of its deletion.
 
-        Raises Deposed, OutOfDate; the latter also where somebody else has added to them or removed some meanwhile.
+        Raises ControllerMoved, ReloadNeeded; the latter also where somebody else has changed the znodes meanwhile.
         """
         found: list[str] = []
         for root in (
@@ -198,7 +201,7 @@ class DurableStore:
             raise ReloadNeeded(str(error)) from error
 
     async def _batches(self, steps: Iterator[znode_writes.Step], pace: SliceTimer) -> list[list[znode_writes.Step]]:
-        """The steps, in order, in transactions that ZooKeeper takes. Raises TopicTooLarge."""
+        """The steps in their order, cut into transactions that ZooKeeper accepts. Raises TopicTooLarge."""
         batches: list[list[znode_writes.Step]] = []
         room = operations = 0
         for step in steps:
@@ -224,8 +227,8 @@ class DurableStore:
         return [phase for phase in phases if phase]
 
 
-def _is_news(problem: ZnodeProblem, known: Cluster) -> bool:
-    """Whether it is not what was wrong when this was read before."""
+def _is_new(problem: ZnodeProblem, known: Cluster) -> bool:
+    """Whether the problem is new since the znode was last read."""
     if problem.root == znode_paths.REASSIGN_PARTITIONS:
         batch = known.batch or BatchZnode()
         changed, occupied = batch.changed, batch.occupied
@@ -238,7 +241,7 @@ def _is_news(problem: ZnodeProblem, known: Cluster) -> bool:
 def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_record: bool) -> None:
     topic, partition = name
     if is_record:
-        # One that is written again keeps its identity, also where it was left by a start that was cut off.
+        # A record that is written again keeps its id, also one that an interrupted start has left behind.
         durable.records[name] = stat.czxid, stat.ctime
     elif partition == znode_writes.NO_PARTITION:
         durable.topics[topic] = stat.version
@@ -247,6 +250,6 @@ def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_recor
 
 
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:
-    """Whether it is no topic any more, or another one of its name is."""
+    """Whether the topic does not exist any more, or another one of the same name does."""
     now = fresh.topics.get(topic.name)
     return topic.name not in fresh.unreadable if now is None else now.id != topic.id

@@ -1,9 +1,8 @@
-"""What has to be written of KIP-236's queue: a part of `controller.commit.znode_writes`, in whose words and phases
-it speaks.
+"""The writes of KIP-236's queue, as phases A and D of `controller.commit.znode_writes`.
 
-A move that leaves the queue since it has started leaves it last; what joins comes first, before what it overrules
-goes. A part is written anew as a whole, so parts that the controller makes are short; one that an operator has made
-and that is long is cut into such parts before anything leaves it.
+Moves that join the queue are written first, before those that they replace leave it. A move that leaves the queue
+because it has started leaves it last. Every write of a part replaces the whole part, so the controller makes short
+parts, and cuts a long part that an operator has made into short ones before anything leaves it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,11 +17,11 @@ from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, S
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import EMPTY, encode_queue, encode_waiting
 
 PART_BYTES = 8 << 10
-"""Of a part that the controller makes."""
+"""Size of a part that the controller makes."""
 
 
 def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Durable before anything moves. What parts come to goes into `view.queue.made`."""
+    """Phase A: durable before anything moves. Puts the written parts into `view.queue.made`."""
     queue, changes = cluster.queue, view.queue
     for root in changes.verify:
         yield Check(root, queue.parts[root].version)
@@ -44,7 +43,7 @@ def first(cluster: Cluster, view: RoundView) -> Iterator[Op]:
 
 
 def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
-    """Comes last."""
+    """Phase D: durable after everything else."""
     queue, changes = cluster.queue, view.queue
     for path in changes.ended | changes.rewrite:
         part = changes.made[path] if path in changes.made else queue.parts.get(path)
@@ -63,7 +62,7 @@ def last(cluster: Cluster, view: RoundView) -> Iterator[Op]:
 
 
 def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) -> Iterator[None]:
-    """Put a committed round's queue into the cluster. `written`: the znodes' Stats, as the writes have left them."""
+    """Put the queue of a committed round into the cluster. `written`: the Stats of the written znodes, by path."""
     queue, changes = cluster.queue, view.queue
     if changes.reported is not None:
         queue.reported = changes.reported
@@ -75,7 +74,7 @@ def put_durable(cluster: Cluster, view: RoundView, written: Mapping[str, Stat]) 
         known = queue.parts.get(path)
         created = stat.czxid if known is None else known.created
         yield from queue.put(replace(part, version=stat.version, changed=stat.mzxid, created=created))
-        yield  # many parts are too short to come to one of their own
+        yield  # many parts are too short to yield themselves
 
 
 def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> Mapping[StoredName, WaitingMove]:
@@ -84,7 +83,7 @@ def _left(part: QueuePart, leaving: Mapping[str, Mapping[StoredName, None]]) -> 
 
 
 def _written(changes: QueueChanges, part: QueuePart, entries: Mapping[StoredName, WaitingMove]) -> Op:
-    """The part with these entries alone; a child that has none goes."""
+    """The write after which the part has these entries only. A part without any is deleted, except the root."""
     if not entries and not part.is_root:
         changes.made[part.path] = None
         return Delete(part.path, part.version)
@@ -125,7 +124,7 @@ def _chunks(moves: Iterable[tuple[StoredName, WaitingMove]]) -> Iterator[tuple[d
 
 
 def _is_over(queue: Queue, changes: QueueChanges, root: str) -> bool:
-    """Whether nothing is left of a queue, so that its znode goes."""
+    """Whether the queue is empty and its root can be deleted."""
     if root in queue.occupied:
         return False
     parts = {part.path: part for part in queue.of(root)} | {

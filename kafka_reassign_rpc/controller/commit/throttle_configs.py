@@ -1,19 +1,18 @@
-"""Throttles as leases: topic and broker configs follow the moves in flight (what they should say:
-core.throttling.leased_configs).
+"""Throttle leases: topic and broker configs that follow the moves in flight. (`core.throttling.leased_configs` decides
+what the configs should be.)
 
-    before a round's writes   the configs that its new leases need are set; so no leased replica is ever copied
-                              without its throttle. And where moves are cancelled through ZooKeeper, what throttles
-                              others have put on their replicas goes with them (KIP-236)
-    beside the rounds         what leases that have ended leave behind goes, and what stood before comes back;
-                              what somebody else has changed is looked at; and the topics' lists name the replicas of
-                              moves that are next in the queue, since a broker learns of a config a moment later than
-                              of a replica, and has copied a small one by then. So little is left to be set before
+    before a round's writes   set the configs of its new leases, so no leased replica is copied without its throttle.
+                              Where moves are cancelled through ZooKeeper, remove the throttles that others have put on
+                              their replicas (KIP-236)
+    beside the rounds         remove the configs of leases that have ended, and restore the values from before; follow
+                              changes by others; and add the replicas of the next moves in the queue to the topics'
+                              lists. (A broker learns of a config a moment later than of a replica, and has copied a
+                              small replica by then. It also leaves less to set before a round)
 
-A config and what is remembered of it change in one transaction, fenced like all that the controller writes, and only
-from the version that was read: so a client's change of the same config is never lost, and whoever is controller after
-us finds what stood before. Where both are too long for one transaction, what is remembered covers both configs, the one
-before and the one after, until the latter stands. At the begin of a term everything remembered is looked at: what its
-leases do not need any more goes.
+A config and the memory of its former value change in one transaction. It is fenced like all writes of the controller,
+and depends on the version that was read: so no change by a client is lost, and the next controller finds the former
+value. Where both are too long for one transaction, the memory covers the config before and after, until the second one
+is written. Each term begins with a check of all memories: configs that no lease needs any more go.
 """
 
 import asyncio
@@ -53,63 +52,63 @@ log = logging.getLogger(__name__)
 
 TOPICS, BROKERS = "topics", "brokers"
 RACES = 20
-"""So often configs are read and written again because somebody else was faster."""
+"""How often configs are read and written again because somebody else was faster."""
 GAP_S = 0.02
 BYTES_PER_S, CONFIGS_PER_S = 2_000_000, 40
-"""Between two looks at ended leases, and what comes on top unless it was the last one: lists of thousands of replicas
-are not written anew for each that leaves them, and each write is an announcement that every broker reads."""
+"""Pause between two writes for ended leases; and the limits that lengthen it by what was written, unless no lease is
+left. A list of thousands of replicas is not written for each that leaves it; every broker reads each announcement."""
 AGAIN_S = 1.0
 AHEAD = 500
-"""Moves of the queue whose replicas are named before they move: no rate changes for that."""
+"""Queued moves whose replicas are put into the lists before they start. Rates do not change for them."""
 
 Read = tuple[bytes, Stat] | None
 
 
 class Entity(NamedTuple):
-    """Whose configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
+    """The owner of configs: "topics" or "brokers", and the topic's name or the broker's id as text."""
 
     kind: str
     name: str
 
 
-class Group(NamedTuple):
-    """The writes for one entity, and the configs that stand then. `kept`: only for moves without a lease."""
+class ConfigWrites(NamedTuple):
+    """The writes for one entity and its configs after them. `kept`: the rate stays only for moves without a lease."""
 
     entity: Entity
     transactions: list[list[Op]]
     configs: dict[str, str]
     kept: bool
-    news: Iterable[Event]
+    events: Iterable[Event]
 
 
 class ThrottleConfigs:
-    """`before` and `after` (or `given_up`) enclose each round; `run` works beside them."""
+    """The loop calls `before`, then `after` or `given_up`, around each commit; `run` is a task beside the loop."""
 
     def __init__(self, cluster: Cluster, store: DurableStore, record: Record) -> None:
         self._cluster = cluster
         self._store = store
         self._record = record
         self._coming = Leases()
-        """Leases of the round that is being made durable, on top of those in the cluster."""
+        """Leases of the round that is being committed, besides those in the cluster."""
         self._waiting: dict[Entity, None] = {}
-        self._look_at_all = True
+        self._check_all = True
         self._ahead = Leases()
-        """Those that moves will have that are next in the queue. Only the topics' lists go by them."""
+        """Future leases of the next moves in the queue. Only the topics' lists follow them."""
         self._kept: set[Entity] = set()
-        """Brokers whose rates stay for moves without a lease."""
+        """Brokers whose rates stay because moves without a lease need them."""
         self._writing = asyncio.Lock()
-        self._news = asyncio.Event()
-        self._news.set()
+        self._wake = asyncio.Event()
+        self._wake.set()
         self._all_ended = asyncio.Event()
-        """No lease is left: throttles are not to outlive the last one by a pause."""
+        """Set while there is no lease: throttles go without a pause after the last one."""
 
     def everything(self) -> None:
-        """The cluster was read again."""
-        self._look_at_all = True
-        self._news.set()
+        """The cluster was read again: check everything."""
+        self._check_all = True
+        self._wake.set()
 
     async def before(self, view: RoundView) -> None:
-        """Before a round is made durable. Raises Deposed, OutOfDate, TopicTooLarge."""
+        """Call before the commit of a round. Raises ControllerMoved, ReloadNeeded, TopicTooLarge."""
         pace = SliceTimer()
         self._coming = coming = Leases()
         for (topic, index), change in view.partitions.items():
@@ -122,15 +121,15 @@ class ThrottleConfigs:
             for topic, moves in view.unthrottled.items()
         }
         freed = await self._freed(cancelled, pace) if cancelled else set()
-        # Rates first: what is left of the topics' lists after a crash says which of them have to go.
+        # Rates first: after a crash, the topics' lists still say which rates have to go.
         entities = dict.fromkeys(Entity(BROKERS, broker) for broker in sorted(freed))
         entities |= self._entities(coming) | dict.fromkeys(Entity(TOPICS, topic) for topic in cancelled)
         if entities:
             async with self._writing:
-                await self._settle(entities, cancelled, freed, limited=True)
+                await self._write_configs(entities, cancelled, freed, limited=True)
 
     def after(self, applied: replay.ReplayedChanges) -> None:
-        """A round is durable, and replayed."""
+        """Call after the commit and the replay of a round."""
         self._coming = Leases()
         topics, brokers = self._cluster.leases.drain()
         self._waiting.update((Entity(TOPICS, topic), None) for topic in topics)
@@ -141,34 +140,34 @@ class ThrottleConfigs:
         ):
             self._waiting.update(dict.fromkeys(self._kept))
         if self._waiting or self._ahead.topics or self._cluster.queue:
-            self._news.set()
+            self._wake.set()
         if self._cluster.leases.topics:
             self._all_ended.clear()
         else:
             self._all_ended.set()
 
     def given_up(self) -> None:
-        """A round could not be made durable as it was."""
+        """Call instead of `after` when the commit has failed."""
         self._waiting.update(self._entities(self._coming))
         self._coming = Leases()
-        self._news.set()
+        self._wake.set()
 
     async def run(self) -> None:
-        """Until cancelled. Raises Deposed."""
+        """Until cancelled. Raises ControllerMoved."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wake.wait()
+            self._wake.clear()
             pause = 0.0
             try:
-                if self._look_at_all:
+                if self._check_all:
                     await self._find_all()
-                self._look_ahead()
+                self._prepare_queued_moves()
                 entities, self._waiting = self._waiting, {}
                 if entities:
                     async with self._writing:
                         self._cluster.leases.being_written = True
                         try:
-                            written = await self._settle(entities)
+                            written = await self._write_configs(entities)
                             pause = max(written / BYTES_PER_S, len(entities) / CONFIGS_PER_S)
                         except ReloadNeeded:
                             self._waiting = entities | self._waiting
@@ -176,9 +175,9 @@ class ThrottleConfigs:
                         finally:
                             self._cluster.leases.being_written = False
             except ReloadNeeded as reason:
-                # The session decides: it is over, and so is the term; or it is back soon.
-                log.info("throttles are put off: %s", reason)
-                self._news.set()
+                # Either the session is over, and the term with it; or the connection is back soon.
+                log.info("throttles are written later: %s", reason)
+                self._wake.set()
                 await asyncio.sleep(AGAIN_S)
             else:
                 await asyncio.sleep(GAP_S)
@@ -191,7 +190,7 @@ class ThrottleConfigs:
         found = dict.fromkeys(Entity(BROKERS, str(broker)) for broker in leases.brokers)
         return found | dict.fromkeys(Entity(TOPICS, topic) for topic in leases.topics)
 
-    def _look_ahead(self) -> None:
+    def _prepare_queued_moves(self) -> None:
         ahead = Leases()
         for (topic, index), move in self._cluster.queue.first(AHEAD):
             partition = self._cluster.get(topic, index) if move.throttle > 0 else None
@@ -209,10 +208,10 @@ class ThrottleConfigs:
         ):
             self._waiting.update((Entity(kind, name), None) for name in names or ())
         self._waiting.update(self._entities(self._cluster.leases))
-        self._look_at_all = False
+        self._check_all = False
 
     async def _freed(self, cancelled: Mapping[str, Cancelled], pace: SliceTimer) -> set[str]:
-        """Brokers of whose replicas none is throttled any more without those of cancelled moves."""
+        """Brokers without any throttled replica once those of the cancelled moves are unthrottled."""
         configs = self._cluster.topic_configs
         left = {
             topic: leased_configs.without_cancelled(configs.get(topic, {}), moves) for topic, moves in cancelled.items()
@@ -230,7 +229,7 @@ class ThrottleConfigs:
             await pace.rest()
         return freed
 
-    async def _settle(
+    async def _write_configs(
         self,
         entities: Mapping[Entity, None],
         cancelled: Mapping[str, Cancelled] | None = None,
@@ -238,9 +237,11 @@ class ThrottleConfigs:
         *,
         limited: bool = False,
     ) -> int:
-        """Make the configs of these entities what they should be; how many bytes that took. Raises Deposed, OutOfDate.
+        """Bring the configs of these entities up to date. Returns the bytes written.
 
-        limited   raises TopicTooLarge for what is too long to be written
+        Raises ControllerMoved, ReloadNeeded.
+
+        limited   raises TopicTooLarge for configs that are too long to be written
         """
         for left in reversed(range(RACES)):
             groups = [group async for group in self._groups(entities, cancelled or {}, freed)]
@@ -274,13 +275,13 @@ class ThrottleConfigs:
             break
         for group in groups:
             self._adopt(group)
-        news = list(chain.from_iterable(group.news for group in groups))
-        if news:
-            self._record(news)
+        events = list(chain.from_iterable(group.events for group in groups))
+        if events:
+            self._record(events)
         return written
 
-    def _adopt(self, group: Group) -> None:
-        """What is durable now, as the cluster's configs have it."""
+    def _adopt(self, group: ConfigWrites) -> None:
+        """Put the written configs into the cluster."""
         kind, name = group.entity
         known = self._cluster.topic_configs if kind == TOPICS else self._cluster.broker_configs
         if group.configs or name in known:
@@ -292,8 +293,8 @@ class ThrottleConfigs:
 
     async def _groups(
         self, entities: Iterable[Entity], cancelled: Mapping[str, Cancelled], freed: Collection[str]
-    ) -> AsyncIterator[Group]:
-        """What is to be written, from what stands now."""
+    ) -> AsyncIterator[ConfigWrites]:
+        """The writes that are needed, from the present configs."""
         wanted = list(entities)
         places = [znode_paths.config(f"{entity.kind}/{entity.name}") for entity in wanted]
         places += [znode_paths.throttle_memory(*entity) for entity in wanted]
@@ -306,7 +307,7 @@ class ThrottleConfigs:
             try:
                 group = self._group(entity, read, memory, cancelled, freed, needed or ())
             except BadZnode as error:
-                log.error("no throttle can be set there: %s", error)
+                log.error("no throttle can be set: %s", error)
             else:
                 if group is not None:
                     yield group
@@ -320,14 +321,14 @@ class ThrottleConfigs:
         cancelled: Mapping[str, Cancelled],
         freed: Collection[str],
         needed: Collection[int],
-    ) -> Group | None:
-        """Raises BadZnode where the config is garbage."""
+    ) -> ConfigWrites | None:
+        """The writes for one entity; None: none are possible. Raises BadZnode where its config cannot be decoded."""
         path, of_memory = znode_paths.config(f"{entity.kind}/{entity.name}"), znode_paths.throttle_memory(*entity)
         configs = {} if read is None else znode_contents.decode_config(read[0], path)
         known: TopicMemory | BrokerMemory
         after: leased_configs.TopicAfter | leased_configs.BrokerAfter
         kept = False
-        news: Iterable[Event] = ()
+        events: Iterable[Event] = ()
         if entity.kind == TOPICS:
             topic = self._cluster.topics.get(entity.name)
             if topic is None and entity.name in self._cluster.unreadable:
@@ -362,7 +363,7 @@ class ThrottleConfigs:
                 for name in (LEADER_RATE, FOLLOWER_RATE):
                     after.configs.pop(name, None)
             kept = lease == NO_RATE and bool(after.memory)
-            news = _news(broker, configs, known, after)
+            events = _events(broker, configs, known, after)
         writes: list[Op] = []
         if after.configs != configs:
             data = znode_contents.encode_config(after.configs)
@@ -370,14 +371,14 @@ class ThrottleConfigs:
             writes = [write, announcement(entity_path(*entity))]
         version = None if memory is None else memory[1].version
         transactions = _transactions(of_memory, version, known, after.memory, writes)
-        return Group(entity, transactions, after.configs, kept, news)
+        return ConfigWrites(entity, transactions, after.configs, kept, events)
 
     def _lease(self, broker: int) -> int:
         rates = [rate for leases in (self._cluster.leases, self._coming) if (rate := leases.rate(broker)) != NO_RATE]
         return min(rates, default=NO_RATE)
 
     async def _needed(self, pace: SliceTimer) -> set[int]:
-        """Brokers on which replicas of moves without a lease are throttled, by somebody else's hand."""
+        """Brokers with throttled replicas of moves without a lease: somebody else throttles those."""
         found: set[int] = set()
         for topic, indexes in list(self._cluster.moving.items()):
             configs = self._cluster.topic_configs.get(topic, {})
@@ -396,12 +397,12 @@ class ThrottleConfigs:
 
 
 def _remembered(read: Read, path: str, kind: type[Memory]) -> Memory:
-    """Garbage says nothing: what stands is taken for what stood before."""
+    """The remembered former values. If the znode cannot be decoded, the present values count as the former ones."""
     if read is not None:
         try:
             return decode_memory(read[0], path, kind)
         except BadZnode as error:
-            log.error("what stood before is not known: %s", error)
+            log.error("the former config is not known: %s", error)
     return kind()
 
 
@@ -412,7 +413,7 @@ def _transactions(
     after: TopicMemory | BrokerMemory,
     of_config: list[Op],
 ) -> list[list[Op]]:
-    """`path`, `version`: of the znode of what is remembered; None where there is none."""
+    """The transactions for config and memory. `path`, `version`: of the memory znode; None: it does not exist."""
     transactions = [[*_memory_writes(path, version, known, after), *of_config]]
     too_long = sum(map(size_of, transactions[0])) > MAX_MULTI_BYTES
     if too_long and of_config and isinstance(known, TopicMemory) and isinstance(after, TopicMemory):
@@ -434,7 +435,7 @@ def _memory_writes(
     return [SetData(path, encode_memory(after), version)] if after != known else []
 
 
-def _news(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
+def _events(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
     before, now = standing.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
     rate = int(now) if now is not None and now.isdigit() else None

@@ -1,24 +1,23 @@
-"""From the values that should stand to the writes that make them durable, in an order that a crash cannot hurt.
+"""The ZooKeeper writes that make a round durable, in an order that is safe at every crash.
 
     A  move records          `/admin/reassignments/$topic/$partition` with target and original replicas;
                              original replicas into `/admin/reassign_partitions`; entries out of it whose partition
-                             a client has given another target (or cancelled); what joins the queue, and what leaves
-                             it for the same reason
+                             got another target (or a cancel) from a client; moves that join the queue, and moves that
+                             leave it for the same reason
     B  new topics' configs, topic znodes, deletion marks
     C  partition states, and the end of move records
-    D  requests that are over go; entries of `/admin/reassign_partitions` that are done, rolled back or refused leave
-       it, with the last one the znode itself; then `/admin/cancel_reassignment_in_progress` goes; what has started
-       leaves the queue; brokers that have failed since, or whose failure is over, in `/admin/failed_brokers`
+    D  deletion of request znodes; `/admin/reassign_partitions` without the entries that are done, rolled back or
+       refused, or its deletion with the last one; deletion of `/admin/cancel_reassignment_in_progress`; the queue
+       without the moves that have started; new and past failures in `/admin/failed_brokers`
 
-A crash after A leaves records without adding or removing replicas in the topic znode: nothing has moved and
-nobody has been answered; the next controller removes them. A crash after B leaves a move (or a cancel, which
-is a removal) that the next controller carries on. A crash before D leaves requests and entries that are done already:
-looked at again, they leave; and a cancel of the whole batch that the next controller carries out for what is left of
-it.
-An entry that a client has overruled is gone (A) before anything else, or it would overrule the client in turn.
-What fits into one transaction is one transaction, so small rounds are atomic.
+A crash after A leaves records without adding or removing replicas in the topic znode. Nothing has moved and nobody has
+got an answer; the next controller removes the records. A crash after B leaves a move (or a cancel, which removes
+replicas) that the next controller continues. A crash before D leaves requests and entries that are done: the next
+controller finds them done and removes them. It also carries out a cancel of the batch for the entries that are left.
+An entry whose partition got another target from a client goes first (A): otherwise the next controller would start it
+over the client's target. Writes that fit into one transaction are one transaction, so small rounds are atomic.
 
-Pure: the caller sends the writes and hands back what ZooKeeper answered.
+This module is pure: the caller sends the writes and hands back ZooKeeper's answers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -42,23 +41,23 @@ from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 
 NO_PARTITION = -1
-"""Stands for the partition in the name of a topic's znode."""
+"""The partition number in the `name` of a topic's znode."""
 
 
 class Step(NamedTuple):
-    """One write and what it is for: a partition's record or state, or a topic's znode (`NO_PARTITION`)."""
+    """One write, and the partition whose record or state it writes (`NO_PARTITION`: a topic's znode)."""
 
     op: Op
     name: TopicPartition | None = None
     is_record: bool = False
     with_previous: bool = False
-    """In one transaction with the step before: the end of a record must not be there without the state it ends with."""
+    """In the same transaction as the step before: a record must not be deleted without the state that ends the move."""
 
 
 def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step], ...]:
-    """All writes of a round: four phases, each to be durable before the next is begun.
+    """All writes of a round in four phases. Each phase has to be durable before the next begins.
 
-    `parents`: paths without content of their own that exist already.
+    `parents`: existing paths without content of their own.
     """
     batch = reassign_partitions.contents(cluster, view)
     return (
@@ -103,7 +102,7 @@ def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[S
         path = znode_paths.reassignment(topic, index)
         data = znode_contents.encode_move(move)
         if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
-            # It was cancelled first: this is another move, and gets an identity of its own.
+            # The move before was cancelled first: this is another move, with an id of its own.
             yield Step(Delete(path, -1))
             yield Step(Create(path, data), name, is_record=True, with_previous=True)
             continue
@@ -144,7 +143,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
 
 
 def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:
-    """Topics whose znode has to be written, in the order of first mention."""
+    """Existing topics whose znode changes, in the order in which the round mentions them."""
     found: dict[str, None] = {}
     for name, change in view.partitions.items():
         if name[0] in found or change.assignment is AssignmentWrite.LATER:
@@ -224,7 +223,7 @@ def _batch_last(cluster: Cluster, view: RoundView, contents: reassign_partitions
 
 
 def _failures(view: RoundView) -> Iterator[Step]:
-    """Last: a failure is forgotten when its repair is durable."""
+    """Comes last: a failure is forgotten only after its repair is durable."""
     for broker, since in view.failed.items():
         path, data = znode_paths.failed_broker(broker), b"" if since is None else znode_contents.encode_failure(since)
         if broker in view.cluster.occupied_failures:
@@ -234,7 +233,7 @@ def _failures(view: RoundView) -> Iterator[Step]:
 
 
 def _batch_znode(batch: BatchZnode, entries: Mapping[TopicPartition, BatchEntry], version: int) -> Step:
-    """With nothing in it the znode goes; one that somebody has put znodes under can only be emptied."""
+    """The znode with these entries. Without entries it is deleted, or emptied if it has children."""
     if entries or batch.occupied:
         return Step(SetData(znode_paths.REASSIGN_PARTITIONS, encode_reassignments(entries), version))
     return Step(Delete(znode_paths.REASSIGN_PARTITIONS, version))

@@ -1,0 +1,9 @@
+"""What a controller does beside its commands, for as long as its term lasts.
+
+propagation         marks at the channels what brokers have to learn of a committed round
+topic_deletion      counts confirmed StopReplicas; removes a topic's znodes after the last one
+progress_sampling   asks brokers how far moves are
+self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
+leader_balance      preferred leader elections from time to time; purges old config change announcements
+producer_ids        allocates blocks of producer ids
+"""

@@ -1,4 +1,4 @@
-"""What a controller does from time to time, unasked."""
+"""What a controller does from time to time: preferred leader elections, and purging config change announcements."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ class LeaderBalance(msgspec.Struct, frozen=True):
 
 
 async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) -> None:
-    """Until cancelled: announcements of config changes go when everybody has had time to read them, as brokers do."""
+    """Until cancelled: delete announcements of config changes once all brokers have had time to read them."""
     while True:
         await asyncio.sleep(CHANGE_EXPIRATION_MS / 1000)
         try:

@@ -1,7 +1,7 @@
-"""Blocks of producer ids, handed to brokers (Kafka's ZkProducerIdManager) and used for producers that ask us.
+"""Allocates blocks of producer ids for brokers (Kafka's ZkProducerIdManager) and for producers that ask this server.
 
-`/latest_producer_id_block` holds the last block given out; each allocation is a fenced compare-and-set of it.
-Calls wait for each other: a block is given out once.
+`/latest_producer_id_block` holds the last allocated block; each allocation is a fenced compare-and-set of it.
+Allocations run one after the other, so that each block is allocated once.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class ProducerIds:
         self._refilling = asyncio.Lock()
 
     async def one(self) -> int:
-        """An id for a producer that asks this node, from a block of its own. Raises as `allocate` does."""
+        """An id for a producer that asks this server, from the server's own block. Raises as `allocate` does."""
         async with self._refilling:
             if not self._own:
                 first, count = await self.allocate(self._own_id)

@@ -1,10 +1,9 @@
-"""How moves get on: brokers are asked for the sizes of replicas, from time to time and only while something moves
-(or waits to move, and a cap on bytes says when it may).
+"""Samples the progress of moves: asks brokers for the sizes of replicas, from time to time.
 
-Asked are the brokers that are to get replicas, and the leaders that these are copied from, each on a connection of
-its own beside the control channel (a broker that is busy with a large answer must not be told of leaders late), in
-the highest version of DescribeLogDirs that both know, for the topics concerned only. One that does not answer is left
-to itself: the others' figures are taken in without it. Everything here is soft state and ends with the term of office.
+The sampler works only while moves are in flight, or wait under a cap on bytes. It asks the brokers that get replicas
+and the leaders that they copy from, for the topics concerned only, in the highest common version of DescribeLogDirs.
+Each broker has a connection for this beside its channel, so that a large answer does not delay LeaderAndIsr. A sample
+does without brokers that do not answer. All state here is soft and ends with the term.
 """
 
 import asyncio
@@ -28,6 +27,7 @@ from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import SliceCounter
 from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
@@ -36,21 +36,21 @@ INTERVAL = "reassignment.progress.interval.ms"
 STALL_TIMEOUT = "reassignment.stall.timeout.ms"
 
 WAIT_S = 1.0
-"""How long a sample waits for brokers that have not answered: what comes later is in the next one."""
+"""How long a sample waits for brokers. Later answers are in the next sample."""
 EVERYTHING_WAIT_S = 5.0
-"""How long whoever asks for everything waits: a broker that hangs must not keep lost ones from being healed."""
+"""How long `everything` waits for brokers: one that hangs must not hold up the repair of others."""
 ANSWER_TIMEOUT_S = 15.0
-"""After this a broker's connection is given up, and another one is made."""
+"""After this time without an answer, a broker gets a new connection."""
 PARTITIONS_PER_REQUEST = 5_000
-"""So that a request is encoded in a few ms."""
+"""Keeps the time to encode a request at a few ms."""
 MOVES_PER_INTERVAL = 4_000
-"""More moves than that are sampled the less often, so that they take no larger share of the processor: about 2 %."""
+"""With more moves, samples are taken less often, so that sampling takes about 2 % of the processor at most."""
 SLICE = 200
-"""Moves looked at between two looks at the clock."""
+"""Moves between two yields."""
 
 
 class Sampling(msgspec.Struct, frozen=True):
-    """How often to ask, in seconds (0: never), and how long a move may get nowhere before it is called stalled."""
+    """Seconds between samples (0: no samples), and seconds without progress after which a move is stalled."""
 
     interval_s: float = 5.0
     stall_s: float = 60.0
@@ -62,23 +62,23 @@ Wanted = dict[str, list[int]]
 
 
 class Disk(NamedTuple):
-    """A broker's log dirs together, bytes; -1 where not known."""
+    """Bytes of all log dirs of a broker together; -1: not known."""
 
     capacity: int = -1
     free: int = -1
 
 
 class Sample(NamedTuple):
-    """What lies where: bytes of partitions as their leaders hold them, and the brokers' disks."""
+    """Bytes of partitions on their leaders, and the disks of brokers."""
 
     sizes: Mapping[TopicPartition, int]
     disks: Mapping[int, Disk]
 
 
 class ProgressSampler:
-    """Asks for as long as `run` runs; `tracker` has the figures.
+    """`run` takes the samples; `tracker` has the figures.
 
-    record   takes the events of moves that stall or get on again
+    record   takes the events of moves that stall or resume
     """
 
     def __init__(
@@ -109,16 +109,16 @@ class ProgressSampler:
                 if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
                     await self._sample(cluster, waiting)
                 if not cluster.moving and not waiting:
-                    await self._hang_up(self._brokers)
+                    await self._disconnect(self._brokers)
                 pause = self._settings.interval_s * max(1.0, self.tracker.totals.moves / MOVES_PER_INTERVAL)
                 await asyncio.sleep(max(pause / 2, began + pause - self._clock()))
         except NotController:
             return
         finally:
-            await self._hang_up(self._brokers)
+            await self._disconnect(self._brokers)
 
     async def everything(self) -> Sample:
-        """What lies on the live brokers, asked for now. Who does not answer in time is left out."""
+        """A sample of all replicas on the live brokers, taken now, without brokers that do not answer in time."""
         cluster = self._loop.cluster
         asked = [_AskedBroker(broker, self._client_id, self._listener) for broker in cluster.brokers.values()]
         try:
@@ -132,18 +132,18 @@ class ProgressSampler:
             for one in asked:
                 await one.close()
         sizes: dict[TopicPartition, int] = {}
-        await SliceTimer().through(_led(cluster, answers, sizes))
+        await SliceTimer().through(_leader_sizes(cluster, answers, sizes))
         return Sample(sizes, {broker: _disk(dirs) for broker, dirs in answers.items()})
 
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
-        await SliceTimer().through(_concerned(cluster, wanted, waiting))
-        await self._hang_up([broker for broker in self._brokers if broker not in wanted])
+        await SliceTimer().through(_partitions_to_ask_for(cluster, wanted, waiting))
+        await self._disconnect([broker for broker in self._brokers if broker not in wanted])
         for broker, partitions in wanted.items():
             registered = cluster.brokers[broker]
             asked = self._brokers.get(broker)
             if asked is None or asked.broker != registered:
-                await self._hang_up([broker])
+                await self._disconnect([broker])
                 asked = self._brokers[broker] = _AskedBroker(registered, self._client_id, self._listener)
             asked.ask(partitions)
         under_way = [asked.task for asked in self._brokers.values() if asked.task is not None]
@@ -158,16 +158,18 @@ class ProgressSampler:
         if sizes:
             await self._loop.submit(SizesSampled(sizes))
 
-    async def _hang_up(self, brokers: Iterable[int]) -> None:
+    async def _disconnect(self, brokers: Iterable[int]) -> None:
         for broker in list(brokers):
             asked = self._brokers.pop(broker, None)
             if asked is not None:
                 await asked.close()
 
 
-def _concerned(cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]) -> Iterator[None]:
-    """Fill `wanted` with what every registered broker has to be asked for, yielding every `SLICE` moves."""
-    count = 0
+def _partitions_to_ask_for(
+    cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[TopicPartition]
+) -> Iterator[None]:
+    """Fill `wanted` with the partitions to ask each registered broker for. Yields every `SLICE` moves."""
+    slices = SliceCounter(SLICE)
     for topic in list(cluster.moving):
         for index in list(cluster.moving.get(topic, ())):
             partition = cluster.get(topic, index)
@@ -175,23 +177,21 @@ def _concerned(cluster: Cluster, wanted: dict[int, Wanted], waiting: Collection[
                 for broker in {partition.leader, *partition.adding}:
                     if broker in cluster.brokers:
                         wanted.setdefault(broker, {}).setdefault(topic, []).append(index)
-            count += 1
-            if count % SLICE == 0:
+            if slices.step():
                 yield
     for name in waiting:
         partition = cluster.get(*name)
         if partition is not None and not partition.is_moving and partition.leader in cluster.brokers:
             wanted.setdefault(partition.leader, {}).setdefault(name.topic, []).append(name.partition)
-        count += 1
-        if count % SLICE == 0:
+        if slices.step():
             yield
 
 
-def _led(
+def _leader_sizes(
     cluster: Cluster, answers: Mapping[int, list[SampledLogDir]], sizes: dict[TopicPartition, int]
 ) -> Iterator[None]:
-    """Fill `sizes` with what leaders hold, yielding every `SLICE` replicas."""
-    count = 0
+    """Fill `sizes` with the bytes of partitions on their leaders. Yields every `SLICE` replicas."""
+    slices = SliceCounter(SLICE)
     for broker, dirs in answers.items():
         for one in dirs:
             for topic, of_topic in one.sizes.items():
@@ -199,8 +199,7 @@ def _led(
                     partition = cluster.get(topic, index)
                     if partition is not None and partition.leader == broker:
                         sizes[TopicPartition(topic, index)] = size
-                    count += 1
-                    if count % SLICE == 0:
+                    if slices.step():
                         yield
 
 
@@ -211,7 +210,7 @@ def _disk(dirs: Collection[SampledLogDir]) -> Disk:
 
 
 class _AskedBroker:
-    """One registration of a broker, and the question that it has not answered yet (`task`)."""
+    """One registration of a broker, and the request that it has not answered yet (`task`)."""
 
     def __init__(self, broker: Broker, client_id: str, listener: str | None) -> None:
         self.broker = broker
@@ -221,12 +220,12 @@ class _AskedBroker:
         self._client: RpcClient | None = None
 
     def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
-        """For these partitions, or all that it has. Unless it still owes an answer."""
+        """Ask for these partitions, or for all. Does nothing while an earlier request has no answer."""
         if self.task is None:
             self.task = asyncio.create_task(self._ask(wanted), name=f"progress-{self.broker.id}")
 
     def answer(self) -> list[SampledLogDir] | None:
-        """What it has answered since the last call, None if nothing."""
+        """The answer that came since the last call, if any."""
         if self.task is None or not self.task.done():
             return None
         task, self.task = self.task, None
@@ -249,9 +248,9 @@ class _AskedBroker:
                 self._client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
             return await self._all_of(self._client, wanted)
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-            log.debug("broker %d does not say how far it is: %s", self.broker.id, error or type(error).__name__)
+            log.debug("broker %d does not report sizes: %s", self.broker.id, error or type(error).__name__)
         except Exception:
-            log.exception("a defect while broker %d was asked how far it is", self.broker.id)
+            log.exception("a defect while broker %d was asked for sizes", self.broker.id)
         self._drop()
         return None
 
@@ -265,7 +264,7 @@ class _AskedBroker:
             reader = LogDirsReader(body, version)
             await pace.through(reader.read())
             if reader.error:
-                log.debug("broker %d does not say how far it is: error %d", self.broker.id, reader.error)
+                log.debug("broker %d does not report sizes: error %d", self.broker.id, reader.error)
                 return None
             for one in reader.dirs:
                 known = found.get(one.path)
@@ -296,5 +295,5 @@ def _requests(wanted: Mapping[str, list[int]] | None) -> Iterator[list[tuple[str
 def _joined(
     one: Mapping[str, Mapping[int, int]], other: Mapping[str, Mapping[int, int]]
 ) -> dict[str, Mapping[int, int]]:
-    """Of two answers, the one topic that was cut in two included."""
+    """The sizes of two answers together. A topic may be in both."""
     return {name: {**one.get(name, {}), **other.get(name, {})} for name in one.keys() | other.keys()}

@@ -1,15 +1,15 @@
-"""Self-healing (KIP-46), for one term of office: looks at who is gone, and queues repairs.
+"""Self-healing (KIP-46) during one term: diagnoses failed brokers and queues their repairs.
 
-    a broker goes or comes, a config changes, a time has come
-        -> `DiagnoseFailedBrokers`: failures are noted and forgotten; which brokers are to be healed, now or soon
-        -> soon: brokers are asked what lies on them, and the planner says, in slices, where the replicas go
-        -> now: `QueueRepairs` holds the plan to what stands by then. Its moves join the queue, like any others, with
-           the route "heal": durable, and taken up chunk by chunk. The failures are forgotten
+    a broker registers or is gone, a config changes, or a time is reached
+        -> `DiagnoseFailedBrokers` notes and forgets failures, and says which brokers to heal now or soon
+        -> soon: the healer asks brokers for the sizes of their replicas, and the planner decides where replicas go
+        -> now: `QueueRepairs` compares the plan with the state by then. Its moves join the queue with the route "heal":
+           they are durable, and start chunk by chunk. The failures are forgotten
 
-What was not planned for before its time (an operator wants it at once, brokers have come or gone since) is planned
-then. A controller that dies anywhere on the way leaves failures that its successor heals: what is queued or moving by
-then is not lost any more, so nothing is repaired twice. A broker that comes back takes what has not started out of the
-queue.
+The healer plans late where it could not plan before (an operator wants a repair at once, brokers have changed since).
+A controller that dies on the way leaves failures for its successor. Replicas whose moves wait or move by then do not
+count as lost, so nothing is repaired twice. When a broker returns, the moves of its repair that have not started leave
+the queue.
 """
 
 import asyncio
@@ -48,20 +48,21 @@ from kafka_reassign_rpc.planner.planner_cluster import (
     PlannerTopic,
 )
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import SliceCounter
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 10.0
-"""How often to look while somebody is gone: what an operator does by hand ends a failure too."""
+DIAGNOSE_EVERY_S = 10.0
+"""How often to diagnose while a broker is gone: moves by hand can end a failure too."""
 
 
 class Healer:
     """`run` is its one task; `status` and `heal` answer operators.
 
-    last_seen     how repairs stand as of the last look
-    started_with  how this server was told to heal; the cluster's dynamic configs stand above it
-    sample        asks brokers what lies on them
-    links         what brokers' links were seen to do
+    last_diagnosed  failed brokers and repairs as last diagnosed
+    started_with    the server's settings; the cluster's dynamic configs go before them
+    sample          asks brokers for the sizes of their replicas
+    links           observed replication throughput
     """
 
     def __init__(
@@ -79,38 +80,38 @@ class Healer:
         self._links = links
         self._memory = RepairMemory()
         self._prepared: PreparedRepair | None = None
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         self._repairs = asyncio.Lock()
-        self.last_seen = NO_REPAIRS
+        self.last_diagnosed = NO_REPAIRS
 
-    def look_again(self) -> None:
-        """Something has changed that matters here: brokers, or configs."""
-        self._news.set()
+    def diagnose_again(self) -> None:
+        """Brokers or configs have changed."""
+        self._wake.set()
 
     def nothing_moves(self) -> None:
-        """Nothing moves or waits any more: if there was a repair, it has ended."""
+        """No move is in flight or waits any more: if there was a repair, it has ended."""
         if self._memory.repairs:
-            self._news.set()
+            self._wake.set()
 
     async def run(self) -> None:
         """Until cancelled, or until this is no longer the controller."""
         while self._loop.is_open:
-            self._news.clear()
-            pause: float | None = LOOK_EVERY_S
+            self._wake.clear()
+            pause: float | None = DIAGNOSE_EVERY_S
             try:
-                pause = await self.turn()
+                pause = await self.diagnose_and_heal()
             except (PlanError, KafkaError) as error:
-                log.info("not healed now: %s", error)
+                log.info("no repair now: %s", error)
             with suppress(TimeoutError):
                 async with asyncio.timeout(pause):
-                    await self._news.wait()
+                    await self._wake.wait()
 
-    async def turn(self) -> float | None:
-        """One look, and what follows from it. Returns after how many seconds to look again though nothing happens.
+    async def diagnose_and_heal(self) -> float | None:
+        """Diagnose once, and heal or prepare. Returns after how many seconds to diagnose again if nothing happens.
 
         Raises PlanError where brokers came back meanwhile, KafkaError where this is no longer the controller.
         """
-        found = await self._look()
+        found = await self._diagnose()
         if found.diagnosis.heal:
             await self._heal(found.diagnosis.heal, found.settings, CONTROLLER)
         coming = found.diagnosis.prepare
@@ -121,8 +122,8 @@ class Healer:
         return self._pause(found)
 
     async def status(self) -> HealingStatus:
-        """What is known of lost brokers, and what becomes of them."""
-        found = await self._look()
+        """Failed brokers and their repairs, for operators."""
+        found = await self._diagnose()
         failed = self._loop.cluster.failed
         brokers = [
             FailedBroker(broker, since, found.diagnosis.heal_at.get(broker), found.lost.get(broker, 0))
@@ -140,13 +141,13 @@ class Healer:
         )
 
     async def heal(self, broker: int, by: str, *, dry_run: bool) -> Repair:
-        """An operator wants a lost broker healed now, or to see what that would be.
+        """An operator wants a failed broker healed now, or wants to see the plan for it.
 
         Raises InvalidRequest where it is not lost, PolicyViolation where something holds repairs back.
         """
         if broker in self._loop.cluster.brokers:
             raise InvalidRequest(f"Broker {broker} is registered: there is nothing to heal.")
-        found = await self._look(() if dry_run else (broker,))
+        found = await self._diagnose(() if dry_run else (broker,))
         if broker not in found.lost:
             raise InvalidRequest(f"Broker {broker} holds no replica that is not being moved already.")
         if found.diagnosis.held_back is not None and not dry_run:
@@ -161,17 +162,17 @@ class Healer:
         return _shown(plan)
 
     def _pause(self, found: FailedBrokersReport) -> float | None:
-        """How long there is nothing to look at unless something happens, in seconds; None: for ever."""
+        """Seconds until the next diagnosis if nothing happens; None: for ever."""
         if not found.lost and not found.waiting and not found.moving:
             return None
         due = found.diagnosis.due_ms
-        return LOOK_EVERY_S if due is None else min(LOOK_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
+        return DIAGNOSE_EVERY_S if due is None else min(DIAGNOSE_EVERY_S, max(0.0, (due - self._now_ms()) / 1000))
 
-    async def _look(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
+    async def _diagnose(self, ordered: Sequence[int] = ()) -> FailedBrokersReport:
         found = await self._loop.submit(
             DiagnoseFailedBrokers(self._started_with, self._memory, self._now_ms(), ordered)
         )
-        self.last_seen = RepairCounts(
+        self.last_diagnosed = RepairCounts(
             failed=len(self._loop.cluster.failed),
             alerted=len(found.diagnosis.alerts),
             waiting=found.waiting,
@@ -182,7 +183,7 @@ class Healer:
         return found
 
     async def _heal(self, brokers: tuple[int, ...], settings: Healing, by: str) -> Plan:
-        """Queue the repair of these brokers. One at a time: what the other has queued is not lost any more."""
+        """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one."""
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
@@ -191,7 +192,7 @@ class Healer:
             return prepared.plan
 
     def _prepared_for(self, brokers: tuple[int, ...]) -> PreparedRepair | None:
-        """What has been planned for these brokers, while it is new and the same brokers are there."""
+        """The plan for these brokers, if it is recent and the live brokers are still the same."""
         found = self._prepared
         if found is None or (found.brokers, found.live) != (brokers, self._loop.cluster.brokers):
             return None
@@ -211,26 +212,28 @@ class Healer:
         ]
         planning = InMemoryPlanner(PlannerCluster(there + lost, topics), Goal(GoalKind.HEAL, brokers))
         await SliceTimer().through(planning.steps())
-        await SliceTimer().through(_let_go(topics))
+        await SliceTimer().through(_free(topics))
         return PreparedRepair(planning.plan, brokers, live, at_ms)
 
 
-def _stands(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
+def _wanted_replicas(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
     place = cluster.queue.place(topic, index)
     return repair_targets.wanted_replicas(cluster, partition, None if place is None else place.move)
 
 
-def _let_go(topics: list[PlannerTopic]) -> Iterator[None]:
-    """Hundreds of thousands of partitions that nobody needs any more would be freed in one go."""
+def _free(topics: list[PlannerTopic]) -> Iterator[None]:
+    """Free the planner's input topic by topic: freeing all partitions at once takes too long."""
     while topics:
         topics.pop()
         yield
 
 
 def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iterator[None]:
-    """Fill `found` with the cluster as the planner sees it, with what waits and what moves where it will be; yields
-    every `SLICE` partitions."""
-    count = 0
+    """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
+
+    Yields every `SLICE` partitions.
+    """
+    slices = SliceCounter(SLICE)
     for topic in list(cluster.topics.values()):
         if topic.deleting:
             continue
@@ -240,21 +243,20 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iter
             partition = cluster.get(topic.name, index)
             if partition is None:
                 continue
-            target = _stands(cluster, topic.name, index, partition)
+            target = _wanted_replicas(cluster, topic.name, index, partition)
             partitions.append(
                 PlannerPartition(
                     index,
                     target,
                     leader=partition.leader,
                     isr=partition.isr,
-                    # What is on its way somewhere else is left alone, unless it is on its way to a lost broker.
+                    # The planner leaves moving partitions alone, unless they move to a failed broker.
                     moving=target != partition.replicas and all(broker in cluster.brokers for broker in target),
                     bytes=sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN),
                     min_isr=min_isr,
                 )
             )
-            count += 1
-            if count % SLICE == 0:
+            if slices.step():
                 yield
         found.append(PlannerTopic(topic.name, partitions))
 

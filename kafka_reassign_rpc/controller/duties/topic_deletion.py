@@ -1,4 +1,4 @@
-"""Topics on their way out: their znodes go when every replica has confirmed its StopReplica."""
+"""Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas."""
 
 from collections.abc import Callable, Iterable
 
@@ -7,9 +7,9 @@ from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 
 
 class TopicDeletions:
-    """Counts confirmations of one term. A new controller begins anew: stopping twice does no harm.
+    """Counts the confirmations of one term. A new controller begins anew: a second StopReplica does no harm.
 
-    due     called with a topic none of whose replicas is left
+    due     called with a topic when its last replica is deleted
     """
 
     def __init__(self, cluster: Cluster, due: Callable[[str], None]) -> None:
@@ -27,7 +27,7 @@ class TopicDeletions:
             self.check(topic)
 
     def check(self, topic: str) -> None:
-        """Whether anything is left of a topic in deletion; if not it is due, once."""
+        """Call `due`, once, if no replica is left of a topic in deletion."""
         found = self._cluster.topics.get(topic)
         if found is None or not found.deleting:
             return

@@ -1,0 +1,9 @@
+"""From the start of the process to its end, and each term as the controller in between.
+
+server_process       one server: ZooKeeper session, listeners, election, `/metrics`
+supervisor           takes part in elections; runs a term whenever this server is elected
+term                 one term: load, fail over, propagate, watch, work
+standby              what a server knows that is not the controller
+controller_service   the controller as the APIs call it
+server_node          this server as clients see it
+"""

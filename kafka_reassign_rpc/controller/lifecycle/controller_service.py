@@ -1,4 +1,4 @@
-"""The controller as the APIs reach it: each call becomes a command, and waits until it is durable."""
+"""The controller as the APIs call it: each call becomes a command, and waits until the command is durable."""
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from random import SystemRandom
@@ -32,26 +32,26 @@ T = TypeVar("T")
 
 
 WHO_LENGTH = 100
-"""Characters of a principal or a client id that are recorded: they may be as long as whoever sends them likes."""
+"""Recorded characters of a principal or a client id: clients choose their length."""
 
 
 def who(ctx: RequestContext) -> str:
-    """A client, as events name it."""
+    """The name of a client in events."""
     client = f" as {_clipped(ctx.client_id)}" if ctx.client_id else ""
     return f"{_clipped(ctx.principal)}{client} from {ctx.client_host}"
 
 
 def _clipped(text: str) -> str:
-    """What a client has sent, fit for a line of a log."""
+    """A text from a client, made fit for a line of a log."""
     return "".join([character if character.isprintable() else "?" for character in text[:WHO_LENGTH]])
 
 
 class TermServices(NamedTuple):
-    """What one term of office offers to the APIs.
+    """What one term offers to the APIs.
 
-    up_to_date  waits until what has been written to ZooKeeper before is known to the loop
-    progress    how moves get on
-    healer      what becomes of lost brokers
+    up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
+    progress    how far moves are
+    healer      failed brokers and their repairs
     """
 
     loop: ControllerLoop
@@ -62,40 +62,40 @@ class TermServices(NamedTuple):
 
 
 class ControllerService:
-    """The `ControllerPort`: passes everything to the loop of the present term, if this process has one."""
+    """The `ControllerPort`: passes calls to the loop of the present term, if this process has one."""
 
     def __init__(self) -> None:
         self._random = SystemRandom()
-        self._office: TermServices | None = None
+        self._term: TermServices | None = None
         self._lease_left: Callable[[], float] = lambda: 0
         self.epoch = -1
         """Of the last term of this process."""
 
-    def begin(self, office: TermServices, lease_left: Callable[[], float]) -> None:
+    def begin(self, term: TermServices, lease_left: Callable[[], float]) -> None:
         """This process is the controller and its loop is running.
 
-        lease_left  seconds for which nobody else can have become the controller: a process that was frozen finds out
-                    by its clock, before anybody tells it
+        lease_left  seconds for which no other server can have become the controller. So a process that was frozen
+                    finds out by its clock
         """
-        self._office = office
+        self._term = term
         self._lease_left = lease_left
 
     def end(self) -> None:
         """This process is not the controller any more."""
-        self._office = None
+        self._term = None
 
     @property
     def cluster(self) -> Cluster | None:
-        """What is durable, while this process is the controller."""
-        return self._office.loop.cluster if self._office is not None and self.is_active() else None
+        """The durable state, while this process is the controller."""
+        return self._term.loop.cluster if self._term is not None and self.is_active() else None
 
     def is_active(self) -> bool:
-        return self._office is not None and self._office.loop.is_open and self._lease_left() > 0
+        return self._term is not None and self._term.loop.is_open and self._lease_left() > 0
 
     async def alter_reassignments(self, request: AlterReassignments, ctx: RequestContext) -> Sequence[ItemResult]:
-        office = self._active()
+        term = self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
-            await office.up_to_date()  # a guard that stands holds it up
+            await term.up_to_date()  # reassignments may have been disabled
         return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, who(ctx)))
 
     def list_reassignments(
@@ -140,20 +140,20 @@ class ControllerService:
         return TopicThrottles(self._active().loop.cluster, topic)
 
     def progress(self, topic: str, partition: int) -> MoveProgress | None:
-        return None if self._office is None else self._office.progress.figures(topic, partition)
+        return None if self._term is None else self._term.progress.figures(topic, partition)
 
     def samples(self) -> int:
-        return 0 if self._office is None else self._office.progress.samples
+        return 0 if self._term is None else self._term.progress.samples
 
     @property
     def totals(self) -> Totals:
-        """Of all moves in flight, as of the last sample; nothing while this process is not the controller."""
-        return NO_TOTALS if self._office is None or not self.is_active() else self._office.progress.totals
+        """Totals of all moves in flight, as of the last sample; nothing while this process is not the controller."""
+        return NO_TOTALS if self._term is None or not self.is_active() else self._term.progress.totals
 
     @property
     def repairs(self) -> RepairCounts:
-        """As the last look has found them; none while this process is not the controller."""
-        return NO_REPAIRS if self._office is None or not self.is_active() else self._office.healer.last_seen
+        """Failed brokers and repairs as last diagnosed; none while this process is not the controller."""
+        return NO_REPAIRS if self._term is None or not self.is_active() else self._term.healer.last_diagnosed
 
     async def create_topics(
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
@@ -188,20 +188,20 @@ class ControllerService:
         return await self._submit(lambda: leadership_commands.ControlledShutdownCommand(broker_id, broker_epoch))
 
     async def allocate_producer_ids(self, broker_id: int, broker_epoch: int) -> tuple[int, int]:
-        office = self._active()
-        cluster = office.loop.cluster
+        term = self._active()
+        cluster = term.loop.cluster
         broker = cluster.brokers.get(broker_id)
         if broker is None or (broker_epoch >= 0 and broker_epoch != broker.epoch):
             raise StaleBrokerEpoch
-        return await office.producer_ids.allocate(broker_id)
+        return await term.producer_ids.allocate(broker_id)
 
     async def producer_id(self) -> int:
         return await self._active().producer_ids.one()
 
     def _active(self) -> TermServices:
-        if self._office is None or not self.is_active():
+        if self._term is None or not self.is_active():
             raise NotController
-        return self._office
+        return self._term
 
     async def _submit(self, command: Callable[[], Command[T]]) -> T:
         return await self._active().loop.submit(command())

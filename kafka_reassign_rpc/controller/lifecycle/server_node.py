@@ -1,7 +1,6 @@
-"""This server as clients see it: an ordinary node of the cluster that happens to be its controller.
+"""This server as clients see it: an ordinary node of the cluster that is its controller, or a standby.
 
-While it is the controller it answers from memory. While it stands by it reads what it is asked from
-ZooKeeper, and names the real controller, so that clients find it.
+The controller answers from memory. A standby reads from ZooKeeper what clients ask, and names the controller to them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The server process: a ZooKeeper session, listeners, and a part in the election."""
+"""The server process: a ZooKeeper session, listeners, election, metrics."""
 
 import asyncio
 import logging
@@ -54,7 +54,7 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
-    """How one server runs. `advertised` beside `listeners`, in the same order, where it differs."""
+    """Settings of one server. `advertised`: where clients reach `listeners`, in the same order, if not there."""
 
     zookeeper_connect: str
     listeners: Sequence[Endpoint]
@@ -73,7 +73,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """As `/cluster/id` has it; made by whoever comes first, as brokers do."""
+    """The id in `/cluster/id`. Creates it where it is missing, as brokers do."""
     while True:
         try:
             data, _ = await zk.get(znode_paths.CLUSTER_ID)
@@ -88,7 +88,7 @@ async def cluster_id(zk: ZooKeeper) -> str:
 
 
 def _static_configs(config: ServerConfig) -> dict[str, str]:
-    """What DescribeConfigs shows of this server as it was started, by Kafka's names."""
+    """The static configs of this server for DescribeConfigs, by Kafka's names."""
 
     def listed(endpoints: Sequence[Endpoint]) -> str:
         return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
@@ -109,7 +109,7 @@ def _event_log(config: EventLogConfig | None) -> EventLog | None:
 
 
 def _waiting(cluster: Cluster) -> Counter[str]:
-    """Moves that wait, by route."""
+    """Number of waiting moves by route."""
     found = Counter(cluster.queue.routes)
     if cluster.batch is not None:
         found[BATCH] += cluster.batch.waiting
@@ -121,7 +121,7 @@ def _now_ms() -> int:
 
 
 class BrokerIdTaken(RuntimeError):
-    """Our id is a broker's: clients could not tell the two apart."""
+    """A registered broker has this server's id: clients could not tell the two apart."""
 
 
 class ControllerProcess:
@@ -170,14 +170,14 @@ class ControllerProcess:
         return sorted(self._standby.brokers if cluster is None else cluster.brokers)
 
     async def brokers_seen(self, wanted: Collection[int]) -> None:
-        """Wait until all of these brokers are registered and known here."""
+        """Wait until this server knows all of these brokers as registered."""
         while not set(wanted) <= set(self.live_brokers()):  # noqa: ASYNC110 (once, at the start of a demonstration)
             await asyncio.sleep(POLL_S)
 
     async def ready(self) -> None:
-        """Wait until this server is the controller, or stands by for one that it knows."""
+        """Wait until this server is the controller, or a standby that knows the controller."""
         assert self._task is not None
-        settled = asyncio.create_task(self._supervisor.settled())
+        settled = asyncio.create_task(self._supervisor.controller_known())
         await asyncio.wait([settled, self._task], return_when=asyncio.FIRST_COMPLETED)
         settled.cancel()
         if self._task.done():
@@ -186,7 +186,7 @@ class ControllerProcess:
     async def _start(self) -> None:
         config = self._config
         if config.metrics_listener is not None and self._metrics is not None:
-            await self._show(self._metrics, *config.metrics_listener)
+            await self._serve_http(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
         own = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
         for path in (*znode_paths.PERSISTENT, *own):
@@ -228,7 +228,7 @@ class ControllerProcess:
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
     async def _stop(self) -> None:
-        """Answer what has arrived, give the controllership up, leave."""
+        """Answer the requests that have arrived, resign, disconnect."""
         if hasattr(self, "_server"):
             await self._server.close()
         if self._task is not None:
@@ -242,22 +242,24 @@ class ControllerProcess:
         if self._http is not None:
             await self._http.close()
 
-    async def _show(self, metrics: Metrics, host: str, port: int) -> None:
-        """From before the first connection to ZooKeeper on: what does not become ready has to say why."""
-        from kafka_reassign_rpc.server.http_server import HttpServer  # half a second of import that few need
+    async def _serve_http(self, metrics: Metrics, host: str, port: int) -> None:
+        """Serve /metrics, /health, /ready. Begins before ZooKeeper connects: /ready says why a server is not ready."""
+        from kafka_reassign_rpc.server.http_server import (
+            HttpServer,  # this import takes half a second, and few servers need it
+        )
 
-        metrics.show(self._standing, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
-        pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._standing())}
+        metrics.show(self._status, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
+        pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._status())}
         self._http = HttpServer(host, port, pages)
         await self._http.start()
         self._pauses = asyncio.create_task(
-            interpreter_tuning.measure_loop_delay(lambda seconds: metrics.took(PAUSE, seconds))
+            interpreter_tuning.measure_loop_delay(lambda seconds: metrics.observe_duration(PAUSE, seconds))
         )
 
     def _stats(self) -> ServerStats:
         return self._server.stats if hasattr(self, "_server") else ServerStats()
 
-    def _standing(self) -> ServerStatus:
+    def _status(self) -> ServerStatus:
         cluster, controller = self._service.cluster, self._standby.controller_id()
         role = reason = ""
         if not self._zk.connected:
@@ -267,7 +269,7 @@ class ControllerProcess:
         elif controller != controller_election.UNKNOWN:
             role = "standby"
         else:
-            reason = "nobody is known to be the controller: an election or a takeover is under way"
+            reason = "no controller is known: an election or a controller failover is under way"
         return ServerStatus(
             role=role,
             reason=reason,
@@ -284,10 +286,14 @@ class ControllerProcess:
         )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:
-        """Where clients reach us, with the ports that the system chose."""
+        """Where clients reach this server, with the ports that the system chose."""
         advertised = self._config.advertised or self._config.listeners
         found = []
-        for listening, told in zip(self._config.listeners, advertised, strict=True):
+        for listening, published in zip(self._config.listeners, advertised, strict=True):
             host, port = self._server.addresses[listening.listener]
-            found.append(Endpoint(told.listener, told.security_protocol, told.host or host, told.port or port))
+            found.append(
+                Endpoint(
+                    published.listener, published.security_protocol, published.host or host, published.port or port
+                )
+            )
         return tuple(found)

@@ -1,4 +1,4 @@
-"""What a server that is not the controller knows: who is, which brokers live, and topics when asked."""
+"""What a server knows that is not the controller: the controller, the live brokers, and on request topics."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
 class Standby:
-    """Kept up to date by the supervisor (`refresh`) whenever the controller or the brokers change."""
+    """The supervisor calls `refresh` whenever the controller or the brokers change."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
@@ -20,20 +20,20 @@ class Standby:
         self.brokers: Mapping[int, Broker] = {}
 
     async def refresh(self) -> controller_election.ControllerOwner | None:
-        """Read (and watch) who is the controller and which brokers are registered."""
+        """Read and watch the controller and the registered brokers."""
         self.brokers = await load_cluster.read_brokers(self._zk, watch=True)
         self._owner = await controller_election.owner(self._zk, watch=True)
         return self._owner
 
     def forget(self) -> None:
-        """Nobody is known to be the controller."""
+        """No controller is known."""
         self._owner = None
 
     def controller_id(self) -> int:
         return controller_election.UNKNOWN if self._owner is None else self._owner.id
 
     def controller_node(self, listener: str) -> Sequence[NodeEndpoint]:
-        """The controller, where it is a server of ours: it stands in no broker's place."""
+        """The controller, where it is a server of this product: then no broker has its id."""
         if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
             return ()
         endpoints = self._owner.endpoints
@@ -41,7 +41,7 @@ class Standby:
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:
-        """Read from ZooKeeper, now. Raises BrokerNotAvailable while it cannot be asked."""
+        """Read topics from ZooKeeper now. Raises BrokerNotAvailable while ZooKeeper does not answer."""
         try:
             return (await load_cluster.read_topics(self._zk, names)).found
         except ZkError as error:

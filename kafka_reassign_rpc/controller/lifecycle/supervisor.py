@@ -1,16 +1,16 @@
-"""From standing by to being the controller and back, for as long as the process runs.
+"""From standby to controller and back, for as long as the process runs.
 
-    STANDING BY   watches /controller; answers NOT_CONTROLLER; a vanished owner starts a campaign
-    TAKING OVER   has won: reads the cluster, decides what a new controller has to, connects to the brokers
-    CONTROLLING   the loop runs; a fence, a lost session or another owner ends it
+    STANDBY      watches /controller; answers NOT_CONTROLLER; campaigns when /controller is gone
+    FAILOVER     was elected: reads the cluster, decides about everything, connects to the brokers
+    CONTROLLER   the loop runs, until a write is fenced, the session is lost or another controller is elected
 
-    STANDING BY --won--> TAKING OVER --> CONTROLLING --deposed, session over--> STANDING BY
+    STANDBY --elected--> FAILOVER --> CONTROLLER --controller moved, session over--> STANDBY
 
-A connection that was lost and is back with the same session ends a term too: what happened meanwhile is read
-by taking office anew, under a higher epoch, which settles every write whose outcome was unknown.
+The term also ends when a lost connection comes back with the same session. The next term, under a higher epoch, reads
+what happened meanwhile; the higher epoch also fences every write whose outcome was unknown.
 
-A process that was deposed does not seize the controllership back: it waits until nobody has it. Only at its
-start, and only from a stock broker, it seizes (unless told not to): that is what it was started for.
+A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
+at its start, only from a stock broker, and only if `controller.seize` allows it: operators start it for that.
 """
 
 import asyncio
@@ -39,11 +39,11 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
-"""Pause after ZooKeeper could not be asked, or a term ended before it began."""
+"""Pause after ZooKeeper did not answer, or a term ended before it served anybody."""
 
 
 class Supervisor:
-    """Owns this process's part in the election. `run` is the one task that makes it controller or not."""
+    """Takes part in elections for this process. `run` is the one task that makes it the controller."""
 
     def __init__(
         self,
@@ -73,50 +73,50 @@ class Supervisor:
         self._rules = rules
         self._recorder = recorder
         self._sampling = sampling
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._term: Term | None = None
-        self._first_look = asyncio.Event()
+        self._controller_known = asyncio.Event()
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
         zk.on_connected(self._end_term)
 
-    async def settled(self) -> None:
-        """Wait until this server is the controller, or has seen who is."""
-        await self._first_look.wait()
+    async def controller_known(self) -> None:
+        """Wait until this server is the controller, or knows the controller."""
+        await self._controller_known.wait()
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            self._news.clear()
+            self._changed.clear()
             try:
-                settled = await self._take_part()
+                may_wait = await self._take_part()
             except ZkError as error:
-                log.info("standing by: ZooKeeper cannot be asked (%s)", error)
-                settled = False
+                log.info("standing by: ZooKeeper does not answer (%s)", error)
+                may_wait = False
             except BadZnode as error:
                 log.error("standing by: %s", error)
-                settled = False
+                may_wait = False
             except Exception:
                 # A defect must not leave a process that looks alive and never controls again.
-                log.exception("a defect ended this server's term; taking office anew")
-                settled = False
-            if settled:
-                await self._news.wait()
+                log.exception("a defect ended this server's term; it takes part in the election again")
+                may_wait = False
+            if may_wait:
+                await self._changed.wait()
             else:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
 
     async def _take_part(self) -> bool:
-        """Find out who is the controller, become it if nobody is, and be it as long as possible.
+        """Find the controller; if there is none, become it, and stay it as long as possible.
 
-        Whether there is nothing to do until something changes; if not, it is to be tried again soon.
+        Returns whether there is nothing to do until something changes; otherwise the caller tries again soon.
         """
         while True:
             owner = await self._standby.refresh()
-            if not self._may_follow(owner):
+            if not self._may_campaign(owner):
                 log.info("standing by: %d is the controller", owner.id if owner else controller_election.UNKNOWN)
                 self._may_seize = False
-                self._first_look.set()
+                self._controller_known.set()
                 return True
             self._may_seize = False
             leadership = await controller_election.campaign(
@@ -125,14 +125,14 @@ class Supervisor:
             if leadership is None or not await self._serve(leadership):
                 return False
 
-    def _may_follow(self, owner: controller_election.ControllerOwner | None) -> bool:
-        """Nobody; ourselves, from before a broken connection (with a new epoch then); at our start, a broker."""
+    def _may_campaign(self, owner: controller_election.ControllerOwner | None) -> bool:
+        """Whether to campaign: no owner; this session, from before a lost connection; or, at the start, a broker."""
         if owner is None or owner.session == self._zk.session_id:
             return True
         return self._may_seize and owner.id in self._standby.brokers
 
     async def _serve(self, leadership: Leadership) -> bool:
-        """A term of office; whether it came to the point of serving anybody."""
+        """Run one term. Returns whether it came to serve requests."""
         if self._zk.session_id != leadership.session:
             return False
         self._service.epoch = leadership.epoch
@@ -148,19 +148,19 @@ class Supervisor:
             self._rules,
             partial(self._recorder.record, leadership.epoch),
             self._sampling,
-            self._recorder.took,
+            self._recorder.observe_duration,
         )
         try:
             return await self._term.serve(self._begin)
         finally:
             self._service.end()
             self._standby.forget()
-            self._standby.brokers = self._term.brokers  # ZooKeeper may be away: clients still need to reach them
+            self._standby.brokers = self._term.brokers  # clients still need them while ZooKeeper does not answer
             self._term = None
 
-    def _begin(self, office: TermServices) -> None:
-        self._service.begin(office, self._zk.lease_left)
-        self._first_look.set()
+    def _begin(self, term: TermServices) -> None:
+        self._service.begin(term, self._zk.lease_left)
+        self._controller_known.set()
 
     def _session_over(self, _session: int) -> None:
         self._end_term()
@@ -169,10 +169,10 @@ class Supervisor:
         self._service.end()
         if self._term is not None:
             self._term.controller_moved()
-        self._news.set()
+        self._changed.set()
 
     def _watch_fired(self, kind: WatchKind, path: str) -> None:
         if self._term is not None:
             self._term.watch_fired(kind, path)
         elif path == znode_paths.CONTROLLER or path.startswith(znode_paths.BROKER_IDS):
-            self._news.set()
+            self._changed.set()

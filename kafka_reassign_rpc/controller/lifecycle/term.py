@@ -1,10 +1,10 @@
-"""One term of office: from the won election to its end.
+"""One term as the controller: from the election to the resignation.
 
-load        the cluster as ZooKeeper holds it; from here on APIs are served
-take over   what `core.controller_failover` decides about it, made durable, before any other command
-tell        brokers learn who the controller is, and everything else
-watch       from now on what happens in ZooKeeper becomes commands
-control     the loop works, until somebody deposes us
+load        read the cluster from ZooKeeper; from here on APIs are served
+fail over   make durable what `core.controller_failover` decides, before any other command
+propagate   brokers learn the controller and the whole state
+watch       from now on, changes in ZooKeeper become commands
+work        the loop runs until the controller moves
 """
 
 import asyncio
@@ -42,6 +42,7 @@ from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Delete, WatchKind
@@ -51,13 +52,13 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 ATTEMPTS = 5
-"""How often the znodes of a deleted topic are read and removed, where others remove or add some meanwhile."""
+"""How often to try to remove the znodes of a deleted topic, where others change them meanwhile."""
 
 
 class Term:
-    """`serve` is the whole of it; `deposed` ends it, from wherever that is noticed.
+    """`serve` runs the term; `controller_moved` ends it, whoever notices.
 
-    record   takes what happens beside the rounds of the loop (those report through their view)
+    record   takes events from outside the loop's rounds (a round reports through its view)
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class Term:
         rules: Rules = NO_RULES,
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
-        took: ObserveDuration = lambda *_: None,
+        observe_duration: ObserveDuration = lambda *_: None,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -82,62 +83,62 @@ class Term:
         self._broker_listener = broker_listener
         self._rules = rules
         self.record = record
-        self._took = took
+        self._observe_duration = observe_duration
         self._sampling = sampling
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._events: ZooKeeperWatches | None = None
+        self._watches: ZooKeeperWatches | None = None
         self._loop: ControllerLoop
         self._sampler: ProgressSampler
         self._healer: Healer
         self._channels: ChannelManager
-        self._deletions: TopicDeletions
+        self._topic_deletions: TopicDeletions
         self._propagation: Propagation
         self._requests: RequestZnodes
         self._batch_length = 0
-        self._looking = self._look_again = False
+        self._is_processing = self._process_again = False
 
     @property
     def brokers(self) -> Mapping[int, Broker]:
-        """As last known."""
+        """The registered brokers, as last known."""
         return self._loop.cluster.brokers if hasattr(self, "_loop") else {}
 
     def controller_moved(self) -> None:
-        """Somebody else is controller, or may be."""
+        """Another server is the controller, or may be."""
         self._over.set()
 
     def watch_fired(self, kind: WatchKind, path: str) -> None:
-        if self._events is not None:
-            self._events.seen(kind, path)
+        if self._watches is not None:
+            self._watches.watch_fired(kind, path)
 
     async def serve(self, begin: Callable[[TermServices], None]) -> bool:
-        """Until deposed; `begin`: APIs can be served. Returns whether all was taken over; logs its end."""
+        """Run until the controller moves. Calls `begin` when APIs can be served. Returns whether the failover ended."""
         began = False
         why: str | None = None
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
             loaded = await self._store.load()
             interpreter_tuning.leave_loaded_objects_alone()
-            self._put_together(loaded.cluster)
+            self._build(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")
             self._tasks.add(loop)
-            self._events = ZooKeeperWatches(self._zk, self, self._loop, loaded.since, self._requests)
+            self._watches = ZooKeeperWatches(self._zk, self, self._loop, loaded.since, self._requests)
             await self._remove_orphans(loaded.orphans)
-            taken_over = self._loop.submit(self._take_over())
-            # What was loaded is what is durable, so it can be shown; what changes it waits its turn in the loop.
+            failed_over = self._loop.submit(self._failover_command())
+            # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(
                 TermServices(
                     self._loop,
                     ProducerIds(self._zk, self._store, self.own_id),
-                    self._events.up_to_date,
+                    self._watches.up_to_date,
                     self._sampler.tracker,
                     self._healer,
                 )
             )
-            await taken_over
-            await self._events.place()
-            self._background(self._events.run())
-            self._background(self._loop.throttler.run())
+            await failed_over
+            await self._watches.place()
+            self._background(self._watches.run())
+            self._background(self._loop.throttle_configs.run())
             self._background(self._requests.run())
             self._background(balance_leaders(self._loop, self._balance))
             self._background(self._sampler.run())
@@ -149,7 +150,7 @@ class Term:
             over = asyncio.create_task(self._over.wait())
             await asyncio.wait([over, loop], return_when=asyncio.FIRST_COMPLETED)
             over.cancel()
-            why = "somebody else is the controller, or may be"
+            why = "another server is the controller, or may be"
             if loop.done():
                 loop.result()
         except (ControllerMoved, ReloadNeeded, NotController, ZkError) as reason:
@@ -161,8 +162,8 @@ class Term:
         return began
 
     async def _end(self) -> None:
-        if self._events is not None:
-            self._events.close()
+        if self._watches is not None:
+            self._watches.close()
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -170,14 +171,22 @@ class Term:
         if hasattr(self, "_channels"):
             await self._channels.close()
 
-    def _put_together(self, cluster: Cluster) -> None:
+    def _build(self, cluster: Cluster) -> None:
         self._channels = ChannelManager(
             lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
         )
-        self._deletions = TopicDeletions(cluster, lambda name: self._background(self._remove_topic(name)))
-        self._propagation = Propagation(cluster, self._channels, self._deletions)
+        self._topic_deletions = TopicDeletions(cluster, lambda name: self._background(self._remove_topic(name)))
+        self._propagation = Propagation(cluster, self._channels, self._topic_deletions)
         rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
-        self._loop = ControllerLoop(cluster, self._store, self._tell, self._take_over, rules, self.record, self._took)
+        self._loop = ControllerLoop(
+            cluster,
+            self._store,
+            self._propagate_round,
+            self._failover_command,
+            rules,
+            self.record,
+            self._observe_duration,
+        )
         self._sampler = ProgressSampler(
             self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record
         )
@@ -187,60 +196,60 @@ class Term:
         )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
 
-    def _tell(self, applied: ReplayedChanges) -> Iterator[None]:
+    def _propagate_round(self, applied: ReplayedChanges) -> Iterator[None]:
         yield from self._propagation.round_replayed(applied)
         batch = self._loop.cluster.batch
         if batch is not None and batch.crowded and len(batch.entries) < self._batch_length:
-            self._loop.submit(ProcessBatchAndQueue())  # there is room for others
+            self._loop.submit(ProcessBatchAndQueue())  # the znode has room for original replicas of other entries again
         self._batch_length = 0 if batch is None else len(batch.entries)
-        yield from self._look_for_room(applied)
+        yield from self._start_waiting_moves(applied)
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
 
-    def _take_over(self, gone: Sequence[Topic] = ()) -> cluster_commands.ControllerFailover:
-        def tell() -> None:
+    def _failover_command(self, gone: Sequence[Topic] = ()) -> cluster_commands.ControllerFailover:
+        def propagate() -> None:
             self._in_slices(chain(self._propagation.topics_vanished(gone), self._propagation.everything()))
             self._requests.changed()
 
-        return cluster_commands.ControllerFailover(self.own_id, tell)
+        return cluster_commands.ControllerFailover(self.own_id, propagate)
 
-    def _look_for_room(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Where something waits, and what a round has changed may have made room for it."""
+    def _start_waiting_moves(self, applied: ReplayedChanges) -> Iterator[None]:
+        """Have waiting moves decided again, if there are any and the round may have made room for them."""
         cluster = self._loop.cluster
         if cluster.queue.more:
-            self._look()
+            self._process_waiting()
         elif cluster.queue or (cluster.batch is not None and cluster.batch.waiting):
-            for count, (_, _, before, after) in enumerate(applied.partitions, 1):
+            for (_, _, before, after), pause in in_slices(applied.partitions, SLICE):
                 if before is not None and in_flight_caps.makes_room(before, after):
-                    self._look()
+                    self._process_waiting()
                     break
-                if count % SLICE == 0:
+                if pause:
                     yield
 
-    def _look(self) -> None:
-        """At what waits, as soon as the look that is under way has ended: there is never more than one in line."""
-        self._look_again = self._looking
-        if self._looking or not self._loop.is_open:
+    def _process_waiting(self) -> None:
+        """Submit a command that decides about waiting moves; while one is under way, once more after it."""
+        self._process_again = self._is_processing
+        if self._is_processing or not self._loop.is_open:
             return
-        self._looking = True
+        self._is_processing = True
         batch = self._loop.cluster.batch
-        look = StartQueuedMoves() if batch is None or not batch.waiting else ProcessBatchAndQueue()
-        self._loop.submit(look).add_done_callback(self._looked)
+        command = StartQueuedMoves() if batch is None or not batch.waiting else ProcessBatchAndQueue()
+        self._loop.submit(command).add_done_callback(self._processed)
 
-    def _looked(self, look: asyncio.Future[None]) -> None:
-        self._looking = False
-        if look.exception() is None and (self._look_again or self._loop.cluster.queue.more):
-            self._look()
+    def _processed(self, done: asyncio.Future[None]) -> None:
+        self._is_processing = False
+        if done.exception() is None and (self._process_again or self._loop.cluster.queue.more):
+            self._process_waiting()
 
-    # What follows from events (see events.Consequences)
+    # What follows from changes in ZooKeeper (see zookeeper_watches.WatchHandler)
 
     def brokers_changed(self) -> None:
-        self._look()
+        self._process_waiting()
         self._in_slices(self._propagation.brokers_changed())
-        self._healer.look_again()
+        self._healer.diagnose_again()
 
     def configs_changed(self) -> None:
-        self._healer.look_again()
+        self._healer.diagnose_again()
 
     def topics_appeared(self, names: Sequence[str]) -> None:
         self._in_slices(self._propagation.topics_appeared(names))
@@ -254,12 +263,12 @@ class Term:
     def _stopped(self, broker: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
         deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
         if deleted:
-            self._deletions.confirm(broker, deleted)
+            self._topic_deletions.confirm(broker, deleted)
         if len(deleted) < len(stops):
             self._loop.submit(cluster_commands.StopsConfirmed(broker, stops))
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
-        """Records of partitions that do not exist. One that somebody has put znodes under stays: it is in no way."""
+        """Remove move records of partitions that do not exist. One that has children stays: it does no harm."""
         try:
             await self._store.write(Delete(znode_paths.reassignment(*name)) for name in names)
         except ReloadNeeded as reason:
@@ -270,7 +279,7 @@ class Term:
             try:
                 await self._store.remove_topic(name)
                 break
-            except ReloadNeeded:  # somebody else is at the same znodes
+            except ReloadNeeded:  # somebody else changes the same znodes
                 if not left:
                     raise
         self._loop.submit(topic_commands.TopicsVanished([name], self.topics_vanished))
@@ -284,7 +293,7 @@ class Term:
         task = asyncio.create_task(self._guarded(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
-        task.add_done_callback(lambda _: work.close())  # cancelled before it began, it would never have been awaited
+        task.add_done_callback(lambda _: work.close())  # it was never awaited if it was cancelled before it began
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
@@ -293,8 +302,8 @@ class Term:
             log.warning("%s", reason)
             self.controller_moved()
         except (ReloadNeeded, ZkError) as reason:
-            # The session decides: with a new connection a new term begins and does this again.
-            log.warning("put off: %s", reason)
+            # A new connection begins a new term, which does this again.
+            log.warning("put off until the next term: %s", reason)
         except Exception:
             log.exception("a defect ends this term; the next one begins anew")
             self.controller_moved()

@@ -1,0 +1,5 @@
+"""Reads the cluster from ZooKeeper in bulk.
+
+load_cluster   brokers, topics, partition states, moves, configs, KIP-236's znodes
+load_queue     `/admin/reassign_partitions_queue`
+"""

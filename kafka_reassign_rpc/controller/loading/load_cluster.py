@@ -1,6 +1,6 @@
-"""The cluster as ZooKeeper holds it, read in bulk: failover costs a few round trips, not one per partition.
+"""Reads the cluster from ZooKeeper in bulk: a failover costs a few round trips, not one for each partition.
 
-A znode that cannot be understood is reported with its path and left out; it never stops the rest.
+A znode that cannot be decoded is logged with its path and left out; everything else is read.
 """
 
 import asyncio
@@ -35,19 +35,19 @@ log = logging.getLogger(__name__)
 
 
 CHUNK = 2000
-"""Partitions whose states are asked for together."""
+"""Partitions whose states are read together."""
 
 UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
-"""What stands for a move record that cannot be understood: it fits no assignment, so it is written anew."""
+"""In the place of a move record that cannot be decoded: it fits no assignment, so the record is written anew."""
 
 
 class LoadedCluster(NamedTuple):
     """What ZooKeeper holds.
 
     orphans   move records of partitions that do not exist
-    parents   paths without content of their own that exist: the parents of records, and of states not yet written
-    since     the last transaction before all this was read: watches placed from there miss nothing
-    problems  what is wrong with the batch and the queue
+    parents   existing paths without content of their own: the parents of records, and of states not yet written
+    since     the last transaction before the reads: watches that are placed from there miss nothing
+    problems  of the batch and the queue
     """
 
     cluster: Cluster
@@ -58,7 +58,7 @@ class LoadedCluster(NamedTuple):
 
 
 async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
-    """Everything, from the newest state on (a sync comes first)."""
+    """Read everything, after a sync."""
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
@@ -108,7 +108,7 @@ async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
 
 
 class AdminZnodes(NamedTuple):
-    """KIP-236's znodes. `problems`: what is wrong with the batch."""
+    """KIP-236's znodes. `problems`: of the batch."""
 
     disabled_by_znode: bool
     cancel_all: CancelAll | None
@@ -117,7 +117,7 @@ class AdminZnodes(NamedTuple):
 
 
 async def read_admin(zk: ZooKeeper, *, batch: bool = True, watch: bool = False) -> AdminZnodes:
-    """With `batch` false, all but the batch; with `watch`, a change of those read is reported."""
+    """Read KIP-236's znodes, without the batch if `batch` is false. `watch`: watches report their next change."""
     disabled_by_znode = await zk.exists(znode_paths.REASSIGN_CANCEL, watch=watch)
     cancel = await zk.exists(znode_paths.CANCEL_IN_PROGRESS, watch=watch)
     found, problems = await _read_batch(zk) if batch else (None, [])
@@ -141,17 +141,16 @@ async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[ZnodeProbl
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(path, path, stat.mzxid, text)]
-    told = [ZnodeProblem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+    found = [ZnodeProblem(path, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
     if known.occupied:
-        told.append(ZnodeProblem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
-    return replace(known, entries=entries, flawed=bool(told)), told
+        found.append(ZnodeProblem(path, path, -1, f"{path} cannot be deleted when it is done: it has children"))
+    return replace(known, entries=entries, flawed=bool(found)), found
 
 
 async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
-    """Brokers whose failure is noted, and when it was first noticed, ms since the epoch; and of what brokers the znode
-    cannot be deleted.
+    """Failed brokers with the time of first notice (ms since the epoch), and brokers whose znode cannot be deleted.
 
-    Where that cannot be understood, the znode's own creation time tells it too.
+    Where the time cannot be decoded, the creation time of the znode counts.
     """
     places = []
     for name in await _children(zk, znode_paths.FAILED_BROKERS):
@@ -173,13 +172,13 @@ async def read_failures(zk: ZooKeeper) -> tuple[dict[int, int], frozenset[int]]:
         try:
             failed[broker] = znode_contents.decode_failure(data, path)
         except BadZnode as error:
-            log.warning("taken for the time of its creation: %s", error)
+            log.warning("its creation time counts instead: %s", error)
             failed[broker] = stat.ctime
     return failed, frozenset(occupied)
 
 
 async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Broker]:
-    """Registered brokers by id. With `watch`, a change of the set or of one of them is reported."""
+    """Registered brokers by id. `watch`: watches report the next change of the set or of a broker."""
     names = await _children(zk, znode_paths.BROKER_IDS, watch=watch)
     places = [f"{znode_paths.BROKER_IDS}/{name}" for name in names]
     since = zk.last_zxid
@@ -201,7 +200,7 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
 
 
 class ReadTopics(NamedTuple):
-    """Topics by name, and the reason for each that cannot be understood."""
+    """Topics by name, and by name the reason why a topic cannot be decoded."""
 
     found: dict[str, Topic]
     unreadable: dict[str, str]
@@ -210,7 +209,7 @@ class ReadTopics(NamedTuple):
 async def read_topics(
     zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, MoveRecord] | None = None
 ) -> ReadTopics:
-    """Topics with their partitions' states; all of them where `names` is None. What does not exist is left out."""
+    """Topics with the states of their partitions; `names` None: all topics. Leaves out those that do not exist."""
     wanted = await _children(zk, znode_paths.TOPICS) if names is None else list(names)
     places = [znode_paths.topic(name) for name in wanted]
     found: dict[str, tuple[znode_contents.TopicZnode, int]] = {}
@@ -239,7 +238,7 @@ async def _read_partitions(
     moves: Mapping[TopicPartition, MoveRecord],
     pace: SliceTimer,
 ) -> tuple[dict[str, dict[int, Partition]], dict[str, set[int]]]:
-    """By topic and index; and by topic, those whose state cannot be understood."""
+    """Partitions by topic and index; and by topic, those whose state cannot be decoded."""
     names = (TopicPartition(name, index) for name, znode in topics.items() for index in sorted(znode.partitions))
     partitions: dict[str, dict[int, Partition]] = {name: {} for name in topics}
     bad: dict[str, set[int]] = {}
@@ -267,7 +266,7 @@ class _Chunk(NamedTuple):
 async def _read_states(
     zk: ZooKeeper, names: Iterator[TopicPartition]
 ) -> AsyncIterator[Iterable[tuple[TopicPartition, str, tuple[bytes, Stat] | None]]]:
-    """The partitions' state znodes in chunks: while one is worked on, the next is on its way."""
+    """The state znodes of partitions in chunks. While the caller works on one chunk, ZooKeeper reads the next."""
     chunk = _ask_for_states(zk, names)
     try:
         while chunk is not None:
@@ -298,7 +297,7 @@ def _state(read: tuple[bytes, Stat] | None, path: str) -> replay.LoadedState | N
 async def read_moves(
     zk: ZooKeeper, names: Collection[str] | None = None
 ) -> tuple[dict[TopicPartition, MoveRecord], set[str]]:
-    """Move records (of these topics, or all), and the znodes above them."""
+    """Move records (of these topics, or all), and the existing znodes above them."""
     topics = await _children(zk, znode_paths.REASSIGNMENTS) if names is None else list(names)
     parents = [znode_paths.reassignment_topic(topic) for topic in topics]
     there: set[str] = set()
@@ -321,14 +320,14 @@ async def read_moves(
         try:
             moves[name] = znode_contents.decode_move(read[0], path, read[1])
         except BadZnode as error:
-            log.error("to be written anew: %s", error)
+            log.error("a move record is written anew: %s", error)
             moves[name] = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)
         await pace.rest()
     return moves, there
 
 
 async def read_stateless(zk: ZooKeeper, topics: Iterable[Topic]) -> set[str]:
-    """Parents of states that exist although the states do not: a creation that was cut off, or is under way."""
+    """Existing parents of missing states: the creation of the topic was interrupted, or is under way."""
     incomplete = []
     pace = SliceTimer()
     for topic in topics:
@@ -351,7 +350,7 @@ async def _read_configs(zk: ZooKeeper, kind: str) -> dict[str, Mapping[str, str]
 
 
 async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> dict[str, Mapping[str, str]]:
-    """Those of them that have any."""
+    """The configs of these entities, without entities that have none."""
     places = [f"{znode_paths.config_type(kind)}/{name}" for name in names]
     configs: dict[str, Mapping[str, str]] = {}
     for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
@@ -365,7 +364,7 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
 
 
 async def watched_children(zk: ZooKeeper, path: str) -> list[str]:
-    """Children of what may not exist, which has none then; a change of either is reported."""
+    """The children of a znode, if it exists. A watch reports the next change of the children, or the creation."""
     while True:
         try:
             return await zk.children(path, watch=True)

@@ -1,4 +1,4 @@
-"""Reading KIP-236's queue from ZooKeeper: all of it, or what somebody else may have written into it."""
+"""Reads KIP-236's queue from ZooKeeper: all of it, or the root znodes that others may have changed."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 
 class ZnodeProblem(NamedTuple):
-    """What is wrong with a znode.
+    """A problem of the batch or of a part of a queue, for operators.
 
-    root     whose it is: the batch, or a queue, a part of which it may be
-    changed  its mzxid; -1 where it is what others have put under it
+    root     path of the batch or of the queue's root
+    changed  mzxid of the znode; -1: the problem is that others have put children under it
     """
 
     root: str
@@ -29,10 +29,10 @@ class ZnodeProblem(NamedTuple):
 
 
 class QueueRootRead(NamedTuple):
-    """A queue's own znode. `part` is None where there is none; `problems`: what is wrong with it.
+    """The root znode of a queue. `part` None: it does not exist.
 
-    children   paths of what stands under it and is a part
-    occupied   so does something else
+    children   paths of the parts under it
+    occupied   it has other children too
     """
 
     root: str
@@ -43,14 +43,14 @@ class QueueRootRead(NamedTuple):
 
 
 class ReadQueue(NamedTuple):
-    """All queues in one, and what is wrong with them."""
+    """All queues in one, and their problems."""
 
     queue: Queue
     problems: list[ZnodeProblem]
 
 
 async def read_queue(zk: ZooKeeper) -> ReadQueue:
-    """Everything, in the order in which it was submitted."""
+    """Read all queues, in the order in which their parts were submitted."""
     queue = Queue()
     problems: list[ZnodeProblem] = []
     parts: list[QueuePart] = []
@@ -96,5 +96,5 @@ def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, lis
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(root, path, stat.mzxid, text)]
-    told = [ZnodeProblem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
-    return replace(known, entries=entries, flawed=bool(problems)), told
+    found = [ZnodeProblem(root, path, stat.mzxid, f"{path}: {problem}") for problem in problems]
+    return replace(known, entries=entries, flawed=bool(problems)), found

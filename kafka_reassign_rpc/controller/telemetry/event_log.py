@@ -1,14 +1,14 @@
-"""The event log: JSON lines in a directory, in files of bounded size, of which a bounded number is kept.
+"""The event log: JSON lines in a directory, in a bounded number of files of bounded size.
 
     events-00000000000000000000.jsonl       the first one holds the events from number 0 on
     events-00000000000000041873.jsonl       the number of its first event is in a file's name
 
-Numbers go up by one from event to event and go on where they were after a restart; a gap stands for events that could
-not be written. What is written has reached the operating system, which a killed process cannot take back; it is
-not forced to the disk, so that a machine that loses its power may lose the last seconds. A line that was cut off is
-cut away at the next start. Only one process writes to a directory at a time.
+Numbers increase by one from event to event, also over a restart. A gap stands for events that could not be written.
+Written lines have reached the operating system, so they survive the end of the process. They are not synced to the
+disk: after a loss of power the last seconds may be missing. The next start removes an incomplete last line. Only one
+process writes to a directory at a time.
 
-Everything here blocks, and may be called from any thread.
+All methods block, and may be called from any thread.
 """
 
 import fcntl
@@ -23,14 +23,14 @@ from typing import NamedTuple
 NAME = "events-{:020d}.jsonl"
 PATTERN = "events-" + "[0-9]" * 20 + ".jsonl"
 START = b'{"seq":'
-"""Every line begins so; the number follows."""
+"""Every line begins with this; the number follows."""
 
 MARK_BYTES = 65_536
-"""So far apart are the places in a file that are known by their event's number."""
+"""Distance of the marks in a file: places whose event number is known."""
 
 
 class EventLogPage(NamedTuple):
-    """Events as JSON, the number to go on from, and the oldest one that is kept."""
+    """Events as JSON, the number to go on from, and the number of the oldest event that is kept."""
 
     events: list[bytes]
     next_seq: int
@@ -38,7 +38,7 @@ class EventLogPage(NamedTuple):
 
 
 class _File:
-    """One file. `marks`: (number, offset) of some lines, from the first on; None: not looked at yet."""
+    """One file. `marks`: (number, offset) of some lines, the first among them; None: the file was not scanned yet."""
 
     def __init__(self, path: Path, first: int) -> None:
         self.path = path
@@ -48,10 +48,10 @@ class _File:
 
 
 class EventLog:
-    """Opens with `open`; then `append` and `read`. All of it raises OSError as the system does.
+    """Call `open` first; then `append` and `read`. All methods raise OSError as the system does.
 
-    file_bytes   a file that would grow beyond this is the last but one from then on
-    files        how many are kept
+    file_bytes   the log begins a new file before one grows beyond this
+    files        how many files are kept
     """
 
     def __init__(self, directory: Path, *, file_bytes: int = 16 * 2**20, files: int = 8) -> None:
@@ -65,7 +65,7 @@ class EventLog:
         self._lock = Lock()
 
     def open(self) -> None:
-        """Find out where to go on. Raises BlockingIOError where another process writes here."""
+        """Find the number to go on with. Raises BlockingIOError where another process writes to the directory."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._lock_file = os.open(self.directory / "lock", os.O_RDWR | os.O_CREAT, 0o644)
         fcntl.flock(self._lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -75,7 +75,7 @@ class EventLog:
         if self._files:
             last = self._files[-1]
             self._cut_off(last)
-            self.next_seq = max(_survey(last), last.first)
+            self.next_seq = max(_scan(last), last.first)
             self._descriptor = os.open(last.path, os.O_WRONLY | os.O_APPEND)
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class EventLog:
             self._descriptor = self._lock_file = -1
 
     def append(self, lines: bytes, first: int, after: int) -> None:
-        """Write whole lines: the events from `first` up to `after`. Of what could not be written nothing is left."""
+        """Write whole lines, the events from `first` up to `after`, or nothing of them."""
         with self._lock:
             self.next_seq = after
             file = self._room(len(lines), first)
@@ -103,9 +103,9 @@ class EventLog:
             file.size += len(lines)
 
     def read(self, first: int, max_bytes: int) -> EventLogPage:
-        """Events from number `first` on, at least one if there is any; from the oldest one if it is gone.
+        """Events from number `first` on, or from the oldest one that is kept; at least one if there is any.
 
-        first   below 0: none, but only where the next one will be
+        first   below 0: no events, only the number of the next one
         """
         with self._lock:
             files, next_seq = list(self._files), self.next_seq
@@ -125,7 +125,7 @@ class EventLog:
         return EventLogPage(found, next_seq, oldest)
 
     def _take_back(self, size: int) -> None:
-        """Nothing is left of what was not written whole, or else the next events go to another file."""
+        """Remove incomplete lines. If that fails, the next events go to another file."""
         try:
             os.ftruncate(self._descriptor, size)
         except OSError:
@@ -133,7 +133,7 @@ class EventLog:
             self._descriptor = -1
 
     def _room(self, size: int, first: int) -> _File:
-        """The file to write to: another one where the last one is full, or somebody has removed it."""
+        """The file to write to: a new one if the last one is full, or was removed."""
         if self._descriptor >= 0 and self._files:
             last = self._files[-1]
             if os.fstat(self._descriptor).st_nlink and (not last.size or last.size + size <= self._file_bytes):
@@ -145,17 +145,17 @@ class EventLog:
         file = _File(self.directory / NAME.format(first), first)
         self._descriptor = os.open(file.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_TRUNC, 0o644)
         file.marks = []
-        if self._files and self._files[-1].first == first:  # nothing has come to be in it
+        if self._files and self._files[-1].first == first:  # it is empty
             self._files.pop()
         self._files.append(file)
         while len(self._files) > self._keep:
-            with suppress(OSError):  # one too many is no reason to lose what is new
+            with suppress(OSError):  # a surplus file must not keep new events from being written
                 self._files.pop(0).path.unlink()
         return file
 
     @staticmethod
     def _cut_off(file: _File) -> None:
-        """Cut away what is behind the last whole line."""
+        """Remove what follows the last complete line."""
         with file.path.open("r+b") as opened:
             whole = opened.read().rfind(b"\n") + 1
             if whole < file.size:
@@ -163,8 +163,8 @@ class EventLog:
         file.size = whole
 
 
-def _survey(file: _File) -> int:
-    """Mark places in a file; the number after its last event."""
+def _scan(file: _File) -> int:
+    """Scan a file and set its marks. Returns the number after its last event."""
     marks: list[tuple[int, int]] = []
     after = file.first
     offset = 0
@@ -181,10 +181,10 @@ def _survey(file: _File) -> int:
 
 
 def _lines(file: _File, size: int, first: int) -> Iterator[tuple[int, bytes]]:
-    """Events of a file from number `first` on, as far as it has been written. One that was removed has none."""
+    """Events of a file from number `first` on, within its first `size` bytes. A removed file has none."""
     try:
         if file.marks is None:
-            _survey(file)
+            _scan(file)
         marks = list(file.marks or ())
         begin = bisect_right(marks, first, key=lambda mark: mark[0])
         offset = marks[begin - 1][1] if begin else 0
@@ -202,6 +202,6 @@ def _lines(file: _File, size: int, first: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _seq(line: bytes) -> int | None:
-    """The number of an event; None for what is no event of ours."""
+    """The number of the event in a line; None: the line is not an event."""
     number, comma, _ = line[len(START) : len(START) + 20].partition(b",")
     return int(number) if comma and line.startswith(START) and number.isdigit() and line.endswith(b"}\n") else None

@@ -1,8 +1,8 @@
-"""Where everything that was decided goes: the event log, whoever reads standard error, and who counts.
+"""Records events: in the event log, on standard error, and in the metrics.
 
-Recording is no part of any answer: a decision is durable in ZooKeeper before it is answered, and is written down a
-few milliseconds later, in the order in which decisions were made. A process that is killed in between leaves the last
-few unwritten; a disk that takes nothing more loses what it does not take, and stops nobody.
+Recording is not part of an answer. A decision is durable in ZooKeeper before its answer, and the recorder writes its
+event a few milliseconds later, in the order of the decisions. A process that is killed in between does not write its
+last events. A full disk loses events, and stops nothing else.
 """
 
 import asyncio
@@ -19,50 +19,51 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLog
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import in_slices
 
 log = logging.getLogger(__name__)
 
 ROUND, COMMIT = "round", "commit"
-"""What is timed: a round of the loop up to its answers, and how long it took to be durable."""
+"""The measured durations: a round of the loop up to its answers, and its commit."""
 
 LINES = 10
-"""Events of a name that one round shows one by one on standard error; there it says how many more there were."""
+"""Events of one name that a round shows one by one on standard error. Of the others it shows the number."""
 
 CHUNK = 262_144
-"""Bytes that are written at once."""
+"""Bytes that are written to the event log at once."""
 
 LONGEST = 16_384
-"""Bytes of one event: what names or quotes more than that is cut."""
+"""Bytes of one event: longer ones are cut."""
 
 _LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
 
 
-class Counts(Protocol):
-    """Who counts."""
+class EventCounter(Protocol):
+    """Counts events and observes durations: the metrics."""
 
     def event(self, event: Event, at: int) -> None:
-        """An event, and its time in ms."""
+        """Count an event. `at`: its time in ms."""
 
-    def took(self, what: str, seconds: float) -> None:
-        """How long a round or a commit has taken."""
+    def observe_duration(self, what: str, seconds: float) -> None:
+        """A round or a commit took so many seconds."""
 
 
 Record = Callable[[Iterable[Event]], None]
-"""Takes what has become durable. The events may be made while they are read, in slices."""
+"""Takes events that have become durable. An iterator may make them while it is read."""
 
 ObserveDuration = Callable[[str, float], None]
-"""Takes how many seconds something (ROUND, COMMIT) has taken."""
+"""Takes a duration: ROUND or COMMIT, and the seconds."""
 
 
 class EventRecorder:
-    """Records events in the order in which they come, beside the work that they come from.
+    """Records events in their order, in a task of its own.
 
-    `record` returns at once; what it was given is read later, a slice at a time, so it must not change any more.
+    `record` returns at once. The recorder reads the events later, slice by slice, so they must not change.
 
-    event_log   where they are written; None: nowhere
-    server      our id, for the log
-    counts      who counts them
-    lost        how many could not be written
+    event_log   None: events are not written
+    server      id of this server
+    counter     counts the events
+    lost        number of events that could not be written
     """
 
     def __init__(
@@ -70,13 +71,13 @@ class EventRecorder:
         now_ms: Callable[[], int],
         event_log: EventLog | None = None,
         server: int = -1,
-        counts: Counts | None = None,
+        counter: EventCounter | None = None,
     ) -> None:
         self.event_log = event_log
         self.lost = 0
         self._now_ms = now_ms
         self._server = server
-        self.counts = counts
+        self.counter = counter
         self._waiting: deque[tuple[int, int, Iterable[Event]]] = deque()
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "event-log")
@@ -86,7 +87,7 @@ class EventRecorder:
         self._failing = False
 
     async def open(self) -> None:
-        """Open the event log, if there is to be one. Where that fails there is none, and a warning."""
+        """Open the event log, if there is one. If that fails, log a warning and go on without it."""
         if self.event_log is None:
             return
         try:
@@ -101,7 +102,7 @@ class EventRecorder:
             self._seq = self._first = self.event_log.next_seq
 
     async def close(self) -> None:
-        """Wait until all is recorded."""
+        """Wait until all events are recorded."""
         if self._task is not None:
             await self._task
         if self.event_log is not None:
@@ -109,15 +110,15 @@ class EventRecorder:
         self._thread.shutdown()
 
     def record(self, epoch: int, events: Iterable[Event]) -> None:
-        """Events under that controller epoch, as of now."""
+        """Record events of this controller epoch that happened now."""
         self._waiting.append((epoch, self._now_ms(), events))
         if self._task is None:
             self._task = asyncio.create_task(self._work(), name="recorder")
 
-    def took(self, what: str, seconds: float) -> None:
-        """How long a round or a commit has taken."""
-        if self.counts is not None:
-            self.counts.took(what, seconds)
+    def observe_duration(self, what: str, seconds: float) -> None:
+        """A round or a commit took so many seconds."""
+        if self.counter is not None:
+            self.counter.observe_duration(what, seconds)
 
     async def read(self, first: int, max_bytes: int) -> EventLogPage | None:
         """See EventLog.read; None where no log is kept. Raises OSError."""
@@ -140,9 +141,9 @@ class EventRecorder:
     async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
         pace = SliceTimer()
         seen: Counter[str] = Counter()
-        for count, event in enumerate(events, 1):
-            if self.counts is not None:
-                self.counts.event(event, at)
+        for event, pause in in_slices(events, SLICE):
+            if self.counter is not None:
+                self.counter.event(event, at)
             seen[event.event] += 1
             if seen[event.event] <= LINES:
                 log.log(level(event), "%s", line(event))
@@ -150,7 +151,7 @@ class EventRecorder:
                 self._encode(epoch, at, event)
                 if len(self._chunk) > CHUNK:
                     await self._write()
-            if count % SLICE == 0:
+            if pause:
                 await pace.rest()
         for name, number in seen.items():
             if number > LINES:
@@ -188,7 +189,7 @@ class EventRecorder:
 
 
 def _shortened(event: Event) -> Event:
-    """Garbage in a znode may name a topic of any length."""
+    """The event with long fields cut: a znode may name a topic of any length."""
 
     def text(value: str | None) -> str | None:
         return None if value is None else value[:1000]
@@ -218,17 +219,17 @@ def level(event: Event) -> int:
 
 
 def line(event: Event) -> str:
-    """An event for people to read: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
+    """An event as a line for people: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
     text = event.event
     if event.topic is not None:
         text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
     if event.broker is not None:
         text += f" broker {event.broker}"
-    said = [event.reason] if event.reason else []
+    details = [event.reason] if event.reason else []
     if event.target is not None:
-        said.append(f"to {list(event.target)}")
-    if said:
-        text += f": {' '.join(said)}"
+        details.append(f"to {list(event.target)}")
+    if details:
+        text += f": {' '.join(details)}"
     if event.who:
         text += f" ({event.who})"
-    return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may be anything
+    return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may have any characters

@@ -77,7 +77,7 @@ SERVER_COUNTERS = {
     "bytes_received": _counter("bytes_received", "Bytes received from clients."),
     "bytes_sent": _counter("bytes_sent", "Bytes sent to clients."),
     "requests_in_work_now": _gauge("requests_in_work", "Requests that are being handled."),
-    "requests_waiting_now": _gauge("requests_waiting", "Requests that were received and wait to be handled."),
+    "requests_waiting_now": _gauge("requests_waiting", "Connections whose next request waits (queued.max.requests)."),
     "request_bytes_now": _gauge("request_bytes", "Bytes of requests that are in memory."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
 }

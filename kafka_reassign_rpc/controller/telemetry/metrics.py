@@ -106,7 +106,7 @@ class Metrics:
         if name == catalogue.MOVE_COMPLETED and event.started is not None:
             self._durations.observe(max(0, at - event.started) / 1000)
 
-    def took(self, what: str, seconds: float) -> None:
+    def observe_duration(self, what: str, seconds: float) -> None:
         """How long a ROUND, a COMMIT or a PAUSE of the event loop took."""
         self._times[what].observe(seconds)
 

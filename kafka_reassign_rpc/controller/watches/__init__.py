@@ -1,0 +1,5 @@
+"""What happens in ZooKeeper, turned into commands.
+
+zookeeper_watches   all watches of a term, and which read follows each
+request_znodes      `/admin/reassignment_requests`, started one after the other
+"""

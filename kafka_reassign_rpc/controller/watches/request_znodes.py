@@ -1,16 +1,15 @@
-"""Znodes under `/admin/reassignment_requests` (KIP-236), taken up one after the other in the order of their numbers.
+"""Starts the request znodes under `/admin/reassignment_requests` (KIP-236), in the order of their numbers.
 
-What becomes of each target stands in `core.znode_routes.reassignment_requests`. A request may have a megabyte, and
-there may be thousands:
-so only their names are known, and what they say is read when it is its turn, some of them at a time.
+`core.znode_routes.reassignment_requests` decides about each target. There may be thousands of requests, of up to a
+megabyte each. So the controller knows only their names, and reads some of them at a time when it is their turn.
 
-    a name without a number       reported, left alone: it has no place in the order
-    cannot be read (its ACL)      reported, left alone
-    cannot be carried out         the same: somebody else writes what would have to be written, or nobody can
-    gone before it was its turn   nothing: whoever has deleted it has withdrawn it
-    says nothing of use           reported, deleted: a sequential znode that was put right would not be in its place
-    has znodes under it           emptied instead of deleted, reported
-    anything else                 its targets start, or are reported; it is deleted in the same round
+    a name without a number        reported, left alone: it has no place in the order
+    its ACL forbids to read it     reported, left alone
+    its writes always fail         reported, left alone
+    deleted before its turn        nothing: its creator has withdrawn it
+    cannot be decoded              reported, deleted: a corrected znode would get another number anyway
+    has children                   emptied instead of deleted, reported
+    anything else                  its targets start, or are reported; it is deleted in the same round
 """
 
 import asyncio
@@ -32,13 +31,14 @@ from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerErr
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.znode_routes import queue_admission as waiting
+from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
     ReassignmentRequest,
     RequestOutcome,
     decide_target,
 )
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import SliceCounter
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
@@ -51,16 +51,16 @@ log = logging.getLogger(__name__)
 READ_TOGETHER = 32
 """Requests that are read at a time: 32 MiB at the worst."""
 DECIDED_TOGETHER_BYTES = 262_144
-"""Of requests that share a round: who asks for something else meanwhile waits for no more than that."""
+"""Size of the requests that share a round: other commands wait no longer than for these."""
 DECODED_AT_ONCE_BYTES = 16_384
-"""More than that, all of it wrong, would hold the event loop for too long."""
+"""A larger request is decoded in a thread: with many errors it would hold the event loop for too long."""
 TRIES = 10
-"""How often a request is tried alone that ZooKeeper does not take."""
+"""How often a request is tried alone whose writes fail."""
 OCCUPIED = "it is done, and cannot be deleted: there are znodes under it"
 
 
 class RequestZnode(NamedTuple):
-    """A request as it was read. `problems`: what is wrong with it."""
+    """A request as read. `problems`: why entries, or all of it, cannot be carried out."""
 
     name: str
     ended: RequestEnded
@@ -69,22 +69,22 @@ class RequestZnode(NamedTuple):
 
 
 class RequestsOutcome(Enum):
-    """What a round has made of the requests that it was given."""
+    """What a round has done with requests."""
 
-    UP = auto()
-    NOT_WHILE_CLOSED = auto()
+    STARTED = auto()
+    WAIT_UNTIL_ENABLED = auto()
     READ_AGAIN = auto()
 
 
 class RequestNamesRead(Command[None]):
-    """These requests are there, and wait."""
+    """The names of the requests that wait."""
 
     def __init__(self, names: Sequence[str]) -> None:
         super().__init__()
         self._names: frozenset[str] | None = frozenset(names)
 
     def decide(self, work: Round) -> Iterator[None]:
-        if self._names is not None:  # once: what is read after a lost commit is newer
+        if self._names is not None:  # only once: after a lost commit the cluster is newer than this
             work.view.cluster.requests = self._names
             self._names = None
         self.answer(None)
@@ -92,7 +92,7 @@ class RequestNamesRead(Command[None]):
 
 
 class StartRequests(Command[RequestsOutcome]):
-    """Start what these requests ask for."""
+    """Start the targets of these requests."""
 
     def __init__(self, found: Sequence[RequestZnode]) -> None:
         super().__init__()
@@ -102,29 +102,28 @@ class StartRequests(Command[RequestsOutcome]):
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         if self._waiting is not None and cluster.requests is not self._waiting:
-            # The cluster was read again since: one of them may have been changed or deleted under our hands.
+            # The cluster was read again since: somebody may have changed or deleted one of the requests.
             self.answer(RequestsOutcome.READ_AGAIN)
             return
         self._waiting = cluster.requests
         if restrictions.reassignments_disabled(cluster) is not None:
-            self.answer(RequestsOutcome.NOT_WHILE_CLOSED)
+            self.answer(RequestsOutcome.WAIT_UNTIL_ENABLED)
             return
         yield from work.schedule_moves()
-        count = 0
+        slices = SliceCounter(SLICE)
         for found in self._found:
             work.view.by = BY_REQUEST + found.name
             for problem in found.problems:
                 work.view.report(Event(catalogue.ENTRY_REFUSED, reason=problem))
             for name, target in found.request.targets.items():
-                self._take_up(work, name, target, found.request.route)
-                count += 1
-                if count % SLICE == 0:
+                self._start(work, name, target, found.request.route)
+                if slices.step():
                     yield
             work.view.requests[found.name] = found.ended
-        self.answer(RequestsOutcome.UP)
+        self.answer(RequestsOutcome.STARTED)
 
     @staticmethod
-    def _take_up(work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
+    def _start(work: Round, name: TopicPartition, target: tuple[int, ...], route: str) -> None:
         refused = work.refused.get(name[0])
         if refused is not None:
             outcome = RequestOutcome(report=str(refused))
@@ -132,10 +131,10 @@ class StartRequests(Command[RequestsOutcome]):
             before = work.view.get(*name)
             outcome = decide_target(work.view, name, target, route, work.rules)
             if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
-                error = waiting.append(work.view, name, WaitingMove(target, route))
+                error = queue_admission.append(work.view, name, WaitingMove(target, route))
                 outcome = RequestOutcome(report=None if error is None else str(error))
             elif outcome.changes or outcome.report is None:
-                waiting.withdraw(work.view, name)
+                queue_admission.withdraw(work.view, name)
         for change in outcome.changes:
             work.view.add(change)
         if outcome.report is not None:
@@ -144,66 +143,66 @@ class StartRequests(Command[RequestsOutcome]):
 
 
 class RequestZnodes:
-    """Takes up requests for as long as this process is the controller."""
+    """Starts requests for as long as this process is the controller."""
 
     def __init__(self, zk: ZooKeeper, loop: ControllerLoop, record: Record) -> None:
         self._zk = zk
         self._loop = loop
         self._record = record
-        self._news = asyncio.Event()
-        self._news.set()
+        self._wake = asyncio.Event()
+        self._wake.set()
         self._left_alone: set[str] = set()
-        """Names that are not taken up; the reason has been reported."""
+        """Names of requests that are not started; the reason has been reported."""
         self._waiting = 0
         self._one_by_one = False
-        """One of them keeps the others from being taken up with it."""
+        """Whether requests start one by one: the writes of one fail, and others must not fail with it."""
         self._tries: Counter[str] = Counter()
 
     def changed(self) -> None:
-        """There may be other requests, or those that wait may go on."""
-        self._news.set()
+        """There may be new requests, or waiting ones may start."""
+        self._wake.set()
 
     async def run(self) -> None:
         """Until cancelled."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._wake.wait()
+            self._wake.clear()
             try:
-                await self.take_up_all()
+                await self.start_all()
             except NotController:
                 return
             except ZkError as error:
-                # Not connected: when we are again, everything is read; when the session is over, we are no controller.
-                log.info("could not read what is asked for: %s", error)
+                # After a reconnect everything is read again; without a session this server is not the controller.
+                log.info("could not read requests: %s", error)
 
-    async def take_up_all(self) -> None:
-        """All that are there, as long as the guard is open; then the batch, which waits for them."""
+    async def start_all(self) -> None:
+        """Start all requests, unless reassignments are disabled; then process the batch, which waits for them."""
         had = bool(self._loop.cluster.requests)
         while True:
             names = await self._names()
             await self._loop.submit(RequestNamesRead(names))
-            if not names or self._wait(len(names)):
+            if not names or self._must_wait(len(names)):
                 break
             had = True
-            await self._take_up(names)
+            await self._start_requests(names)
         self._one_by_one = False
         if had and self._loop.cluster.batch is not None:
             await self._loop.submit(ProcessBatchAndQueue())
 
-    def _wait(self, count: int) -> bool:
-        """Whether they have to, which is said once."""
-        closed = restrictions.reassignments_disabled(self._loop.cluster)
-        waiting = 0 if closed is None else count
+    def _must_wait(self, count: int) -> bool:
+        """Whether requests have to wait since reassignments are disabled. Reports it once."""
+        disabled = restrictions.reassignments_disabled(self._loop.cluster)
+        waiting = 0 if disabled is None else count
         if waiting and waiting != self._waiting:
-            reason = f"{waiting} of its znodes wait. {closed}"
+            reason = f"{waiting} of its znodes wait. {disabled}"
             self._record(
                 [Event(catalogue.ENTRY_WAITING, who=f"znode {znode_paths.REASSIGNMENT_REQUESTS}", reason=reason)]
             )
         self._waiting = waiting
-        return closed is not None
+        return disabled is not None
 
     async def _names(self) -> list[str]:
-        """Those that are to be taken up, in their order; a change of what is there is reported from now on."""
+        """Names of the requests to start, in their order. A watch reports the next change of the children."""
         names = await watched_children(self._zk, znode_paths.REASSIGNMENT_REQUESTS)
         self._left_alone.intersection_update(names)
         numbered = []
@@ -220,8 +219,8 @@ class RequestZnodes:
             self._left_alone.add(name)
             self._record([Event(catalogue.ENTRY_REFUSED, who=BY_REQUEST + name, reason=f"left alone: {why}")])
 
-    async def _take_up(self, names: Sequence[str]) -> None:
-        """As many of these as can be taken up without reading their names again."""
+    async def _start_requests(self, names: Sequence[str]) -> None:
+        """Start as many of these as possible without reading the names again."""
         pace = SliceTimer()
         for first in range(0, len(names), READ_TOGETHER):
             together: list[RequestZnode] = []
@@ -231,20 +230,20 @@ class RequestZnodes:
                     self._leave_alone(name, OCCUPIED)
                     continue
                 if together and (self._one_by_one or size + len(data) > DECIDED_TOGETHER_BYTES):
-                    if await self._decide(together) is not RequestsOutcome.UP:
+                    if await self._decide(together) is not RequestsOutcome.STARTED:
                         return
                     together, size = [], 0
                 long = len(data) > DECODED_AT_ONCE_BYTES
                 together.append(
-                    await asyncio.to_thread(_understood, name, data, stat) if long else _understood(name, data, stat)
+                    await asyncio.to_thread(_decoded, name, data, stat) if long else _decoded(name, data, stat)
                 )
                 size += len(data)
                 await pace.rest()
-            if together and await self._decide(together) is not RequestsOutcome.UP:
+            if together and await self._decide(together) is not RequestsOutcome.STARTED:
                 return
 
     async def _read(self, names: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
-        """Those that are still there."""
+        """The contents of those that still exist."""
         try:
             read = await self._zk.multi_get([znode_paths.reassignment_request(name) for name in names])
             return [(name, *one) for name, one in zip(names, read, strict=True) if one is not None]
@@ -256,29 +255,29 @@ class RequestZnodes:
 
     async def _decide(self, together: Sequence[RequestZnode]) -> RequestsOutcome:
         try:
-            taken = await self._loop.submit(StartRequests(together))
+            outcome = await self._loop.submit(StartRequests(together))
         except UnknownServerError:
-            taken = RequestsOutcome.READ_AGAIN
-        if taken is RequestsOutcome.READ_AGAIN:
+            outcome = RequestsOutcome.READ_AGAIN
+        if outcome is RequestsOutcome.READ_AGAIN:
             self._one_by_one = True
             if len(together) == 1:
-                self._refused(together[0].name)
-        elif taken is RequestsOutcome.UP:
+                self._writes_failed(together[0].name)
+        elif outcome is RequestsOutcome.STARTED:
             for found in together:
                 self._tries.pop(found.name, None)
                 if found.ended.occupied:
                     self._leave_alone(found.name, OCCUPIED)
-        return taken
+        return outcome
 
-    def _refused(self, name: str) -> None:
-        """ZooKeeper did not take what the request alone would have changed."""
+    def _writes_failed(self, name: str) -> None:
+        """The writes of this request alone have failed."""
         self._tries[name] += 1
         if self._tries[name] == TRIES:
             del self._tries[name]
             self._leave_alone(name, f"ZooKeeper has refused {TRIES} times what it asks for: delete it, and ask again")
 
 
-def _understood(name: str, data: bytes, stat: Stat) -> RequestZnode:
+def _decoded(name: str, data: bytes, stat: Stat) -> RequestZnode:
     ended = RequestEnded(stat.version, occupied=stat.num_children > 0)
     try:
         request, problems = decode_request(data, znode_paths.reassignment_request(name))

@@ -1,16 +1,16 @@
-"""What happens in ZooKeeper, turned into commands.
+"""Turns changes in ZooKeeper into commands.
 
-Watches are one-shot: each is read (and placed again) together with what it watches, so nothing is missed.
-After a reconnect everything is read again (`Supervisor` does that), which places all of them anew.
+ZooKeeper's watches fire once. Every read places the watch again, so no change is missed. After a reconnect the
+supervisor begins a new term, which reads everything and places all watches.
 
-    /controller                  somebody else took over: stop
-    /brokers/ids, /brokers/ids/N a broker came, went, bounced, or moved its listeners
-    /brokers/topics, ./TOPIC     a topic appeared, vanished, or was changed by somebody else
-    /admin/delete_topics         a topic is to be deleted
-    /config/changes              dynamic configs changed
-    /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel    KIP-236
-    /admin/reassignment_requests a request was made: see `RequestZnodes`
-    /admin/reassign_partitions_queue, ./reassign_partitions_extra                       its queue
+    /controller                         another controller was elected: the term ends
+    /brokers/ids, /brokers/ids/N        a broker registered, is gone, registered again, or changed its listeners
+    /brokers/topics, ./TOPIC            a topic appeared, vanished, or was changed by somebody else
+    /admin/delete_topics                a topic is to be deleted
+    /config/changes                     dynamic configs changed
+    /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
+    /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
+    /admin/reassignment_requests        a request znode was created: see `request_znodes`
 """
 
 import asyncio
@@ -40,39 +40,39 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 log = logging.getLogger(__name__)
 
 SYNC_TIMEOUT_S = 1.0
-"""A ZooKeeper that is silent for longer is about to be given up: whatever waits for it may as well be tried."""
+"""If ZooKeeper does not answer for longer, the connection is about to be lost: then a caller does not wait for it."""
 ADMIN = frozenset((znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL))
 
 
 class WatchHandler(Protocol):
-    """What a term of office does about events beyond what the loop decides."""
+    """What a term does after changes in ZooKeeper, besides the commands."""
 
     own_id: int
 
     def controller_moved(self) -> None:
-        """`/controller` is not ours any more."""
+        """This server does not own `/controller` any more."""
 
     def brokers_changed(self) -> None:
-        """Brokers came or went."""
+        """Brokers have registered or are gone."""
 
     def configs_changed(self) -> None:
-        """Brokers' dynamic configs, or the whole cluster's, are others now."""
+        """Dynamic configs of brokers or of the whole cluster have changed."""
 
     def topics_appeared(self, names: Sequence[str]) -> None:
-        """Topics that brokers have to be told everything of."""
+        """Brokers have to learn all partitions of these topics."""
 
     def deletions_begun(self, names: Sequence[str]) -> None:
-        """Topics whose replicas have to be stopped."""
+        """The replicas of these topics have to stop."""
 
     def topics_vanished(self, topics: Sequence[Topic]) -> None:
-        """Topics that brokers have to forget."""
+        """Brokers have to forget these topics."""
 
 
 class ZooKeeperWatches:
-    """Watches what concerns the controller, for as long as it is the controller.
+    """All watches of one term.
 
-    since      the last transaction before the cluster was read: what came after it is reported
-    requests   told when there are others, or when they may have waited for what has changed
+    since      the last transaction before the cluster was read: later changes are reported
+    requests   notified of new request znodes, and of changes that they may have waited for
     """
 
     def __init__(
@@ -83,25 +83,25 @@ class ZooKeeperWatches:
         self._loop = loop
         self._since = since
         self._requests = requests
-        self._news = asyncio.Event()
+        self._wake = asyncio.Event()
         self._pending: dict[Callable[[], Awaitable[None]], None] = {}
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set()
-        """Topics whose znodes have a watch: our own new ones get theirs when the list of topics shows them."""
+        """Topics whose znodes have a watch. Topics that we create get it when the list of topics shows them."""
         self._gone: set[str] = set()
-        """Topics whose znodes were deleted: one that is there again is another topic, whatever its version."""
+        """Topics whose znodes were deleted. If one is there again it is another topic, whatever its version."""
         self._configs = ConfigStore(zk)
         self._last_config_change = -1
         self._fired = 1
         self._known = 0
-        """How many watches of configs and KIP-236's znodes have fired, and how many had when what is known was read.
+        """How many watches of configs and of KIP-236's znodes have fired, and after how many of them all was read.
 
-        The first stands for `place`.
+        The first one stands for `place`.
         """
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
-    def seen(self, kind: WatchKind, path: str) -> None:
-        """A watch fired (the session's callback). Only notes it; `run` does the reading."""
+    def watch_fired(self, kind: WatchKind, path: str) -> None:
+        """Note that a watch fired (the session's callback); `run` reads what has changed."""
         if path == znode_paths.CONTROLLER:
             self._term.controller_moved()
         elif path == znode_paths.BROKER_IDS or path.startswith(znode_paths.BROKER_IDS + "/"):
@@ -110,7 +110,7 @@ class ZooKeeperWatches:
             self._pending[self.topics] = None
         elif path.startswith(znode_paths.TOPICS + "/"):
             name = path.removeprefix(znode_paths.TOPICS + "/")
-            if kind is WatchKind.DELETED:  # the list of topics has changed too, and is read
+            if kind is WatchKind.DELETED:  # the list of topics has changed too: it is read
                 self._watched.discard(name)
                 self._gone.add(name)
             else:
@@ -128,10 +128,10 @@ class ZooKeeperWatches:
         elif path in ADMIN:
             self._pending[self.admin] = None
             self._fired += 1
-        self._news.set()
+        self._wake.set()
 
     async def place(self) -> None:
-        """Read everything that is watched once, which places the watches."""
+        """Read everything once, which places the watches."""
         owner = await controller_election.owner(self._zk, watch=True)
         if owner is None or owner.session != self._zk.session_id:
             self._term.controller_moved()
@@ -146,8 +146,8 @@ class ZooKeeperWatches:
         try:
             self._has_read(1)
             while True:
-                await self._news.wait()
-                self._news.clear()
+                await self._wake.wait()
+                self._wake.clear()
                 fired = self._fired
                 pending, self._pending = self._pending, {}
                 topics, self._topics = self._topics, {}
@@ -164,11 +164,11 @@ class ZooKeeperWatches:
         self._has_read(None)
 
     async def up_to_date(self) -> None:
-        """Wait until each config and each znode of KIP-236 that had changed before this is known to the loop.
+        """Wait until the loop knows every config and every znode of KIP-236 that changed before this call.
 
-        So a guard holds from the moment that its maker knows that it exists. Ends early when the term ends.
+        So `/admin/reassign_cancel` holds from the moment that its creator knows it exists. Ends early with the term.
         """
-        with suppress(ZkError, TimeoutError):  # not connected: nothing will be written either
+        with suppress(ZkError, TimeoutError):  # not connected: this server will write nothing either
             async with asyncio.timeout(SYNC_TIMEOUT_S):
                 await self._zk.sync(znode_paths.ADMIN)
         if self._known < self._fired:
@@ -177,7 +177,7 @@ class ZooKeeperWatches:
             await read
 
     def _has_read(self, fired: int | None) -> None:
-        """None: nothing will be read any more."""
+        """`fired` watches have been read; None: nothing will be read any more."""
         self._known = sys.maxsize if fired is None else fired
         waiting, self._waiting = self._waiting, []
         for wanted, read in waiting:
@@ -190,7 +190,7 @@ class ZooKeeperWatches:
         try:
             await read()
         except ZkError as error:
-            # Not connected: when we are again, everything is read; when the session is over, we are no controller.
+            # After a reconnect everything is read again; without a session this server is not the controller.
             log.info("could not read what changed: %s", error)
 
     async def brokers(self) -> None:
@@ -211,7 +211,7 @@ class ZooKeeperWatches:
         await self.changed_topics(names - self._watched)
         if vanished:
             self._loop.submit(topic_commands.TopicsVanished(vanished, self._term.topics_vanished))
-            self._settle(vanished)
+            self._process_batch_and_queue(vanished)
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
@@ -231,9 +231,9 @@ class ZooKeeperWatches:
         )
 
     async def changed_topics(self, names: Collection[str]) -> None:
-        """Our own writes fire these watches too: only a version that we did not make is read again.
+        """Read topics that others have changed. The controller's own writes fire the watches too.
 
-        A watch comes before the answer to the write that fired it: so first the round under way has to end.
+        A watch fires before the answer to the write: so the round under way has to end before versions are compared.
         """
         found_versions: dict[str, int] = {}
         for name in names:
@@ -243,14 +243,14 @@ class ZooKeeperWatches:
                 found_versions[name] = stat.version
         if not self._newer(found_versions):
             return
-        with suppress(NotController):  # the loop has ended, and we with it
+        with suppress(NotController):  # the loop has ended, and so does this task
             await self._loop.submit(cluster_commands.Barrier())
         foreign = self._newer(found_versions)
         if foreign:
             await self._read(foreign)
 
     def _newer(self, versions: Mapping[str, int]) -> list[str]:
-        """Topics whose znode has a newer version than the one that we know, or is another one."""
+        """Topics whose znode is newer than the known one, or another one."""
         known = self._loop.cluster.topics
         return [
             name
@@ -262,7 +262,7 @@ class ZooKeeperWatches:
         names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS)
         if names:
             self._loop.submit(topic_commands.TopicDeletionsRead(names, self._term.deletions_begun))
-            self._settle(names)
+            self._process_batch_and_queue(names)
 
     async def configs(self) -> None:
         changes = await self._configs.changes_since(self._last_config_change, watch=True)
@@ -275,18 +275,18 @@ class ZooKeeperWatches:
                 read = await load_cluster.read_named_configs(self._zk, kind, names)
                 self._loop.submit(cluster_commands.ConfigsRead(kind, {name: read.get(name, {}) for name in names}))
                 if kind == "brokers":
-                    self._settle()
+                    self._process_batch_and_queue()
                     self._requests.changed()
                     self._term.configs_changed()
 
-    def _settle(self, topics: Collection[str] = ()) -> None:
+    def _process_batch_and_queue(self, topics: Collection[str] = ()) -> None:
         if self._loop.cluster.batch is not None or self._loop.cluster.queue:
             self._loop.submit(ProcessBatchAndQueue(topics))
 
     async def admin(self) -> None:
         found, batch_read = await self._admin_znodes()
         if self._is_new(found.cancel_all) and not batch_read:
-            found, batch_read = await self._admin_znodes()  # a batch that was there before the cancel is part of it
+            found, batch_read = await self._admin_znodes()  # the cancel includes a batch that was there before it
         if (
             batch_read
             or self._is_new(found.cancel_all)
@@ -296,31 +296,33 @@ class ZooKeeperWatches:
             self._requests.changed()
 
     async def _admin_znodes(self) -> tuple[load_cluster.AdminZnodes, bool]:
-        """And whether the batch is among them: our own writes fire its watch too, so it is read where its last change
-        is not ours. That is looked at before the others are, which may have come later than a batch not seen yet."""
+        """KIP-236's znodes, and whether the batch is among them: it is read only if others have changed it.
+
+        The batch is checked first: the other znodes may be newer than a batch that is not known yet.
+        """
         stat = await self._zk.exists(znode_paths.REASSIGN_PARTITIONS, watch=True)
-        with suppress(NotController):  # the loop has ended, and we with it
+        with suppress(NotController):  # the loop has ended, and so does this task
             await self._loop.submit(cluster_commands.Barrier())
-        news = self._is_news(stat)
-        return await load_cluster.read_admin(self._zk, batch=news, watch=True), news
+        changed = self._batch_changed(stat)
+        return await load_cluster.read_admin(self._zk, batch=changed, watch=True), changed
 
     def _is_new(self, cancel: CancelAll | None) -> bool:
         return cancel is not None and cancel.id != self._loop.cluster.cancelled
 
     async def queues(self) -> None:
-        """What the controller itself writes into them fires their watches too."""
+        """Read queues that others have changed. The controller's own writes fire the watches too."""
         stats = {root: await self._zk.exists(root, watch=True) for root in znode_paths.QUEUES}
-        with suppress(NotController):  # the loop has ended, and we with it
+        with suppress(NotController):  # the loop has ended, and so does this task
             await self._loop.submit(cluster_commands.Barrier())
         parts = self._loop.cluster.queue.parts
-        seen = [
+        changed = [
             await load_queue.read_root(self._zk, root)
             for root, stat in stats.items()
             if (root in parts if stat is None else root not in parts or stat.mzxid > parts[root].changed)
         ]
-        if seen:
-            self._loop.submit(QueueZnodesRead(seen))
+        if changed:
+            self._loop.submit(QueueZnodesRead(changed))
 
-    def _is_news(self, stat: Stat | None) -> bool:
+    def _batch_changed(self, stat: Stat | None) -> bool:
         known = self._loop.cluster.batch
         return stat is not None if known is None else stat is None or stat.mzxid > known.changed

@@ -1,4 +1,4 @@
-"""Garbage in every znode that a controller reads: it is reported with its path and left out, and the rest works."""
+"""Garbage in every znode that a controller reads is logged with its path and left out; everything else works."""
 
 import asyncio
 import json
@@ -17,7 +17,7 @@ from kafka_reassign_rpc.fleet.fleet_config import FleetConfig, SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import put_topic, records, state_json, topic_json
+from tests.controller.bare_controller import put_topic, records, state_json, topic_json
 from tests.faults.cluster import Address, address_of, alter, ask, listed, metadata
 from tests.waiting import eventually
 
@@ -60,7 +60,7 @@ async def brokers(connect: str, *ids: int, topics: tuple[SeedTopic, ...] = ()) -
 
 
 async def a_move_works(zk: ZooKeeper, address: Address, topic: str = "good") -> None:
-    """Partition 0 of the topic goes to brokers 2 and 3, or back to 1 and 2."""
+    """Move partition 0 of the topic to brokers 2 and 3, or back to 1 and 2."""
     standing = (await topic_json(zk, topic))["partitions"]["0"]
     target = [2, 3] if standing != [2, 3] else [1, 2]
     assert await alter(address, {(topic, 0): target}) == {(topic, 0): 0}
@@ -81,7 +81,7 @@ def no_defect(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-async def test_sv_3_garbage_that_is_there_when_a_controller_takes_over_is_left_out_and_the_rest_works(
+async def test_sv_3_at_failover_garbage_is_left_out_and_the_rest_works(
     zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await put_topic(zk, "good", {0: (1, 2)}, topic_id=UUID(int=5))
@@ -220,7 +220,7 @@ async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_nobody_else_is_hu
         {"endpoints": []},
     ],
 )
-async def test_sv_4_a_registration_that_no_broker_could_be_told_of_harms_nobody(
+async def test_sv_4_a_registration_that_update_metadata_cannot_carry_harms_nobody(
     zk: ZooKeeper, zk_connect: str, registration: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     await put_topic(zk, "good", {0: (1, 2)})
@@ -269,7 +269,7 @@ async def test_sv_3_a_controller_epoch_that_is_garbage_is_reported_and_waited_fo
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-async def test_sv_3_a_controller_znode_that_is_garbage_is_somebody_whom_nobody_knows(
+async def test_sv_3_a_controller_znode_that_is_garbage_stands_for_an_unknown_controller(
     zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await zk.create(znode_paths.CONTROLLER, garbage)
@@ -285,7 +285,7 @@ async def test_sv_3_a_controller_znode_that_is_garbage_is_somebody_whom_nobody_k
         no_defect(caplog)
 
 
-async def test_455_9_a_topic_deleted_by_hand_is_forgotten_by_everybody(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_455_9_every_broker_forgets_a_topic_deleted_by_hand(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "good", {0: (1, 2)}, topic_id=UUID(int=5))
     await put_topic(zk, "gone", {0: (1, 2)}, topic_id=UUID(int=6))
 

@@ -1,7 +1,7 @@
-"""Hand-made JSON of every kind in each of KIP-236's six znodes, under a controller that runs and one that takes over.
+"""Hand-made JSON of every kind in each of KIP-236's six znodes, before and after a controller's election.
 
-Whatever stands there: nobody crashes or leaves office, what makes no sense is reported once for each time that it was
-written, and everybody else's moves go on by every route.
+Whatever the znodes contain: no controller crashes or ends its term, each invalid content is reported once each time it
+is written, and all other moves go on by every route.
 """
 
 import asyncio
@@ -23,13 +23,13 @@ from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
 from tests.controller.bad_znodes.test_garbage import serving, unreachable
-from tests.controller.rig import batch, put_request, put_topic, records, topic_json
+from tests.controller.bare_controller import batch, put_request, put_topic, records, topic_json
 from tests.faults.cluster import Address, alter
 from tests.waiting import eventually
 
 NOTHING_IN_PROGRESS = 85
 ANY = ("/admin/reassign_partitions", "/admin/reassign_partitions_queue", "/admin/reassign_partitions_extra")
-"""What holds a list of moves."""
+"""Znodes with a list of moves."""
 _chroots = itertools.count(1)
 
 scalars = (
@@ -81,8 +81,8 @@ documents = (
 )
 
 
-class Hands(NamedTuple):
-    """What one writes somewhere."""
+class WrittenZnode(NamedTuple):
+    """A znode and what somebody writes into it."""
 
     path: str
     data: bytes
@@ -90,15 +90,15 @@ class Hands(NamedTuple):
 
 REQUEST = znode_paths.REASSIGNMENT_REQUEST_PREFIX
 PART = f"{znode_paths.REASSIGN_QUEUE}/part_0000000007"
-"""As the controller cuts a long queue into parts."""
+"""A part as the controller makes it of a long queue."""
 places = st.sampled_from(
     [*ANY, REQUEST, PART, znode_paths.reassignment("t", 0), znode_paths.REASSIGN_CANCEL, znode_paths.CANCEL_IN_PROGRESS]
 )
-hands = st.lists(st.builds(Hands, places, documents), min_size=25, max_size=25)
+written_znodes = st.lists(st.builds(WrittenZnode, places, documents), min_size=25, max_size=25)
 
 
 class Log(logging.Handler):
-    """What is said, and how often."""
+    """The warnings and errors of a run."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -126,7 +126,7 @@ async def logged() -> AsyncIterator[Log]:
 
 
 async def put(zk: ZooKeeper, path: str, data: bytes) -> None:
-    """Whether it is there or not."""
+    """Create the znode, or write it if it exists."""
     while True:
         with suppress(NodeExists):
             await zk.create(path, data)
@@ -141,7 +141,7 @@ async def remove(zk: ZooKeeper, path: str) -> None:
         await zk.delete_tree(path)
 
 
-def is_nonsense(written: Hands) -> bool:
+def is_nonsense(written: WrittenZnode) -> bool:
     if written.path not in ANY:
         return False
     try:
@@ -151,8 +151,8 @@ def is_nonsense(written: Hands) -> bool:
     return False
 
 
-async def write(zk: ZooKeeper, log: Log, written: Hands) -> None:
-    """And wait until it was read, where that can be told."""
+async def write(zk: ZooKeeper, log: Log, written: WrittenZnode) -> None:
+    """Write, and wait until the controller has read it, where that is visible."""
     if written.path == REQUEST:
         name = await put_request(zk, written.data)
         await remove(zk, znode_paths.REASSIGN_CANCEL)
@@ -184,7 +184,7 @@ async def is_gone(zk: ZooKeeper, path: str) -> bool:
 
 
 async def all_routes_work(zk: ZooKeeper, address: Address) -> None:
-    """The replicas of a partition that is nobody else's change their order, by each of them."""
+    """Reorder the replicas of a partition that no other znode names, once by each route."""
     name = ("good", 0)
     orders: list[tuple[int, ...]] = [(2, 1), (1, 2), (2, 1), (1, 2), (2, 1)]
     targets = iter(orders)
@@ -205,7 +205,7 @@ async def stands(zk: ZooKeeper, target: Sequence[int]) -> bool:
     return bool((await topic_json(zk, "good"))["partitions"]["0"] == list(target))
 
 
-async def live_through(connect: str, all_written: Sequence[Hands]) -> None:
+async def live_through(connect: str, all_written: Sequence[WrittenZnode]) -> None:
     async with ZooKeeper(connect) as zk, logged() as log:
         await zk.ensure_path(znode_paths.BROKER_IDS)
         for broker in (1, 2, 3):
@@ -218,7 +218,7 @@ async def live_through(connect: str, all_written: Sequence[Hands]) -> None:
             for written in all_written:
                 await write(zk, log, written)
             await remove(zk, znode_paths.REASSIGN_CANCEL)
-            assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == epoch, "nobody has left office"
+            assert (await zk.get(znode_paths.CONTROLLER_EPOCH))[0] == epoch, "nobody has left elected_controller"
             told = sum(log.said(f"{path}: ", "nothing of it is done") for path in ANY)
             assert told == sum(map(is_nonsense, all_written))
         async with serving(connect) as address:
@@ -230,7 +230,7 @@ async def live_through(connect: str, all_written: Sequence[Hands]) -> None:
 
 
 async def nothing_moves(zk: ZooKeeper, address: Address) -> bool:
-    """Cancelled, whatever it has become; and no record is left, whatever it said."""
+    """Cancel all moves, whatever became of them; then no record is left."""
     names: dict[tuple[str, int], Any] = dict.fromkeys([("t", 0), ("t", 1)])
     assert set((await alter(address, names)).values()) <= {0, NOTHING_IN_PROGRESS}
     assert await records(zk) == set()
@@ -243,9 +243,9 @@ async def nothing_moves(zk: ZooKeeper, address: Address) -> bool:
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # one that fails takes a second: it is not made smaller
     suppress_health_check=[HealthCheck.too_slow],
 )
-@given(all_written=hands)
+@given(all_written=written_znodes)
 def test_236_5_hand_made_json_of_every_kind_in_every_znode_stops_nobody(
-    zookeeper: EmbeddedZooKeeper, all_written: list[Hands]
+    zookeeper: EmbeddedZooKeeper, all_written: list[WrittenZnode]
 ) -> None:
     async def play() -> None:
         chroot = f"/hostile-{next(_chroots)}"

@@ -1,7 +1,7 @@
-"""Znodes that somebody deletes, changes or makes anew while a rollback runs, between any of its writes.
+"""An operator deletes, changes or creates znodes while a rollback runs, between any of its writes.
 
-Every write of the rollback is a transaction of its own, as far as it may be. `meddle` comes before the first, then
-before one in the middle, then before the last.
+As far as possible, every write of the rollback is a transaction of its own. `interfere` runs before the first one, in
+another turn before one in the middle, then before the last.
 """
 
 import asyncio
@@ -19,8 +19,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
+from tests.controller.bare_controller import Name, batch, records
 from tests.controller.cluster import Answer, Cluster, cluster
-from tests.controller.rig import Name, batch, records
 from tests.waiting import eventually
 
 NAMES: list[Name] = [("held", index) for index in range(3)]
@@ -28,9 +28,9 @@ ORIGIN = {("held", 0): (2, 1), ("held", 1): (1, 2), ("held", 2): (1, 3)}
 TARGETS = dict.fromkeys(NAMES, (3, 4, 5))
 NO_REASSIGNMENT_IN_PROGRESS = 85
 POINTS = (znode_paths.topic("held"), znode_paths.partition_state("held", 1), znode_paths.CANCEL_IN_PROGRESS)
-"""What the rollback writes first, in the middle, and last."""
+"""Znodes that the rollback writes first, in the middle, and last."""
 
-Meddle = Callable[[Cluster], Awaitable[object]]
+Interfere = Callable[[Cluster], Awaitable[object]]
 
 
 @pytest_asyncio.fixture
@@ -41,11 +41,11 @@ async def world(zk_connect: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         yield made
 
 
-class Hands:
-    """Every transaction of the controller waits for the one before it; `meddle` comes before that of `point`."""
+class Interference:
+    """Runs `interfere` before the transaction that writes `point`. Transactions wait for the one before them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self._meddle: Callable[[], Awaitable[object]] | None = None
+        self._interfere: Callable[[], Awaitable[object]] | None = None
         self._point = ""
         self._before: asyncio.Future[list[Result]] | None = None
         submit = ZooKeeper.submit_multi
@@ -53,15 +53,15 @@ class Hands:
         def submit_multi(
             zk: ZooKeeper, ops: Sequence[Op], session: int | None = None
         ) -> "asyncio.Future[list[Result]]":
-            if self._meddle is None:
+            if self._interfere is None:
                 return submit(zk, ops, session)
 
             async def in_turn(before: asyncio.Future[list[Result]] | None) -> list[Result]:
                 if before is not None:
                     await asyncio.wait([before])
-                if self._meddle is not None and self._point in [op.path for op in ops]:
-                    meddle, self._meddle = self._meddle, None
-                    await meddle()
+                if self._interfere is not None and self._point in [op.path for op in ops]:
+                    interfere, self._interfere = self._interfere, None
+                    await interfere()
                 return await submit(zk, ops, session)
 
             self._before = asyncio.ensure_future(in_turn(self._before))
@@ -69,26 +69,26 @@ class Hands:
 
         monkeypatch.setattr(ZooKeeper, "submit_multi", submit_multi)
 
-    def expect(self, point: str, meddle: Callable[[], Awaitable[object]]) -> None:
-        self._point, self._meddle, self._before = point, meddle, None
+    def expect(self, point: str, interfere: Callable[[], Awaitable[object]]) -> None:
+        self._point, self._interfere, self._before = point, interfere, None
 
     @property
-    def have_meddled(self) -> bool:
-        return self._meddle is None
+    def has_interfered(self) -> bool:
+        return self._interfere is None
 
 
 @pytest.fixture
-def hands(monkeypatch: pytest.MonkeyPatch) -> Hands:
-    return Hands(monkeypatch)
+def interference(monkeypatch: pytest.MonkeyPatch) -> Interference:
+    return Interference(monkeypatch)
 
 
-async def rolled_back_under(world: Cluster, hands: Hands, point: str, meddle: Meddle) -> None:
-    """The batch moves, its cancel is requested, somebody meddles; until there is no request any more."""
+async def rolled_back_under(world: Cluster, interference: Interference, point: str, interfere: Interfere) -> None:
+    """The batch moves, its cancel is requested, somebody interferes. Returns when the cancel is carried out."""
     await world.submit(TARGETS)
     await eventually(lambda: world.started(*NAMES))
-    hands.expect(point, lambda: meddle(world))
+    interference.expect(point, lambda: interfere(world))
     await world.cancel_all()
-    assert hands.have_meddled
+    assert interference.has_interfered
 
 
 async def all_is_back(world: Cluster) -> bool:
@@ -100,18 +100,20 @@ async def all_is_back(world: Cluster) -> bool:
 def no_defect(caplog: pytest.LogCaptureFixture) -> None:
     assert not [record.getMessage() for record in caplog.records if record.exc_info]
     errors = [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR]
-    assert errors == [text for text in errors if text.startswith("to be written anew: /admin/reassignments/")]
+    assert errors == [
+        text for text in errors if text.startswith("a move record is written anew: /admin/reassignments/")
+    ]
 
 
 async def test_236_2_a_second_cancel_of_all_while_one_runs_is_refused_by_zookeeper_and_one_after_it_is_carried_out(
-    world: Cluster, hands: Hands, caplog: pytest.LogCaptureFixture
+    world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
-    async def meddle(world: Cluster) -> None:
+    async def interfere(world: Cluster) -> None:
         with pytest.raises(NodeExists):
             await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
 
     for point in POINTS:
-        await rolled_back_under(world, hands, point, meddle)
+        await rolled_back_under(world, interference, point, interfere)
         await eventually(lambda: all_is_back(world))
         await world.cancel_all()
     told = Counter(event["event"] for event in await world.events())
@@ -120,15 +122,15 @@ async def test_236_2_a_second_cancel_of_all_while_one_runs_is_refused_by_zookeep
 
 
 async def test_455_6_clients_that_cancel_while_a_rollback_runs_are_answered_after_it(
-    world: Cluster, hands: Hands, caplog: pytest.LogCaptureFixture
+    world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[asyncio.Task[dict[Name, Answer]]] = []
 
-    async def meddle(world: Cluster) -> None:
+    async def interfere(world: Cluster) -> None:
         asked.append(asyncio.create_task(world.alter(dict.fromkeys(NAMES))))
 
     for point in POINTS:
-        await rolled_back_under(world, hands, point, meddle)
+        await rolled_back_under(world, interference, point, interfere)
         answers = await asked.pop()
         assert {code for code, _ in answers.values()} == {NO_REASSIGNMENT_IN_PROGRESS}
         await eventually(lambda: all_is_back(world))
@@ -136,7 +138,7 @@ async def test_455_6_clients_that_cancel_while_a_rollback_runs_are_answered_afte
 
 
 async def test_236_2_a_cancel_that_is_taken_back_or_made_again_while_it_runs_leaves_nothing_half_done(
-    world: Cluster, hands: Hands, caplog: pytest.LogCaptureFixture
+    world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def take_back(world: Cluster) -> None:
         await world.zk.delete(znode_paths.CANCEL_IN_PROGRESS)
@@ -145,9 +147,9 @@ async def test_236_2_a_cancel_that_is_taken_back_or_made_again_while_it_runs_lea
         await take_back(world)
         await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"again")
 
-    for meddle in (take_back, make_again):
+    for interfere in (take_back, make_again):
         for point in POINTS:
-            await rolled_back_under(world, hands, point, meddle)
+            await rolled_back_under(world, interference, point, interfere)
             await sound(world)
             await world.cancel_all()
             await eventually(lambda: all_is_back(world))
@@ -155,7 +157,7 @@ async def test_236_2_a_cancel_that_is_taken_back_or_made_again_while_it_runs_lea
 
 
 async def test_236_2_a_batch_that_is_deleted_changed_or_made_anew_while_it_is_rolled_back_is_what_stands(
-    world: Cluster, hands: Hands, caplog: pytest.LogCaptureFixture
+    world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = batch({NAMES[0]: (4, 5)})
 
@@ -171,9 +173,9 @@ async def test_236_2_a_batch_that_is_deleted_changed_or_made_anew_while_it_is_ro
         await delete(world)
         await world.zk.create(znode_paths.REASSIGN_PARTITIONS, other)
 
-    for meddle in (delete, change, make_anew):
+    for interfere in (delete, change, make_anew):
         for point in POINTS:
-            await rolled_back_under(world, hands, point, meddle)
+            await rolled_back_under(world, interference, point, interfere)
             await sound(world)
             await eventually(lambda: carried_out(world))
             await world.alter(dict.fromkeys(NAMES))
@@ -183,7 +185,7 @@ async def test_236_2_a_batch_that_is_deleted_changed_or_made_anew_while_it_is_ro
 
 
 async def carried_out(world: Cluster) -> bool:
-    """Whether what stands in the batch, if there is one, moves."""
+    """Whether all entries of the batch move, if there is a batch."""
     return set(await world.batch() or ()) <= await world.moving()
 
 
@@ -209,8 +211,8 @@ async def test_236_8_records_that_are_changed_deleted_or_made_anew_under_the_con
     ways: list[Callable[[str], Awaitable[object]]] = [change, world.zk.delete, make_anew]
     for end in ("cancel", "another target", "completion"):
         assert set((await world.alter(TARGETS)).values()) == {(0, None)}
-        for name, meddle in zip(NAMES, ways, strict=True):
-            await meddle(znode_paths.reassignment(*name))
+        for name, interfere in zip(NAMES, ways, strict=True):
+            await interfere(znode_paths.reassignment(*name))
         if end == "another target":
             assert set((await world.alter(dict.fromkeys(NAMES, (4, 5)))).values()) == {(0, None)}
         if end == "completion":
@@ -223,7 +225,7 @@ async def test_236_8_records_that_are_changed_deleted_or_made_anew_under_the_con
     no_defect(caplog)
 
 
-async def test_236_5_what_is_wrong_is_told_once_by_each_controller_however_often_it_reads_the_cluster(
+async def test_236_5_each_controller_reports_a_problem_once_however_often_it_reads_the_cluster(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -250,21 +252,21 @@ async def test_236_5_what_is_wrong_is_told_once_by_each_controller_however_often
         await world.zk.delete(path)
 
 
-async def test_236_13_what_waits_is_told_once_however_often_the_controller_reads_the_cluster(
+async def test_236_13_waiting_entries_are_reported_once_however_often_the_controller_reads_the_cluster(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """For the guard, and then for a broker that is dead."""
+    """Entries wait for reassignments to be enabled, then for a dead broker."""
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
     assert set((await world.alter(dict.fromkeys(NAMES, (3, 4)))).values()) == {(0, None)}
     await world.kill_broker(5)
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
-    await eventually(lambda: world.closed(("free", 0)))
+    await eventually(lambda: world.disabled(("free", 0)))
     await world.submit({("free", 0): (4, 5)})
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
 
     async def told() -> Counter[tuple[str, str]]:
-        """By whose znode, and for what."""
+        """Reported waits: the znode and the reason."""
         found = [event for event in await world.events() if event["event"] == "entry.waiting"]
         return Counter((event["who"], "broker" if "not alive" in event["reason"] else "guard") for event in found)
 

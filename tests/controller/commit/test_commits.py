@@ -1,4 +1,4 @@
-"""What a round writes: which znodes, in which order, in how many transactions."""
+"""The writes of a round: which znodes, in which order, in how many transactions."""
 
 import json
 
@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import office, put_topic, records, register, state_json, topic_json
+from tests.controller.bare_controller import elected_controller, put_topic, records, register, state_json, topic_json
 
 
 def place(op: Op) -> tuple[type, str]:
@@ -27,7 +27,7 @@ async def brokers(zk: ZooKeeper) -> None:
 async def test_455_2_a_start_is_one_transaction_record_then_topic_then_state(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)}, future={"kept": [1, None]})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         assert await controller.alter({("t", 0): (3, 4), ("t", 1): (4, 5)}) == {("t", 0): None, ("t", 1): None}
 
         (transaction,) = controller.zk.transactions
@@ -59,7 +59,7 @@ async def test_236_1_the_record_tells_target_and_original_order_and_gives_the_mo
 ) -> None:
     await put_topic(zk, "t", {0: (2, 1)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.alter({("t", 0): (3, 4)})
 
         data, stat = await zk.get(znode_paths.reassignment("t", 0))
@@ -80,7 +80,7 @@ async def test_236_1_the_record_tells_target_and_original_order_and_gives_the_mo
 async def test_236_8_the_record_exists_exactly_while_the_partition_moves(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2), 2: (1, 2)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         assert await records(zk) == set()
         await controller.alter({("t", 0): (1, 3), ("t", 1): (1, 3), ("t", 2): (2, 1)})
         assert await records(zk) == {("t", 0), ("t", 1)}, "an order that changes is no move"
@@ -89,7 +89,7 @@ async def test_236_8_the_record_exists_exactly_while_the_partition_moves(zk: Zoo
         await controller.caught_up(("t", 1))
         assert await records(zk) == set()
 
-        await controller.settle()
+        await controller.finish_moves()
         written = await topic_json(zk, "t")
         assert written["partitions"] == {"0": [1, 2], "1": [1, 3], "2": [2, 1]}
         assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {})
@@ -102,7 +102,7 @@ async def test_455_6_a_cancel_writes_the_original_order_and_ends_the_record_in_o
 ) -> None:
     await put_topic(zk, "t", {0: (2, 1)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.alter({("t", 0): (1, 3, 2)})
         controller.zk.transactions.clear()
         assert await controller.alter({("t", 0): None}) == {("t", 0): None}
@@ -113,7 +113,7 @@ async def test_455_6_a_cancel_writes_the_original_order_and_ends_the_record_in_o
             (SetData, "/brokers/topics/t/partitions/0/state"),
             (Delete, "/admin/reassignments/t/0"),
         ]
-        await controller.settle()
+        await controller.finish_moves()
         assert (await topic_json(zk, "t"))["partitions"] == {"0": [2, 1]}
 
 
@@ -124,7 +124,7 @@ async def test_455_1_all_partitions_of_a_topic_in_one_write_of_its_znode_and_one
     await put_topic(zk, "a", dict.fromkeys(range(100), (1, 2)))
     await put_topic(zk, "b", dict.fromkeys(range(100), (1, 2)))
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.alter({(topic, index): (3, 4) for topic in "ab" for index in range(100)})
 
         (transaction,) = controller.zk.transactions
@@ -140,7 +140,7 @@ async def test_236_14_a_large_round_is_split_and_each_phase_waits_for_the_one_be
     await put_topic(zk, "a", dict.fromkeys(range(8), (1, 2)))
     await put_topic(zk, "b", dict.fromkeys(range(8), (1, 2)))
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 5)
         await controller.alter({(topic, index): (3, 4) for topic in "ab" for index in range(8)})
 
@@ -163,7 +163,7 @@ async def test_236_14_a_large_round_is_split_and_each_phase_waits_for_the_one_be
 async def test_236_14_bytes_are_counted_too(zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch) -> None:
     await put_topic(zk, "a", dict.fromkeys(range(20), (1, 2)))
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         monkeypatch.setattr(durable_store, "MAX_MULTI_BYTES", 2000)
         await controller.alter({("a", index): (3, 4) for index in range(20)})
 
@@ -178,7 +178,7 @@ async def test_236_14_a_topic_that_would_not_fit_is_refused_partition_by_partiti
     await put_topic(zk, "large", dict.fromkeys(range(40), (1, 2)))
     await put_topic(zk, "small", {0: (1, 2)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         monkeypatch.setattr(durable_store, "MAX_STEP_BYTES", 1500)
         before = await topic_json(zk, "large")
         answers = await controller.alter(
@@ -204,7 +204,7 @@ async def test_236_14_a_real_topic_at_the_packet_limit_of_zookeeper(zk: ZooKeepe
     await put_topic(zk, "huge", {0: (1, 2, 3)})
     await zk.set(znode_paths.topic("huge"), json.dumps({"version": 3, "partitions": partitions}).encode())
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         answers = await controller.alter({("huge", index): (4, 5, 6) for index in range(25_000)})
 
         assert {type(error) for error in answers.values()} == {PolicyViolation}
@@ -218,7 +218,7 @@ async def test_455_2_a_topic_of_version_1_is_understood_and_written_as_version_3
     await put_topic(zk, "old", {0: (1, 2)})
     await zk.set(znode_paths.topic("old"), b'{"version":1,"partitions":{"0":[1,2]}}')
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.alter({("old", 0): (1, 3)})
 
         written = await topic_json(zk, "old")
@@ -235,11 +235,11 @@ async def test_455_2_the_spelling_of_the_proposal_is_read(zk: ZooKeeper, zk_conn
         b'{"version":2,"partitions":{"0":[3,1,2]},"addingReplicas":{"0":[3]},"removingReplicas":{"0":[2]}}',
     )
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         value = controller.partition("t")
         assert (value.adding, value.removing, value.target) == ((3,), (2,), (3, 1))
         assert await records(zk) == {("t", 0)}, "a controller that takes over records the origin"
-        await controller.settle()
+        await controller.finish_moves()
         assert (await topic_json(zk, "t"))["partitions"] == {"0": [3, 1]}
 
 
@@ -249,7 +249,7 @@ async def test_236_13_sizes_write_nothing_and_stay_when_the_cluster_is_read_agai
 ) -> None:
     await put_topic(zk, "t", {0: (1, 2)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         seen = {TopicPartition("t", 0): 10, TopicPartition("gone", 0): 7}
         await controller.loop.submit(cluster_commands.SizesSampled(seen))
         assert controller.cluster.sizes == {("t", 0): 10}

@@ -1,4 +1,4 @@
-"""The controller dies between any two transactions of anything it does; the next one makes it whole.
+"""The controller dies between any two transactions; the next controller completes its work.
 
 What was answered has its effect; what was not may have had it or not, but nothing in between stays.
 """
@@ -14,6 +14,16 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import (
+    BareController,
+    Name,
+    Replicas,
+    elected_controller,
+    put_topic,
+    records,
+    register,
+    state_json,
+)
 from tests.controller.crash_points import (
     NAMES,
     ORIGIN,
@@ -25,49 +35,48 @@ from tests.controller.crash_points import (
     every_death,
     put_cluster,
 )
-from tests.controller.rig import Name, Replicas, Rig, office, put_topic, records, register, state_json
 
 FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
 
-async def start(controller: Rig) -> object:
+async def start(controller: BareController) -> object:
     return await controller.alter(FIRST)
 
 
-async def retarget(controller: Rig) -> object:
+async def retarget(controller: BareController) -> object:
     return await controller.alter(SECOND)
 
 
-async def half_way(controller: Rig) -> object:
-    """Some of what is added has caught up, and leads: the hardest to take back."""
+async def half_way(controller: BareController) -> object:
+    """Some adding replicas are in sync and lead: the hardest state to cancel."""
     await controller.isr(("a", 0), (2, 1, 3))
     await controller.isr(("b", 0), (1,))
     return None
 
 
-async def original_is_sick(controller: Rig) -> object:
-    """A change of target cannot let go of what has taken its place in the ISR (KIP-236)."""
+async def original_is_sick(controller: BareController) -> object:
+    """A change of target keeps replicas that have joined the ISR (KIP-236)."""
     await controller.isr(("a", 0), (2, 3))
     return None
 
 
-async def newcomer_leads(controller: Rig) -> object:
-    """Preferred elections go by the target, also while it is not reached."""
+async def newcomer_leads(controller: BareController) -> object:
+    """Preferred elections follow the target, also before the move reaches it."""
     await half_way(controller)
     await controller.loop.submit(leadership_commands.ElectLeadersCommand([TopicPartition("a", 0)], unclean=False))
     assert controller.partition("a", 0).leader == 3
     return None
 
 
-async def delete_logs(controller: Rig) -> object:
+async def delete_logs(controller: BareController) -> object:
     for name in NAMES:
         await controller.stopped(name)
     return None
 
 
 class Story(NamedTuple):
-    """What has happened before, what the controller dies in, and where partitions may end."""
+    """The steps before, the step in which the controller dies, and the states in which partitions may end."""
 
     before: tuple[Step, ...]
     dies_in: Step
@@ -104,9 +113,9 @@ async def epochs(zk: ZooKeeper) -> dict[Name, tuple[int, int, int]]:
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    """The whole story with a death after `lives` transactions; whether it was over before that."""
+    """The whole story with a death after `lives` transactions. Returns whether the story had ended before."""
     answered = False
-    async with office(connect) as controller:
+    async with elected_controller(connect) as controller:
         for step in story.before:
             await step(controller)
         standing = await epochs(zk)
@@ -116,7 +125,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
             answered = True
         except NotController:
             pass
-    async with office(connect) as successor:
+    async with elected_controller(connect) as successor:
         assert successor.epoch == controller.epoch + 1
         await successor.check()
         for name, values in (await epochs(zk)).items():
@@ -136,12 +145,12 @@ async def test_sv_3_and_455_9_a_controller_that_dies_between_any_two_writes_is_m
 
 
 @pytest.mark.parametrize("lives", range(6))
-async def test_sv_3_a_successor_that_dies_while_it_takes_over_has_a_successor_too(
+async def test_sv_3_a_successor_that_dies_during_its_failover_has_a_successor_too(
     zk: ZooKeeper, zk_connect: str, lives: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
     await put_cluster(zk)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await start(controller)
         await half_way(controller)
         controller.zk.lives = 4
@@ -151,22 +160,22 @@ async def test_sv_3_a_successor_that_dies_while_it_takes_over_has_a_successor_to
         await zk.delete(znode_paths.reassignment(*path))  # as a stock controller in between would leave it
 
     with pytest.raises(NotController):
-        async with office(zk_connect, lives=lives):
+        async with elected_controller(zk_connect, lives=lives):
             pytest.fail("taken over in fewer transactions")
 
-    async with office(zk_connect) as successor:
+    async with elected_controller(zk_connect) as successor:
         await successor.check()
-        await successor.settle()
+        await successor.finish_moves()
         for name in NAMES:
             assert successor.partition(*name).replicas in (FIRST[name], SECOND[name])
         assert await records(zk) == set()
 
 
-async def test_sv_3_a_controller_that_was_replaced_unnoticed_can_write_nothing(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_3_a_controller_that_was_replaced_unnoticed_cannot_write(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)})
 
-    async with office(zk_connect) as old, office(zk_connect) as new:
+    async with elected_controller(zk_connect) as old, elected_controller(zk_connect) as new:
         assert new.epoch == old.epoch + 1
         before = await zk.get(znode_paths.topic("t"))
 
@@ -181,13 +190,13 @@ async def test_sv_3_a_controller_that_was_replaced_unnoticed_can_write_nothing(z
         assert await records(zk) == {("t", 0)}
 
 
-async def test_sv_3_whoever_has_lost_the_session_can_write_nothing_even_under_the_same_epoch(
+async def test_sv_3_a_controller_without_its_session_cannot_write_even_under_the_same_epoch(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)})
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.zk.close()
         with pytest.raises(NotController):
             await controller.alter({("t", 0): (2, 3)})

@@ -1,4 +1,4 @@
-"""The controller's own writes fire its watches: they are not read back, what others have written is."""
+"""The controller does not read back its own writes when they fire its watches; it reads those of others."""
 
 import asyncio
 from collections.abc import Collection, Sequence
@@ -12,11 +12,11 @@ from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import SERVER, office, put_topic, register
+from tests.controller.bare_controller import SERVER, elected_controller, put_topic, register
 
 
 class Office:
-    """What follows from events is not looked at here."""
+    """A handler that does nothing: these tests look at reads only."""
 
     own_id = SERVER
 
@@ -42,7 +42,7 @@ async def test_455_2_a_watch_of_our_own_write_reads_nothing_again_and_one_of_a_f
         read.append(names)
         return await really_read(client, names, *rest)
 
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         events = ZooKeeperWatches(
             controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
         )
@@ -54,7 +54,7 @@ async def test_455_2_a_watch_of_our_own_write_reads_nothing_again_and_one_of_a_f
             handled.set()
 
         def seen(kind: WatchKind, path: str) -> None:
-            events.seen(kind, path)
+            events.watch_fired(kind, path)
             if path == znode_paths.topic("t"):
                 fired.set()
 

@@ -1,4 +1,4 @@
-"""240-6: the controller tells how far moves are, how long they will take, and why they do not get on."""
+"""240-6: the controller reports how far moves are, how long they will take, and why they stall."""
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Any
@@ -7,8 +7,8 @@ import pytest
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
+from tests.controller.bare_controller import Name
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
-from tests.controller.rig import Name
 from tests.waiting import eventually
 
 SLOW = SIZE // 40
@@ -98,7 +98,7 @@ async def test_240_6_a_move_without_a_leader_is_stalled_and_a_new_controller_fin
     await eventually(leaderless)
 
 
-async def test_240_6_nobody_is_asked_where_that_is_switched_off(zk_connect: str) -> None:
+async def test_240_6_without_sampling_no_broker_is_asked(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1, 2), sampling=Sampling(interval_s=0)) as here:
         await here.create_topic("t", {0: (1,)}, held=True)
         await here.alter({("t", 0): (2,)})

@@ -1,4 +1,4 @@
-"""Caps on moves in flight under the real server: by request, by the queue and by the batch."""
+"""Caps on moves in flight, with the real server, for requests, the queue and the batch."""
 
 from collections.abc import AsyncIterator
 
@@ -13,8 +13,8 @@ from kafka_reassign_rpc.core.restrictions import (
     Rules,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.bare_controller import batch, put_request
 from tests.controller.cluster import RATE, SIZE, Cluster, cluster
-from tests.controller.rig import batch, put_request
 from tests.waiting import eventually
 
 OK = (0, None)
@@ -124,7 +124,7 @@ async def holds(world: Cluster, entries: dict[tuple[str, int], dict[str, object]
     return await world.batch() == entries
 
 
-async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_that_leaders_tell(zk_connect: str) -> None:
+async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_on_leaders(zk_connect: str) -> None:
     caps = InFlightCaps(bytes_in_flight=2 * SIZE + SIZE // 2)
     async with cluster(zk_connect, rules=Rules(limits=caps), sampling=Sampling(interval_s=0.1)) as world:
         await world.create_topic("held", {index: (1 + index % 2, 3) for index in range(5)}, held=True)

@@ -1,4 +1,4 @@
-"""KIP-236's queue and a controller that dies between any two writes of what it does about it.
+"""KIP-236's queue and a controller that dies between any two of its writes.
 
 Every write is a transaction of its own. Whoever comes next finds the znodes as they are and brings all to the end that
 the one before was bringing it to.
@@ -15,84 +15,84 @@ from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.transactions import size_of
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.crash_points import is_over_before_death
-from tests.controller.rig import (
+from tests.controller.bare_controller import (
+    BareController,
     Name,
     Replicas,
-    Rig,
     batch,
-    office,
+    elected_controller,
     put_topic,
     queue_json,
     records,
     register,
 )
+from tests.controller.crash_points import is_over_before_death
 
 ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
 NAMES = tuple(ORIGIN)
 TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
-Step = Callable[[Rig], Awaitable[None]]
+Step = Callable[[BareController], Awaitable[None]]
 
 
-async def submit(controller: Rig) -> None:
+async def submit(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
     await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(TARGET))
 
 
-async def submit_by_the_older_name(controller: Rig) -> None:
+async def submit_by_the_older_name(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
     await controller.zk.create(znode_paths.REASSIGN_EXTRA, batch(TARGET))
 
 
-async def close_the_guard(controller: Rig) -> None:
+async def close_the_guard(controller: BareController) -> None:
     await controller.zk.ensure_path(znode_paths.REASSIGN_CANCEL)
-    await controller.look()
+    await controller.read_admin_znodes()
 
 
-async def open_the_guard(controller: Rig) -> None:
+async def open_the_guard(controller: BareController) -> None:
     await controller.zk.delete(znode_paths.REASSIGN_CANCEL)
 
 
-async def look(controller: Rig) -> None:
-    await controller.look()
+async def look(controller: BareController) -> None:
+    await controller.read_admin_znodes()
 
 
-async def start_others(controller: Rig) -> None:
-    """Moves to elsewhere, which the queue is to cancel."""
+async def start_others(controller: BareController) -> None:
+    """Moves with other targets, which the queue cancels."""
     await controller.alter(ALTERED)
     await controller.isr(("a", 0), (2, 1, 5))
 
 
-async def queue_by_request(controller: Rig) -> None:
+async def queue_by_request(controller: BareController) -> None:
     await controller.alter(TARGET, queue=True)
 
 
-async def alter(controller: Rig) -> None:
+async def alter(controller: BareController) -> None:
     await controller.alter(ALTERED)
 
 
-async def alter_by_queue(controller: Rig) -> None:
+async def alter_by_queue(controller: BareController) -> None:
     await controller.alter(ALTERED, queue=True)
 
 
-async def cancel(controller: Rig) -> None:
+async def cancel(controller: BareController) -> None:
     answers = await controller.alter(dict.fromkeys(NAMES))
     assert set(answers.values()) == {None}, "what waits can be cancelled"
 
 
-async def submit_for_a_dead_broker(controller: Rig) -> None:
+async def submit_for_a_dead_broker(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
     await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(dict.fromkeys(NAMES, (9,))))
 
 
-async def give_up(controller: Rig) -> None:
+async def give_up(controller: BareController) -> None:
     await controller.loop.submit(WithdrawQueuedMoves(lambda _, move: move.target == (9,)))
 
 
 class Story(NamedTuple):
-    """What has happened before, what the controller dies in, and where partitions end; the first if it was answered."""
+    """The steps before, the step in which the controller dies, and the possible ends; the first one if it answered."""
 
     before: tuple[Step, ...]
     dies_in: Step
@@ -115,14 +115,16 @@ STORIES = {
 
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
-    answered = await is_over_before_death(connect, story.before, (story.dies_in, Rig.look_at_queue), lives)
-    async with office(connect) as successor:
+    answered = await is_over_before_death(
+        connect, story.before, (story.dies_in, BareController.start_queued_moves), lives
+    )
+    async with elected_controller(connect) as successor:
         await successor.check()
         if story.after is not None:
             await story.after(successor)
-            await successor.look()
-        await successor.look_at_queue()
-        await successor.settle()
+            await successor.read_admin_znodes()
+        await successor.start_queued_moves()
+        await successor.finish_moves()
         await successor.check()
         for name in NAMES:
             value = successor.partition(*name)
@@ -164,20 +166,20 @@ async def test_236_14_a_queue_as_large_as_a_znode_can_be_is_cut_once_and_never_w
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", names, topic_id=None)
     many = {("t", index): (1, 3) for index in names} | {(f"unknown-{index:030d}", 0): (1,) for index in range(11_000)}
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         controller.cluster.broker_configs["<default>"] = {"partition.reassignments.max.per.broker": "3"}
         await zk.ensure_path("/admin")
         data = batch(many)
         assert 900_000 < len(data) < 1_000_000
         await zk.create(znode_paths.REASSIGN_QUEUE, data)
-        await controller.look()
+        await controller.read_admin_znodes()
         await controller.check()
         assert len(controller.cluster.queue) == len(many), "it has been cut, and nothing has left it yet"
         controller.zk.transactions.clear()
         while controller.cluster.queue:
-            await controller.look_at_queue()
+            await controller.start_queued_moves()
             assert len(controller.cluster.moving["t"]) <= 3
-            await controller.settle()
+            await controller.finish_moves()
         written = [
             op for ops in controller.zk.transactions for op in ops if op.path.startswith(znode_paths.REASSIGN_QUEUE)
         ]

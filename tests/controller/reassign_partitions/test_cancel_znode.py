@@ -1,4 +1,4 @@
-"""`/admin/cancel_reassignment_in_progress` under the real server: all that is pending goes back (KIP-236)."""
+"""`/admin/cancel_reassignment_in_progress` with the real server: all pending entries are rolled back (KIP-236)."""
 
 import json
 import logging
@@ -14,8 +14,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Delete, SetData
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists
+from tests.controller.bare_controller import batch, elected_controller, put_topic, records, register, state_json
 from tests.controller.cluster import Cluster, cluster, dumped
-from tests.controller.rig import batch, office, put_topic, records, register, state_json
 from tests.waiting import eventually
 
 NAMES = [("held", index) for index in range(3)]
@@ -93,7 +93,7 @@ async def test_236_2_a_batch_and_its_cancel_at_the_same_time(world: Cluster) -> 
     await eventually(lambda: world.has(("held", 0, (2, 1)), ("held", 1, (1, 2)), ("held", 2, (1, 3))))
 
 
-async def test_236_2_a_cancel_made_while_nobody_was_controller_is_carried_out_at_takeover(world: Cluster) -> None:
+async def test_236_2_a_cancel_created_without_a_controller_is_carried_out_at_failover(world: Cluster) -> None:
     await submit(world)
     await world.stop_server()
     await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
@@ -113,7 +113,7 @@ async def test_236_2_moves_that_clients_started_are_not_cancelled_with_the_batch
     assert await world.moving() == {("held", 1)}
 
 
-async def test_236_4_what_has_lost_its_original_replicas_is_passed_over_and_the_reason_stands_in_the_znode(
+async def test_236_4_the_cancel_skips_an_entry_without_original_replicas_with_the_reason_in_the_znode(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -134,7 +134,7 @@ async def test_236_4_what_has_lost_its_original_replicas_is_passed_over_and_the_
     await eventually(lambda: world.has(("held", 0, (3, 4)), ("held", 1, (1, 2)), ("held", 2, (4, 5))))
 
 
-async def test_236_4_what_only_new_replicas_keep_online_is_passed_over(world: Cluster) -> None:
+async def test_236_4_the_cancel_skips_a_partition_that_only_new_replicas_keep_online(world: Cluster) -> None:
     await world.create_topic("slow", {0: (1, 2)}, held=True)
     await world.submit({("slow", 0): (3, 4), ("held", 0): (3, 4)})
     await eventually(lambda: world.started(("slow", 0), ("held", 0)))
@@ -160,7 +160,7 @@ async def test_236_4_what_only_new_replicas_keep_online_is_passed_over(world: Cl
     await eventually(lambda: world.has(("slow", 0, (1, 2))))
 
 
-async def test_236_4_where_everybody_is_offline_it_is_rolled_back(world: Cluster) -> None:
+async def test_236_4_a_partition_whose_replicas_are_all_offline_is_rolled_back(world: Cluster) -> None:
     await world.create_topic("slow", {0: (1, 2)}, held=True)
     await world.submit({("slow", 0): (3, 4)})
     await eventually(lambda: world.started(("slow", 0)))
@@ -182,11 +182,11 @@ async def test_236_3_in_zookeeper_the_entry_leaves_after_the_rollback_and_the_ca
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2), 1: (2, 1)})
     await zk.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (3, 4), ("t", 1): (4, 3)}))
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.isr(("t", 0), (1, 2, 3))
         controller.zk.transactions.clear()
         await zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
-        await controller.look()
+        await controller.read_admin_znodes()
 
         (transaction,) = controller.zk.transactions
         assert [(type(op), op.path) for op in transaction] == [
@@ -242,14 +242,14 @@ async def test_236_3_leaders_learn_the_original_assignment_added_replicas_stop_a
 
 
 @pytest.mark.parametrize("data", [b"", b"anything", json.dumps({"version": 1}).encode()])
-async def test_236_2_what_the_cancel_znode_holds_does_not_matter(world: Cluster, data: bytes) -> None:
+async def test_236_2_the_content_of_the_cancel_znode_does_not_matter(world: Cluster, data: bytes) -> None:
     await submit(world)
     await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, data)
     await eventually(world.cancel_gone)
     assert await world.batch_gone()
 
 
-async def test_236_2_a_cancel_clears_away_what_is_no_batch(world: Cluster) -> None:
+async def test_236_2_a_cancel_deletes_an_invalid_batch(world: Cluster) -> None:
     await world.zk.create(znode_paths.REASSIGN_PARTITIONS, b"{")
     await world.cancel_all()
     assert await world.batch_gone()
@@ -269,7 +269,7 @@ async def test_236_2_a_cancel_znode_that_cannot_be_deleted_is_carried_out_once(w
 async def test_236_2_a_batch_that_comes_just_before_the_cancel_is_rolled_back_with_it(
     world: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Both come after the controller has looked for a batch, and before it looks for a cancel."""
+    """Both are created after the controller has looked for a batch, and before it looks for a cancel."""
     read_admin = load_cluster.read_admin
     left = [True]
 

@@ -1,4 +1,4 @@
-"""`/admin/reassign_partitions`, made by hand, under the real server."""
+"""`/admin/reassign_partitions`, created by hand, with the real server."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller.commands import reassign_partitions_commands
 from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.bare_controller import batch, records
 from tests.controller.cluster import Cluster, cluster, dumped
-from tests.controller.rig import batch, records
 from tests.waiting import eventually
 
 
@@ -81,7 +81,7 @@ async def test_236_5_what_is_not_valid_is_reported_once_and_what_is_goes_on(
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b'{"version":3,"partitions":[]}', b"\xff", b"[" * 50_000])
-async def test_i08_what_is_no_batch_is_left_alone_until_it_is_put_right(
+async def test_i08_an_invalid_batch_is_left_alone_until_it_is_corrected(
     world: Cluster, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -118,7 +118,7 @@ async def test_h01_h02_a_dead_broker_is_waited_for_and_holds_up_nobody_else(worl
     await eventually(lambda: world.has(("free", 0, (1, 5)), ("free", 1, (3, 4))))
 
 
-async def test_236_10_a_batch_made_while_nobody_was_controller_is_taken_up_at_takeover(world: Cluster) -> None:
+async def test_236_10_a_batch_created_without_a_controller_starts_at_failover(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.create_topic("free", {0: (1, 2)})
     await world.stop_server()
@@ -235,7 +235,7 @@ async def test_236_14_entries_whose_original_replicas_do_not_fit_into_the_znode_
 
 
 async def test_236_5_a_batch_that_takes_part_of_its_moves_back_by_hand(world: Cluster) -> None:
-    """An entry with the original replicas as its target is a move like any: it is over at once."""
+    """An entry with the original replicas as its target is a move like any other, and completes at once."""
     await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4), ("held", 1): (3, 4)})
     await eventually(lambda: world.started(("held", 0), ("held", 1)))

@@ -1,4 +1,4 @@
-"""KIP-236's znodes and a controller that dies between any two writes of what it does about them.
+"""KIP-236's znodes and a controller that dies between any two of its writes.
 
 Whoever comes next finds the znodes as they are and brings all to the end that the one before was bringing it to.
 """
@@ -11,6 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, Name, Replicas, batch, batch_json, elected_controller
 from tests.controller.crash_points import (
     ORIGIN,
     Ends,
@@ -21,51 +22,50 @@ from tests.controller.crash_points import (
     every_death,
     is_over_before_death,
 )
-from tests.controller.rig import Name, Replicas, Rig, batch, batch_json, office
 
 TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
 
-async def submit(controller: Rig) -> None:
+async def submit(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
     await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(TARGET))
 
 
-async def look(controller: Rig) -> None:
-    await controller.look()
+async def look(controller: BareController) -> None:
+    await controller.read_admin_znodes()
 
 
-async def half_way(controller: Rig) -> None:
-    """One is done, another has a new leader and a new replica in sync, the third has got nowhere."""
+async def half_way(controller: BareController) -> None:
+    """One move is complete, another has a new leader and a new replica in sync, the third has made no progress."""
     await controller.caught_up(("b", 0))
     await controller.isr(("a", 0), (2, 1, 3))
 
 
-async def request_cancel(controller: Rig) -> None:
+async def request_cancel(controller: BareController) -> None:
     await controller.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
 
 
-async def alter(controller: Rig) -> None:
+async def alter(controller: BareController) -> None:
     await controller.alter(ALTERED)
 
 
 class Story(NamedTuple):
-    """What has happened before, what the controller dies in, and where partitions may end."""
+    """The steps before, the step in which the controller dies, and the states in which partitions may end."""
 
     before: tuple[Step, ...]
     dies_in: Step
     ends: Ends
 
 
-async def lose_the_original_replicas(controller: Rig) -> None:
-    """Somebody takes them out of an entry: its move is not to be cancelled."""
+async def lose_the_original_replicas(controller: BareController) -> None:
+    """Somebody removes the original replicas from an entry: its move must not be cancelled."""
     found = json.loads((await controller.zk.get(znode_paths.REASSIGN_PARTITIONS))[0])
     for entry in found["partitions"]:
         if (entry["topic"], entry["partition"]) == ("a", 0):
             del entry["original_replicas"]
     await controller.zk.set(znode_paths.REASSIGN_PARTITIONS, json.dumps(found).encode())
-    await controller.look()
+    await controller.read_admin_znodes()
 
 
 HALF = {**ORIGIN, ("b", 0): TARGET["b", 0]}
@@ -92,7 +92,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
                 entry = found.get((topic, int(index)))
                 if entry is not None and story.dies_in is look and await controller_has_started(zk, topic, int(index)):
                     assert entry["original_replicas"] == list(ORIGIN[topic, int(index)]), "before anything moves"
-    async with office(connect) as successor:
+    async with elected_controller(connect) as successor:
         await check_end(zk, successor, story.ends, answered=answered, died_after=lives)
     assert await batch_json(zk) is None
     assert await zk.exists(znode_paths.CANCEL_IN_PROGRESS) is None

@@ -1,5 +1,5 @@
-"""Kafka 2.8's own `kafka-reassign-partitions.sh --zookeeper`, the last one that writes the znode itself; Kafka's
-`zookeeper-shell.sh` in an operator's hands; and what a later tool makes of moves that wait."""
+"""Kafka's own tools: 2.8's `kafka-reassign-partitions.sh --zookeeper`, the last version that writes the znode itself;
+`zookeeper-shell.sh`, as an operator uses it; and a later `kafka-reassign-partitions.sh` with waiting moves."""
 
 import asyncio
 import json
@@ -13,8 +13,8 @@ import pytest_asyncio
 from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from tests.controller.bare_controller import Name, Replicas, batch
 from tests.controller.cluster import Cluster, cluster
-from tests.controller.rig import Name, Replicas, batch
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
@@ -37,12 +37,12 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
 
 
 async def tool(world: Cluster, *arguments: str) -> str:
-    """What it prints."""
+    """The output of Kafka 2.8's tool."""
     return await _run(VERSION, TOOL, "--zookeeper", world.connect, *arguments)
 
 
 async def later_tool(world: Cluster, *arguments: str) -> str:
-    """What Kafka 3.9's prints."""
+    """The output of Kafka 3.9's tool."""
     return await _run(BROKER_VERSION, LATER_TOOL, "--bootstrap-server", world.bootstrap, *arguments)
 
 
@@ -109,7 +109,7 @@ async def test_236_2_and_236_11_what_kafka_2_8s_tool_began_can_be_cancelled_and_
 
 @asynccontextmanager
 async def shell(world: Cluster) -> AsyncIterator[Callable[[str], None]]:
-    """Kafka's zookeeper-shell.sh; it is given commands, line by line. What it prints is shown where it fails."""
+    """Run Kafka's zookeeper-shell.sh with these commands, one a line. A failure shows its output."""
     process = await asyncio.create_subprocess_exec(
         *java(BROKER_VERSION, SHELL, "-server", world.connect),
         stdin=asyncio.subprocess.PIPE,
@@ -143,7 +143,7 @@ async def test_236_5_to_236_8_an_operator_writes_every_znode_by_hand_with_zookee
         await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
 
         type_in("create /admin/reassign_cancel")
-        await eventually(lambda: world.closed(first))
+        await eventually(lambda: world.disabled(first))
         type_in(f"create /admin/reassign_partitions_queue {moves({first: (3, 4), second: (3, 4)})}")
         await eventually(lambda: world.waits(first, second))
         type_in(f"set /admin/reassign_partitions_queue {moves({second: (3, 4)})}")

@@ -1,4 +1,4 @@
-"""Requests by znode that somebody changes while the controller works on them; and those that it cannot carry out."""
+"""Request znodes that somebody changes while the controller works on them, and requests that always fail."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -12,18 +12,18 @@ from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth
+from tests.controller.bare_controller import BareController, elected_controller, put_request, records
 from tests.controller.crash_points import put_cluster
-from tests.controller.rig import Rig, office, put_request, records
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 def once_after_reading(
-    monkeypatch: pytest.MonkeyPatch, controller: Rig, meddle: Callable[[], Awaitable[object]]
+    monkeypatch: pytest.MonkeyPatch, controller: BareController, interfere: Callable[[], Awaitable[object]]
 ) -> None:
-    """`meddle` after the controller has read requests, and before it writes anything."""
+    """Call `interfere` after the controller has read requests, and before it writes anything."""
     read = controller.zk.multi_get
-    left = [meddle]
+    left = [interfere]
 
     async def multi_get(places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
         found = await read(places)
@@ -34,91 +34,91 @@ def once_after_reading(
     monkeypatch.setattr(controller.zk, "multi_get", multi_get)
 
 
-def reported(controller: Rig) -> list[str]:
+def reported(controller: BareController) -> list[str]:
     return [f"{event.who} {event.topic}: {event.reason}" for event in controller.events if event.reason]
 
 
-async def test_236_8_a_request_that_is_deleted_under_our_hands_is_withdrawn(
+async def test_236_8_a_request_that_is_deleted_while_it_is_processed_is_withdrawn(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_cluster(zk)
     names = [await put_request(zk, {name: (5, 6)}) for name in (A0, A1, B0)]
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         once_after_reading(monkeypatch, controller, lambda: zk.delete(znode_paths.reassignment_request(names[1])))
-        await controller.take_requests()
+        await controller.start_requests()
         await controller.check()
         assert controller.cluster.requests == frozenset()
     assert await records(zk) == {A0, B0}
     assert await zk.children(znode_paths.REASSIGNMENT_REQUESTS) == []
 
 
-async def test_236_8_a_request_that_is_changed_under_our_hands_is_read_again(
+async def test_236_8_a_request_that_is_changed_while_it_is_processed_is_read_again(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_cluster(zk)
     await put_request(zk, {A0: (5, 6)})
     path = znode_paths.reassignment_request(await put_request(zk, {A1: (5, 6)}))
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         once_after_reading(monkeypatch, controller, lambda: zk.set(path, encode_request({B0: (5, 6)})))
-        await controller.take_requests()
+        await controller.start_requests()
         await controller.check()
     assert await records(zk) == {A0, B0}
     assert await zk.children(znode_paths.REASSIGNMENT_REQUESTS) == []
 
 
-async def test_236_8_a_request_that_gets_children_under_our_hands_is_emptied(
+async def test_236_8_a_request_that_gets_children_while_it_is_processed_is_emptied(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_cluster(zk)
     path = znode_paths.reassignment_request(await put_request(zk, {A0: (5, 6)}))
     await put_request(zk, {A1: (5, 6), ("a", 9): (1,)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         once_after_reading(monkeypatch, controller, lambda: zk.create(f"{path}/x"))
-        await controller.take_requests()
+        await controller.start_requests()
         await controller.check()
         assert await records(zk) == {A0, A1}
         assert (await zk.get(path))[0] == b""
         assert len([text for text in reported(controller) if "cannot be deleted" in text]) == 1
         assert len([text for text in reported(controller) if "does not exist" in text]) == 1, "said once, not per try"
-        await controller.take_requests()
+        await controller.start_requests()
         assert len(reported(controller)) == 2
     await zk.delete(f"{path}/x")
-    async with office(zk_connect) as successor:
-        await successor.take_requests()
+    async with elected_controller(zk_connect) as successor:
+        await successor.start_requests()
     assert await zk.children(znode_paths.REASSIGNMENT_REQUESTS) == []
 
 
-async def test_236_8_the_guard_that_closes_under_our_hands_holds(
+async def test_236_8_reassignments_disabled_while_requests_are_processed_stay_disabled(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_cluster(zk)
     name = await put_request(zk, {A0: (5, 6)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
 
         async def close() -> None:
             await zk.create(znode_paths.REASSIGN_CANCEL, b"")
-            await controller.look()
+            await controller.read_admin_znodes()
 
         once_after_reading(monkeypatch, controller, close)
-        await controller.take_requests()
+        await controller.start_requests()
         assert controller.cluster.requests == {name}
         assert len([text for text in reported(controller) if "1 of its znodes wait" in text]) == 1
         assert await records(zk) == set()
         await zk.delete(znode_paths.REASSIGN_CANCEL)
-        await controller.look()
-        await controller.take_requests()
+        await controller.read_admin_znodes()
+        await controller.start_requests()
     assert await records(zk) == {A0}
 
 
 async def test_236_8_a_request_that_cannot_be_carried_out_holds_up_no_other(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What ZooKeeper refuses whatever is tried, as it does where an ACL forbids it."""
+    """ZooKeeper refuses every write of the request, as where an ACL forbids it."""
     await put_cluster(zk)
     bad = await put_request(zk, {A0: (5, 6)})
     await put_request(zk, {B0: (5, 6)})
     monkeypatch.setattr(request_znodes, "TRIES", 2)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         submit = controller.zk.submit_multi
 
         def submit_multi(ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
@@ -127,13 +127,13 @@ async def test_236_8_a_request_that_cannot_be_carried_out_holds_up_no_other(
             return submit(ops, session)
 
         monkeypatch.setattr(controller.zk, "submit_multi", submit_multi)
-        await controller.take_requests()
+        await controller.start_requests()
         assert controller.cluster.requests == frozenset()
         assert len([text for text in reported(controller) if bad in text and "left alone" in text]) == 1
     assert await records(zk) == {B0}
     assert await zk.children(znode_paths.REASSIGNMENT_REQUESTS) == [bad]
-    async with office(zk_connect) as successor:
-        await successor.take_requests()
+    async with elected_controller(zk_connect) as successor:
+        await successor.start_requests()
     assert await records(zk) == {A0, B0}, "whoever comes next tries again"
 
 
@@ -143,7 +143,7 @@ async def test_236_8_a_request_that_we_may_not_read_holds_up_no_other(
     await put_cluster(zk)
     secret = znode_paths.reassignment_request(await put_request(zk, {A0: (5, 6)}))
     await put_request(zk, {B0: (5, 6)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         read = controller.zk.multi_get
 
         async def multi_get(places: Sequence[str]) -> list[tuple[bytes, Stat] | None]:
@@ -153,7 +153,7 @@ async def test_236_8_a_request_that_we_may_not_read_holds_up_no_other(
 
         monkeypatch.setattr(controller.zk, "multi_get", multi_get)
         for _ in range(2):
-            await controller.take_requests()
+            await controller.start_requests()
         assert len([text for text in reported(controller) if "its ACL keeps us from reading it" in text]) == 1
         assert await records(zk) == {B0}
         assert controller.cluster.requests == frozenset()

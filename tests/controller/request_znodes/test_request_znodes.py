@@ -1,4 +1,4 @@
-"""Znodes under `/admin/reassignment_requests`, made by hand, under the real server."""
+"""Znodes under `/admin/reassignment_requests`, created by hand, with the real server."""
 
 import json
 import logging
@@ -8,8 +8,8 @@ import pytest
 import pytest_asyncio
 
 from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.bare_controller import put_request, records
 from tests.controller.cluster import THROTTLED, Cluster, cluster
-from tests.controller.rig import put_request, records
 from tests.waiting import eventually
 
 ENABLED = "partition.reassignments.enabled"
@@ -33,12 +33,12 @@ async def taken_up(world: Cluster) -> bool:
 
 
 async def assignment_is(world: Cluster, name: tuple[str, int], replicas: list[int]) -> bool:
-    """Also what is left to be deleted stands in it."""
+    """The replicas in the topic znode, which also names those that are pending deletion."""
     return await world.assignment(*name) == replicas
 
 
 async def record_of(world: Cluster, name: tuple[str, int]) -> tuple[dict[str, object], int]:
-    """What the record of a move says, and its czxid."""
+    """The content of a move's record, and its czxid."""
     data, stat = await world.zk.get(znode_paths.reassignment(*name))
     return json.loads(data), stat.czxid
 

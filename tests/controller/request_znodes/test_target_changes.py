@@ -1,4 +1,4 @@
-"""Another target for a partition that moves (KIP-236's drop rule), under the real server with simulated brokers."""
+"""Another target for a partition that moves (KIP-236's rule), with the real server and simulated brokers."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -8,8 +8,8 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.controller.bare_controller import put_request, records, state_json, topic_json
 from tests.controller.cluster import THROTTLED, Cluster, cluster
-from tests.controller.rig import put_request, records, state_json, topic_json
 from tests.waiting import eventually
 
 INVALID_REPLICA_ASSIGNMENT = 39

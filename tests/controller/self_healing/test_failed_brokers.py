@@ -1,4 +1,4 @@
-"""Brokers that are gone while they hold replicas, as `/admin/failed_brokers` remembers them (KIP-46)."""
+"""Failed brokers in `/admin/failed_brokers` (KIP-46)."""
 
 import asyncio
 import json
@@ -13,12 +13,12 @@ from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import Rig, office, put_topic, register
+from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
 
 ON = Healing(interval_ms=60_000)
 
 
-async def look(controller: Rig, at: int) -> Diagnosis:
+async def look(controller: BareController, at: int) -> Diagnosis:
     return (await controller.loop.submit(DiagnoseFailedBrokers(ON, RepairMemory(), at))).diagnosis
 
 
@@ -32,13 +32,13 @@ async def test_46_1_the_time_of_first_notice_is_durable_and_a_new_controller_kee
 ) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3), 1: (2, 1)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await look(controller, 1000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
         await look(controller, 2000)
         assert len(controller.zk.transactions) == 1, "what stands is not written again"
 
-    async with office(zk_connect) as successor:
+    async with elected_controller(zk_connect) as successor:
         await look(successor, 5000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000}}
         assert successor.cluster.failed == {3: 1000}
@@ -50,12 +50,12 @@ async def test_46_1_the_return_of_a_broker_and_the_end_of_its_last_replica_are_f
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3)})
     await put_topic(zk, "u", {0: (2, 4)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await look(controller, 1000)
         assert sorted(await noted(zk)) == ["3", "4"]
 
     await register(zk, 3)
-    async with office(zk_connect) as successor:
+    async with elected_controller(zk_connect) as successor:
         assert (await successor.alter({("u", 0): (2, 1)}))["u", 0] is None
         await look(successor, 2000)
         assert await noted(zk) == {}
@@ -65,7 +65,7 @@ async def test_46_1_a_broker_that_never_held_a_replica_has_not_failed(zk: ZooKee
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)})
     await zk.delete(znode_paths.broker(3))
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await look(controller, 1000)
         assert await noted(zk) == {}
 
@@ -78,7 +78,7 @@ async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: s
     await zk.create(f"{znode_paths.FAILED_BROKERS}/4", b'{"version":1,"timestamp":9223372036854775807}')
     await zk.create(f"{znode_paths.FAILED_BROKERS}/99", b'{"version":1,"timestamp":"5"}')
     created = (await zk.get(f"{znode_paths.FAILED_BROKERS}/3"))[1].ctime
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         failed = controller.cluster.failed
         assert (failed[3], failed[99]) == (created, 5), "its creation tells the time as well"
         assert 0 <= failed[4] - created < 60_000, "nobody means that time"
@@ -92,14 +92,14 @@ async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good
 ) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         controller.zk.lives = lives
         if lives:
             await look(controller, 1000)
         else:
             with pytest.raises(NotController):
                 await look(controller, 1000)
-    async with office(zk_connect) as successor:
+    async with elected_controller(zk_connect) as successor:
         await look(successor, 2000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000 if lives else 2000}}
 
@@ -109,7 +109,7 @@ async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_th
 ) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await look(controller, 1000)
         await zk.create(f"{znode_paths.FAILED_BROKERS}/3/by-hand", b"")
         await register(zk, 3)
@@ -119,7 +119,7 @@ async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_th
         async with asyncio.timeout(10):
             assert (await look(controller, 2000)).heal_at == {}
         assert controller.cluster.failed == {}
-    async with office(zk_connect) as successor:
+    async with elected_controller(zk_connect) as successor:
         assert successor.cluster.failed == {}
         await zk.delete(znode_paths.broker(3))
         await successor.loop.submit(

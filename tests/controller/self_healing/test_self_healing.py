@@ -1,4 +1,4 @@
-"""Repairs of lost brokers (KIP-46), with a clock that the test holds: what is queued, when, and when not any more."""
+"""RepairCounts of failed brokers (KIP-46) with a clock that the test sets: what is queued, when, and when withdrawn."""
 
 from collections import Counter
 
@@ -6,7 +6,7 @@ import pytest
 
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
-from kafka_reassign_rpc.controller.duties.self_healing import LOOK_EVERY_S
+from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, Healing
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
@@ -14,48 +14,59 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import office, register
-from tests.controller.self_healing_cluster import MINUTE, WHERE, Carer, failed, failed_since, put, queued, standing
+from tests.controller.bare_controller import elected_controller, register
+from tests.controller.self_healing.healing_controller import (
+    MINUTE,
+    WHERE,
+    HealingController,
+    failed,
+    failed_since,
+    put,
+    queued,
+    standing,
+)
 
 
-async def test_46_3_and_46_4_a_repair_is_queued_moves_as_any_other_and_its_end_is_told(
+async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end_is_reported(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        assert [event for event, _ in carer.said()] == ["heal.noticed"]
-        assert await carer.turn(passes=MINUTE // 2) == LOOK_EVERY_S
-        assert [event for event, _ in carer.said()] == ["heal.alert"]
-        assert (await carer.turn(passes=MINUTE // 2 - 1), queued(controller)) == (0.001, {}), "not a moment too early"
-        await carer.turn(passes=1)
-        assert carer.said() == [("heal.scheduled", "3 moves joined the queue")]
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert [event for event, _ in healing.new_events()] == ["heal.noticed"]
+        assert await healing.diagnose(after_ms=MINUTE // 2) == DIAGNOSE_EVERY_S
+        assert [event for event, _ in healing.new_events()] == ["heal.alert"]
+        assert (await healing.diagnose(after_ms=MINUTE // 2 - 1), queued(controller)) == (0.001, {}), (
+            "not a moment too early"
+        )
+        await healing.diagnose(after_ms=1)
+        assert healing.new_events() == [("heal.scheduled", "3 moves joined the queue")]
         assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
         assert await failed(zk) == []
-        await controller.look_at_queue()
+        await controller.start_queued_moves()
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
         assert [(move.route, move.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
-        await carer.turn()
-        assert carer.said() == []
-        await controller.settle()
-        carer.healer.nothing_moves()
-        assert await carer.turn() is None, "nothing is left to look at"
-        assert carer.said() == [("heal.done", "heal broker 3: its last move has ended")]
-        await carer.turn()
-        assert carer.said() == []
+        await healing.diagnose()
+        assert healing.new_events() == []
+        await controller.finish_moves()
+        healing.healer.nothing_moves()
+        assert await healing.diagnose() is None, "nothing is left to look at"
+        assert healing.new_events() == [("heal.done", "heal broker 3: its last move has ended")]
+        await healing.diagnose()
+        assert healing.new_events() == []
 
 
-async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_brokers_come(
+async def test_46_3_impossible_repairs_are_reported_once_and_tried_again_when_brokers_register(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Two live brokers cannot hold three replicas; and what only the lost one had is lost with it."""
+    """Two live brokers cannot hold three replicas, and a partition with replicas on the failed broker only is lost."""
     where = {("a", 0): (1, 2, 3), ("a", 1): (2, 3), ("b", 0): (3,)}
     await put(zk, where, brokers=(1, 2))
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turns()
-        said = carer.said()
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.heal_when_due()
+        said = healing.new_events()
         assert queued(controller) == {}
         assert standing(controller)["a", 1] == (2, 1), "what can be healed is"
         assert [event for event, _ in said] == [
@@ -66,106 +77,110 @@ async def test_46_3_what_cannot_be_repaired_is_told_once_and_tried_again_when_br
             "1 partition stays as it is: no live replica is in sync: there is nothing to copy from",
         }
         assert await failed(zk) == ["3"], "it is not over"
-        await controller.settle()
+        await controller.finish_moves()
         for _ in range(5):
-            assert await carer.turn(passes=1000) == LOOK_EVERY_S
-        assert (carer.said(), carer.samples) == ([("heal.done", "heal broker 3: its last move has ended")], 1)
-        await carer.turn(passes=RETRY_MS)
-        assert (carer.said(), carer.samples) == ([], 2)
+            assert await healing.diagnose(after_ms=1000) == DIAGNOSE_EVERY_S
+        assert (healing.new_events(), healing.samples) == ([("heal.done", "heal broker 3: its last move has ended")], 1)
+        await healing.diagnose(after_ms=RETRY_MS)
+        assert (healing.new_events(), healing.samples) == ([], 2)
         await register(zk, 7)
-        await carer.brokers_seen()
-        await carer.turn()
+        await healing.read_brokers()
+        await healing.diagnose()
         assert queued(controller) == {}, "where one comes, others may be coming"
-        await carer.turn(passes=GRACE_MS)
-        assert carer.samples == 3
+        await healing.diagnose(after_ms=GRACE_MS)
+        assert healing.samples == 3
         assert queued(controller) == {("a", 0): (1, 2, 7)}
 
 
-async def test_46_6_what_cannot_be_repaired_is_in_the_status_and_in_the_metrics_until_it_can_be(
+async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_they_are_possible(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (2, 3)}, brokers=(1, 2))
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        assert carer.healer.last_seen == RepairCounts(failed=1)
-        await carer.turn(passes=MINUTE // 2)
-        assert carer.healer.last_seen == RepairCounts(failed=1, alerted=1)
-        await carer.turn(passes=MINUTE // 2)
-        status = await carer.healer.status()
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert healing.healer.last_diagnosed == RepairCounts(failed=1)
+        await healing.diagnose(after_ms=MINUTE // 2)
+        assert healing.healer.last_diagnosed == RepairCounts(failed=1, alerted=1)
+        await healing.diagnose(after_ms=MINUTE // 2)
+        status = await healing.healer.status()
         assert [(one.broker, one.heal_at) for one in status.failed] == [(3, MINUTE + RETRY_MS)], "the next attempt"
         assert status.problems == [
             "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica"
         ]
-        assert carer.healer.last_seen == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
-        await controller.look_at_queue()
-        await controller.settle()
+        assert healing.healer.last_diagnosed == RepairCounts(failed=1, alerted=1, waiting=1, impossible=1)
+        await controller.start_queued_moves()
+        await controller.finish_moves()
         await register(zk, 3)
-        await carer.brokers_seen()
-        await carer.turn()
-        assert (await carer.healer.status()).problems == []
-        assert carer.healer.last_seen == RepairCounts()
+        await healing.read_brokers()
+        await healing.diagnose()
+        assert (await healing.healer.status()).problems == []
+        assert healing.healer.last_diagnosed == RepairCounts()
 
 
-async def test_46_6_what_two_repairs_had_to_leave_is_told_of_together(zk: ZooKeeper, zk_connect: str) -> None:
-    """One broker goes ten seconds after the other: what `a-2` has lost with the first one can be made good."""
-    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
-    async with office(zk_connect) as controller:
-        carer = Carer(controller, Healing(interval_ms=MINUTE, max_percentage=100))
-        await carer.turn()
-        await zk.delete(znode_paths.broker(6))
-        await carer.brokers_seen()
-        await carer.turn(passes=10_000)
-        await carer.turn(passes=MINUTE - 10_000)
-        why = "replication factor 3 is larger than the 2 brokers that can hold a replica"
-        assert (await carer.healer.status()).problems == [f"1 partition stays as it is: {why}"]
-        await carer.turn(passes=10_000)
-        assert (await carer.healer.status()).problems == [f"3 partitions stay as they are: {why}"]
-        assert carer.healer.last_seen.impossible == 3
-        await register(zk, 3)
-        await carer.brokers_seen()
-        await carer.turn()
-        assert (await carer.healer.status()).problems == [f"2 partitions stay as they are: {why}"]
-
-
-async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_told_of(
+async def test_46_6_partitions_that_two_repairs_had_to_leave_are_reported_together(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """Gone for 59 of every 60 seconds of the interval; healed at last when it stays away."""
+    """One broker fails ten seconds after the other: the repair of the first one can still mend `a-2`."""
+    await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, Healing(interval_ms=MINUTE, max_percentage=100))
+        await healing.diagnose()
+        await zk.delete(znode_paths.broker(6))
+        await healing.read_brokers()
+        await healing.diagnose(after_ms=10_000)
+        await healing.diagnose(after_ms=MINUTE - 10_000)
+        why = "replication factor 3 is larger than the 2 brokers that can hold a replica"
+        assert (await healing.healer.status()).problems == [f"1 partition stays as it is: {why}"]
+        await healing.diagnose(after_ms=10_000)
+        assert (await healing.healer.status()).problems == [f"3 partitions stay as they are: {why}"]
+        assert healing.healer.last_diagnosed.impossible == 3
+        await register(zk, 3)
+        await healing.read_brokers()
+        await healing.diagnose()
+        assert (await healing.healer.status()).problems == [f"2 partitions stay as they are: {why}"]
+
+
+async def test_46_a_broker_that_flaps_all_day_is_never_healed_and_always_reported(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """The broker is gone for 59 of every 60 seconds of the interval. It is healed when it stays away at last."""
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
         for _ in range(24):
-            await carer.turn()
+            await healing.diagnose()
             first = await failed_since(zk)
-            assert first == {3: carer.now}
-            await carer.turn(passes=MINUTE // 2)
-            await carer.turn(passes=MINUTE // 2 - 1)
+            assert first == {3: healing.now}
+            await healing.diagnose(after_ms=MINUTE // 2)
+            await healing.diagnose(after_ms=MINUTE // 2 - 1)
             assert await failed_since(zk) == first
             await register(zk, 3)
-            await carer.brokers_seen()
-            await carer.turn()
+            await healing.read_brokers()
+            await healing.diagnose()
             assert await failed_since(zk) == {}
-            assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.over"]
+            assert [event for event, _ in healing.new_events()] == ["heal.noticed", "heal.alert", "heal.over"]
             await zk.delete(znode_paths.broker(3))
-            await carer.brokers_seen()
-            carer.now += 1
+            await healing.read_brokers()
+            healing.now += 1
         assert queued(controller) == {}
-        await carer.turns()
-        assert [event for event, _ in carer.said()] == ["heal.noticed", "heal.alert", "heal.scheduled"]
+        await healing.heal_when_due()
+        assert [event for event, _ in healing.new_events()] == ["heal.noticed", "heal.alert", "heal.scheduled"]
 
 
-async def test_46_racks_on_some_brokers_only_are_told_of_and_made_the_best_of(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_46_racks_on_some_brokers_only_are_reported_and_used_as_far_as_possible(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
     racks = {1: "r1", 2: None, 4: None, 5: "r1", 6: "r3"}
     await put(zk, {("a", 0): (3, 1), ("a", 1): (3, 2), ("a", 2): (3, 1, 2)}, racks=racks)
     problem = "brokers 2, 4 have no rack, others do: those without are taken for one rack of their own"
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        assert ("heal.misconfigured", problem) in carer.said()
-        await carer.turn(passes=MINUTE)
-        assert "heal.misconfigured" not in dict(carer.said()), "once"
-        assert (await carer.healer.status()).problems == [problem]
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert ("heal.misconfigured", problem) in healing.new_events()
+        await healing.diagnose(after_ms=MINUTE)
+        assert "heal.misconfigured" not in dict(healing.new_events()), "once"
+        assert (await healing.healer.status()).problems == [problem]
         found = queued(controller)
         assert found["a", 0][0] in (2, 4, 6)
         assert found["a", 1][0] in (1, 5, 6)
@@ -176,12 +191,12 @@ async def test_46_3_a_move_whose_new_replica_is_on_a_broker_that_is_lost_meanwhi
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, brokers=(1, 2, 3, 4, 5))
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         assert await controller.alter({("a", 1): (4, 5)}) == {("a", 1): None}
         await zk.delete(znode_paths.broker(5))
-        carer = Carer(controller)
-        await carer.brokers_seen()
-        await carer.turns()
+        healing = HealingController(controller)
+        await healing.read_brokers()
+        await healing.heal_when_due()
         assert controller.partition("a", 1).target in {(4, 1), (4, 2), (4, 3)}
         move = controller.partition("a", 1).move
         assert move is not None
@@ -189,21 +204,21 @@ async def test_46_3_a_move_whose_new_replica_is_on_a_broker_that_is_lost_meanwhi
         assert await failed(zk) == []
 
 
-async def test_46_3_a_repair_is_planned_before_its_time_and_held_to_what_stands_when_it_comes(
+async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when_it_is_due(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        assert await carer.turn(passes=MINUTE - PREPARE_MS - 1) == 0.001
-        assert carer.samples == 0
-        await carer.turn(passes=1)
-        await carer.turn(passes=PREPARE_MS // 2)
-        assert (carer.samples, queued(controller)) == (1, {}), "planned once, and only planned"
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        assert await healing.diagnose(after_ms=MINUTE - PREPARE_MS - 1) == 0.001
+        assert healing.samples == 0
+        await healing.diagnose(after_ms=1)
+        await healing.diagnose(after_ms=PREPARE_MS // 2)
+        assert (healing.samples, queued(controller)) == (1, {}), "planned once, and only planned"
         assert await controller.alter({("a", 0): (4, 1)}) == {("a", 0): None}
-        await carer.turn(passes=PREPARE_MS // 2)
-        assert (carer.samples, set(queued(controller))) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
+        await healing.diagnose(after_ms=PREPARE_MS // 2)
+        assert (healing.samples, set(queued(controller))) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
         assert standing(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
         assert await failed(zk) == []
 
@@ -215,15 +230,15 @@ async def test_46_3_a_repair_is_planned_before_its_time_and_held_to_what_stands_
         (8_000_000, 2_000_000, "a broker was seen to receive 8000000 B/s"),
     ],
 )
-async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_what_a_link_was_seen_to_do(
+async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_the_observed_throughput(
     zk: ZooKeeper, zk_connect: str, seen: int, rate: int, link: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller, Healing(interval_ms=MINUTE, throttle=HealingThrottle(percent=25)))
-        carer.links.fastest = seen
-        await carer.turns()
-        assert carer.said()[-1] == (
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, Healing(interval_ms=MINUTE, throttle=HealingThrottle(percent=25)))
+        healing.links.fastest = seen
+        await healing.heal_when_due()
+        assert healing.new_events()[-1] == (
             "heal.scheduled", f"3 moves joined the queue, at {rate} B/s for each broker, 25%: {link}",
         )  # fmt: skip
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
@@ -231,35 +246,33 @@ async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_what_a_link_was_s
 
 
 @pytest.mark.parametrize("how", ["a broker comes", "it is too old"])
-async def test_46_3_what_was_planned_under_other_conditions_is_planned_anew(
-    zk: ZooKeeper, zk_connect: str, how: str
-) -> None:
+async def test_46_3_a_plan_for_another_cluster_state_is_made_anew(zk: ZooKeeper, zk_connect: str, how: str) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        await carer.turn(passes=MINUTE - PREPARE_MS)
-        assert carer.samples == 1
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE - PREPARE_MS)
+        assert healing.samples == 1
         if how == "a broker comes":
             await register(zk, 7)
-            await carer.brokers_seen()
-        await carer.turn(passes=PREPARE_MS if how == "a broker comes" else 3 * PREPARE_MS)
-        assert carer.samples == 2
+            await healing.read_brokers()
+        await healing.diagnose(after_ms=PREPARE_MS if how == "a broker comes" else 3 * PREPARE_MS)
+        assert healing.samples == 2
         assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
 
 
-async def test_46_3_what_has_lost_its_last_but_one_replica_since_it_was_planned_for_goes_first(
+async def test_46_3_a_partition_that_lost_its_last_but_one_replica_since_the_plan_goes_first(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (1, 2, 3)})
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        await carer.turn(passes=MINUTE - PREPARE_MS)
-        assert carer.samples == 1
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE - PREPARE_MS)
+        assert healing.samples == 1
         await controller.isr(("b", 0), (1,))
-        await carer.turn(passes=PREPARE_MS)
-        assert carer.samples == 1
+        await healing.diagnose(after_ms=PREPARE_MS)
+        assert healing.samples == 1
         assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("b", 0), ("a", 0)]
 
 
@@ -267,60 +280,60 @@ async def test_46_7_a_broker_that_comes_back_while_its_repair_is_planned_is_not_
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {**WHERE, ("c", 0): (6, 1)})
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
 
         async def come_back() -> None:
             await register(zk, 3)
-            await carer.brokers_seen()
+            await healing.read_brokers()
 
-        carer.meanwhile = come_back
+        healing.meanwhile = come_back
         with pytest.raises(Exception, match="broker 3 is live"):
-            await carer.turn(passes=MINUTE)
+            await healing.diagnose(after_ms=MINUTE)
         assert queued(controller) == {}
-        carer.meanwhile = None
-        await carer.turn()
+        healing.meanwhile = None
+        await healing.diagnose()
         assert queued(controller).keys() == {("c", 0)}, "the other one is healed at the next look"
         assert await failed(zk) == []
 
 
-async def test_46_7_of_a_repair_for_two_brokers_only_what_the_other_one_needs_goes_on(
+async def test_46_7_when_one_of_two_brokers_returns_only_the_repair_of_the_other_goes_on(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (3, 4, 1), ("a", 1): (3, 1), ("a", 2): (4, 1)}, brokers=(1, 2, 5, 6, 7))
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        await carer.turn(passes=MINUTE)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE)
         planned = queued(controller)
         assert len(planned) == 3
         await register(zk, 3)
-        await carer.brokers_seen()
-        await carer.turn()
+        await healing.read_brokers()
+        await healing.diagnose()
         assert queued(controller) == {("a", 0): (3, *planned["a", 0][1:]), ("a", 2): planned["a", 2]}
 
 
 async def test_46_a_broker_whose_replicas_are_all_being_deleted_has_not_failed(zk: ZooKeeper, zk_connect: str) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         for topic in controller.cluster.topics.values():
             topic.deleting = True
-        assert await Carer(controller).turn() is None
+        assert await HealingController(controller).diagnose() is None
         assert await failed(zk) == []
 
 
-async def test_46_somebodys_queued_move_to_a_broker_that_is_down_is_no_failure_and_no_remedy(
+async def test_46_a_queued_move_to_a_broker_that_is_down_is_neither_a_failure_nor_a_repair(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         assert await controller.alter({("a", 1): (1, 9), ("a", 0): (1, 9)}, queue=True) == {
             ("a", 0): None,
             ("a", 1): None,
         }
-        carer = Carer(controller)
-        await carer.turns()
+        healing = HealingController(controller)
+        await healing.heal_when_due()
         assert standing(controller)["a", 0] in {(2, 1), (4, 1), (5, 1)}
         assert queued(controller) == {("a", 1): (1, 9)}
 
@@ -329,18 +342,18 @@ async def test_46_an_order_is_refused_where_it_makes_no_sense_and_a_dry_run_chan
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller, Healing(paused=True))
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller, Healing(paused=True))
         with pytest.raises(InvalidRequest, match="registered"):
-            await carer.healer.heal(1, "me", dry_run=False)
+            await healing.healer.heal(1, "me", dry_run=False)
         with pytest.raises(InvalidRequest, match="holds no replica"):
-            await carer.healer.heal(77, "me", dry_run=False)
+            await healing.healer.heal(77, "me", dry_run=False)
         with pytest.raises(PolicyViolation, match="paused"):
-            await carer.healer.heal(3, "me", dry_run=False)
-        carer.said()
-        shown = await carer.healer.heal(3, "me", dry_run=True)
+            await healing.healer.heal(3, "me", dry_run=False)
+        healing.new_events()
+        shown = await healing.healer.heal(3, "me", dry_run=True)
         assert {one.partition for one in shown.moves} == {("a", 0), ("b", 0), ("b", 1)}
-        assert (queued(controller), carer.said()) == ({}, [])
+        assert (queued(controller), healing.new_events()) == ({}, [])
 
 
 async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_with_one_replica_left(
@@ -349,21 +362,21 @@ async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_wit
     await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (3, 1), ("c", 0): (2, 3)})
     await zk.ensure_path(f"{znode_paths.CONFIG}/topics")
     await zk.create(f"{znode_paths.CONFIG}/topics/c", b'{"version":1,"config":{"min.insync.replicas":"2"}}')
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        await carer.turn()
-        await carer.turn(passes=MINUTE)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE)
         assert [name for _, name in sorted(controller.cluster.queue.names.items())] == [("c", 0), ("b", 0), ("a", 0)]
 
 
 async def where_repairs_go(zk: ZooKeeper, zk_connect: str, sample: Sample) -> tuple[Counter[int], Counter[int]]:
-    """Replicas that each broker gets of 3's, and those of them that are to lead: of 120, all beside broker 1."""
+    """By broker: how many of broker 3's 120 replicas it gets, and how many lead. The others are on broker 1."""
     await put(zk, {("a", index): ((3, 1), (1, 3))[index % 2] for index in range(120)})
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
-        carer.sample = sample
-        await carer.turn()
-        await carer.turn(passes=MINUTE)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
+        healing.sample = sample
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE)
         found = queued(controller).values()
     return Counter(replica for target in found for replica in target if replica != 1), Counter(to for to, _ in found)
 
@@ -379,10 +392,10 @@ async def test_46_3_replicas_and_leadership_are_spread_evenly_where_no_size_is_k
         assert 16 <= leaders[broker] <= 24, leaders
 
 
-async def test_46_3_who_has_most_free_bytes_gets_most_however_large_its_disks_are(
+async def test_46_3_the_broker_with_most_free_bytes_gets_most_whatever_the_size_of_its_disks(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
-    """All disks are of one size; what else lies on them nobody can move."""
+    """All disks have one size. Other data on them cannot be moved."""
     free = {1: 50_000, 2: 90_000, 4: 20_000, 5: 3_000}
     sizes = {TopicPartition("a", index): 100 for index in range(120)}
     sample = Sample(sizes, {broker: Disk(100_000, room) for broker, room in free.items()})
@@ -391,16 +404,16 @@ async def test_46_3_who_has_most_free_bytes_gets_most_however_large_its_disks_ar
     assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
 
 
-async def test_46_nonsense_in_a_config_is_told_once_and_what_stood_before_it_counts(
+async def test_46_an_invalid_config_is_reported_once_and_the_value_before_it_counts(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
-    async with office(zk_connect) as controller:
-        carer = Carer(controller)
+    async with elected_controller(zk_connect) as controller:
+        healing = HealingController(controller)
         nonsense = {"<default>": {"failure.interval.ms": "soon", "self.healing.throttle": "7"}}
         await controller.loop.submit(cluster_commands.ConfigsRead("brokers", nonsense))
-        await carer.turns()
-        assert [found for found in carer.said() if found[0] == "heal.misconfigured"] == [
+        await healing.heal_when_due()
+        assert [found for found in healing.new_events() if found[0] == "heal.misconfigured"] == [
             (
                 "heal.misconfigured",
                 f"failure.interval.ms='soon' is left out: a whole number from -1 to {10**14} is expected",

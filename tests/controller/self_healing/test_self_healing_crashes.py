@@ -1,4 +1,4 @@
-"""Repairs of lost brokers (KIP-46) when the controller dies, or the broker returns, after any write."""
+"""Repairs of failed brokers (KIP-46) when the controller dies, or the broker returns, after any write."""
 
 import pytest
 
@@ -6,25 +6,33 @@ from kafka_reassign_rpc.controller.commit import durable_store, queue_writes
 from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import office, queue_json, records, register
-from tests.controller.self_healing_cluster import MINUTE, WHERE, Carer, failed, put, queued, standing
+from tests.controller.bare_controller import elected_controller, queue_json, records, register
+from tests.controller.self_healing.healing_controller import (
+    MINUTE,
+    WHERE,
+    HealingController,
+    failed,
+    put,
+    queued,
+    standing,
+)
 
 
-async def every_broker_lives(carer: Carer) -> None:
-    """Repairs and what remains of them come to their end."""
-    rig = carer.rig
+async def every_broker_lives(healing: HealingController) -> None:
+    """All repairs end."""
+    controller = healing.controller
     for _ in range(2):
-        await carer.turn(passes=MINUTE)
-        await rig.look_at_queue()
-        await rig.settle()
-    await rig.check()
+        await healing.diagnose(after_ms=MINUTE)
+        await controller.start_queued_moves()
+        await controller.finish_moves()
+    await controller.check()
     for name, before in WHERE.items():
-        value = rig.partition(*name)
+        value = controller.partition(*name)
         assert (value.adding, value.removing) == ((), ())
         assert len(value.replicas) == len(before)
-        assert all(broker in rig.cluster.brokers for broker in value.replicas), name
+        assert all(broker in controller.cluster.brokers for broker in value.replicas), name
         assert set(before) - {3} <= set(value.replicas), "nothing else has moved"
-    assert queued(rig) == {}
+    assert queued(controller) == {}
 
 
 @pytest.mark.parametrize("returns", [False, True], ids=["it stays away", "it returns"])
@@ -39,29 +47,29 @@ async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_
         async with ZooKeeper(connect) as zk:
             await put(zk)
             now = 0
-            async with office(connect) as controller:
+            async with elected_controller(connect) as controller:
                 controller.zk.lives = lives
-                carer = Carer(controller)
+                healing = HealingController(controller)
                 try:
-                    await carer.turns()
+                    await healing.heal_when_due()
                     over = True
                 except NotController:
                     pass
-                now = carer.now
+                now = healing.now
             if returns:
                 await register(zk, 3)
-            async with office(connect) as successor:
+            async with elected_controller(connect) as successor:
                 begun = await records(zk)
-                carer = Carer(successor, now=now)
-                await carer.turn()
+                healing = HealingController(successor, now=now)
+                await healing.diagnose()
                 if returns:
                     assert queued(successor) == {}, "what has not started is dropped"
-                    await successor.settle()
+                    await successor.finish_moves()
                     found = standing(successor)
                     assert {name: found[name] for name in WHERE if name not in begun} == {
                         name: WHERE[name] for name in WHERE if name not in begun
                     }
-                await every_broker_lives(carer)
+                await every_broker_lives(healing)
             assert await failed(zk) == []
             assert await queue_json(zk) is None
             assert await records(zk) == set()
@@ -72,29 +80,29 @@ async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_
 async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_controller_lives(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rounds of one move each; it comes back after none of them, after one, after two …"""
+    """Rounds of one move each. The broker returns after none of them, after one, after two …"""
     for rounds in range(5):
         connect = f"{zk_connect}/{rounds}"
         async with ZooKeeper(connect) as zk:
             await put(zk)
-            async with office(connect) as controller:
+            async with elected_controller(connect) as controller:
                 controller.loop.rules = controller.loop.rules.__class__(healing=Healing(interval_ms=MINUTE, chunk=1))
-                carer = Carer(controller, Healing(interval_ms=MINUTE, chunk=1))
-                await carer.turn()
+                healing = HealingController(controller, Healing(interval_ms=MINUTE, chunk=1))
+                await healing.diagnose()
                 if rounds:
-                    await carer.turn(passes=MINUTE)
+                    await healing.diagnose(after_ms=MINUTE)
                 done = 0
                 for _ in range(rounds - 1):
-                    await controller.look_at_queue()
+                    await controller.start_queued_moves()
                     moving = [name for name in WHERE if controller.partition(*name).is_moving]
                     done += len(moving)
                     assert len(moving) <= 1, "a chunk at a time"
-                    await controller.settle()
+                    await controller.finish_moves()
                 await register(zk, 3)
-                await carer.brokers_seen()
-                await carer.turn()
+                await healing.read_brokers()
+                await healing.diagnose()
                 assert queued(controller) == {}
                 assert sum(found != WHERE[name] for name, found in standing(controller).items()) == done
-                await every_broker_lives(carer)
+                await every_broker_lives(healing)
             assert await failed(zk) == []
             assert await queue_json(zk) is None

@@ -1,4 +1,4 @@
-"""The files of the event log, and what writes to them."""
+"""The files of the event log, and the recorder that writes to them."""
 
 import asyncio
 import itertools
@@ -38,7 +38,7 @@ def log(tmp_path: Path) -> Iterator[EventLog]:
 
 
 def again(log: EventLog) -> EventLog:
-    """As the next process finds it."""
+    """The event log as the next process opens it."""
     log.close()
     made = EventLog(log.directory, file_bytes=65_536, files=3)
     made.open()

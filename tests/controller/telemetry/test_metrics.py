@@ -1,4 +1,4 @@
-"""What a real server shows of itself over HTTP, and how it is counted."""
+"""Metrics, health and readiness of a server over HTTP."""
 
 import json
 from collections.abc import AsyncIterator
@@ -136,7 +136,7 @@ async def counted(address: str, name: str, *labels: str) -> float:
 
 
 async def bytes_are_left(address: str) -> bool:
-    """240-6: of the two moves that are held, once the brokers have been asked."""
+    """240-6: whether the page shows the bytes of the two held moves, once brokers have reported sizes."""
     return await counted(address, "moves_bytes_left") > SIZE
 
 
@@ -203,7 +203,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
 
 async def configure_healing(world: Cluster, **values: str) -> None:
-    """By the names that they have in core.healing.healing_settings; what is held stays held."""
+    """Set configs by their constants in core.healing.healing_settings. Held moves stay held."""
     configs = {str(getattr(healing_settings, name)): value for name, value in values.items()}
     await world.configure("brokers", "<default>", {RATE: "1", **configs})
 

@@ -1,4 +1,4 @@
-"""The event log of a real server: every decision stands in it once, in order, with who has asked for it."""
+"""The event log of a real server has every decision once, in order, with who asked for it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -11,8 +11,8 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import Unknown
+from tests.controller.bare_controller import DyingZooKeeper, elected_controller, put_topic, register
 from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
-from tests.controller.rig import MortalZooKeeper, office, put_topic, register
 from tests.waiting import eventually
 
 CLIENT = "User:ANONYMOUS as test from 127.0.0.1"
@@ -30,7 +30,7 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 async def seen(world: Cluster, after: int = 0) -> list[Seen]:
-    """Events, what they are about, who has asked."""
+    """Events with the partition or topic that they are about, and who asked."""
     found = []
     for event in (await world.events())[after:]:
         about = f"{event['topic']}-{event.get('partition', '')}" if "topic" in event else str(event.get("broker", ""))
@@ -163,8 +163,8 @@ async def test_sv_7_what_was_wrong_with_a_batch_before_anybody_was_controller_is
     assert "entry 0" in problem["reason"]
 
 
-def lose_the_next_answer(zk: MortalZooKeeper) -> None:
-    """The next transaction is carried out, and nobody is told."""
+def lose_the_next_answer(zk: DyingZooKeeper) -> None:
+    """ZooKeeper carries out the next transaction, and its answer is lost."""
     really = zk.submit_multi
 
     def submit(ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
@@ -181,7 +181,7 @@ async def test_sv_7_what_was_done_by_a_commit_whose_outcome_nobody_knew_is_recor
 ) -> None:
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
 
         def recorded() -> list[tuple[str, int | None]]:
             found = [(event.event, event.partition) for event in controller.events if event.topic == "t"]

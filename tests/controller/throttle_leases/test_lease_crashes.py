@@ -1,4 +1,4 @@
-"""Leases and a controller that dies between any two writes (236-11).
+"""Throttle leases and a controller that dies between any two writes (236-11).
 
 Every group of writes is a transaction of its own. Whoever comes next leaves throttles where moves need them and
 nowhere else, and what stood before stands after all of them.
@@ -23,8 +23,17 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+from tests.controller.bare_controller import (
+    BareController,
+    Name,
+    Replicas,
+    batch,
+    elected_controller,
+    put_topic,
+    records,
+    register,
+)
 from tests.controller.crash_points import is_over_before_death
-from tests.controller.rig import Name, Replicas, Rig, batch, office, put_topic, records, register
 from tests.waiting import eventually
 
 Configs = Mapping[tuple[str, str], Mapping[str, str]]
@@ -45,7 +54,7 @@ CLEARED: Configs = {
     **BEFORE,
     ("topics", "a"): {"retention.ms": "1", LEADER_REPLICAS: "9:1", FOLLOWER_REPLICAS: "1:99"},
 }
-"""After a cancel of what the stock tool has set on top of that: what no cancelled replica stands for stays."""
+"""After a cancel, with throttles of the stock tool besides: entries of other replicas than the cancelled ones stay."""
 
 
 async def standing(zk: ZooKeeper) -> Configs:
@@ -61,8 +70,8 @@ async def remembered(zk: ZooKeeper) -> set[str]:
     return found
 
 
-async def throttled(controller: Rig, zk: ZooKeeper) -> bool:
-    """Exactly what moves: nothing moves without its throttle, nothing is throttled that does not move."""
+async def throttled(controller: BareController, zk: ZooKeeper) -> bool:
+    """Exactly the moving replicas are throttled."""
     configs = await standing(zk)
     moving = {name: value for name in NAMES if (value := controller.partition(*name)).adding}
     for topic in ("a", "b"):
@@ -85,32 +94,32 @@ def entries(text: str) -> set[str]:
     return set(filter(None, text.split(",")))
 
 
-async def start(controller: Rig) -> None:
+async def start(controller: BareController) -> None:
     await controller.alter(FIRST, throttle=RATE)
 
 
-async def retarget(controller: Rig) -> None:
+async def retarget(controller: BareController) -> None:
     await controller.alter(SECOND)
 
 
-async def half_way(controller: Rig) -> None:
+async def half_way(controller: BareController) -> None:
     await controller.isr(("a", 0), (2, 1, 3))
 
 
-async def cancel(controller: Rig) -> None:
+async def cancel(controller: BareController) -> None:
     await controller.alter({name: None for name in NAMES if controller.partition(*name).is_moving})
     await lifted(controller)
 
 
-async def complete(controller: Rig) -> None:
+async def complete(controller: BareController) -> None:
     for name in NAMES:
         if controller.partition(*name).is_moving:
             await controller.caught_up(name)
     await lifted(controller)
 
 
-async def lifted(controller: Rig) -> None:
-    """Until the configs have followed, or the controller has died of it."""
+async def lifted(controller: BareController) -> None:
+    """Wait until the configs have followed, or the controller has died."""
 
     async def done() -> bool:
         if not await remembered(controller.zk):
@@ -122,8 +131,8 @@ async def lifted(controller: Rig) -> None:
     await eventually(done)
 
 
-async def throttle_as_the_stock_tool(controller: Rig) -> None:
-    """Lists, rates, then the batch, as Kafka 2.x's tool has it; and all of it is to be cancelled."""
+async def throttle_as_the_stock_tool(controller: BareController) -> None:
+    """Set lists and rates, then create the batch, as Kafka 2.x's tool does; then cancel all."""
     configs = ConfigStore(controller.zk)
     lists = {LEADER_REPLICAS: "9:1,0:2,0:1,1:1,1:2,1:3", FOLLOWER_REPLICAS: "0:3,0:4,1:5,1:99"}
     await configs.alter("topics", "a", lambda old: {**old, **lists})
@@ -132,22 +141,22 @@ async def throttle_as_the_stock_tool(controller: Rig) -> None:
         await configs.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "7", FOLLOWER_RATE: "7"})
     await controller.store.reload(controller.cluster)
     await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(FIRST))
-    await controller.look()
+    await controller.read_admin_znodes()
     await controller.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
 
 
-async def look(controller: Rig) -> None:
-    await controller.look()
+async def look(controller: BareController) -> None:
+    await controller.read_admin_znodes()
 
 
 class Story(NamedTuple):
-    """What has happened before, what the controller dies in, and what stands when nothing moves any more."""
+    """The steps before, the step in which the controller dies, and the configs after all moves have ended."""
 
-    before: tuple[Callable[[Rig], Awaitable[None]], ...]
-    dies_in: Callable[[Rig], Awaitable[None]]
+    before: tuple[Callable[[BareController], Awaitable[None]], ...]
+    dies_in: Callable[[BareController], Awaitable[None]]
     after: Configs = BEFORE
     too_long: bool = False
-    """A topic's lists, and what is remembered of them, for one transaction."""
+    """Lists of a topic that are too long for one transaction together with the memory of the former ones."""
 
 
 STORIES = {
@@ -163,11 +172,11 @@ STORIES = {
 
 async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) -> bool:
     over = await is_over_before_death(connect, story.before, (story.dies_in,), lives)
-    async with office(connect) as successor:
+    async with elected_controller(connect) as successor:
         await successor.check()
         if story.after is BEFORE:
             await eventually(lambda: throttled(successor, zk))
-        await successor.settle()
+        await successor.finish_moves()
         await eventually(lambda: stands(zk, story.after))
     assert await records(zk) == set()
     return over
@@ -209,12 +218,12 @@ async def test_236_11_lists_that_zookeeper_would_not_take_are_refused_and_nothin
     await register(zk, 1, 2, 3, 4, 5)
     await put_topic(zk, "long", dict.fromkeys(range(10), (1, 2, 3)), topic_id=None)
     await put_topic(zk, "b", {0: (1,)}, topic_id=None)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         answers = await controller.alter({**{("long", i): (3, 4, 5) for i in range(10)}, ("b", 0): (2,)}, throttle=RATE)
         assert answers.pop(("b", 0)) is None
         assert all("throttled replicas of topic 'long' would take" in str(error) for error in answers.values())
         assert len(answers) == 10
-        await controller.settle()
+        await controller.finish_moves()
         await eventually(lambda: forgotten(zk))
         assert await ConfigStore(zk).get("topics", "long") == {}
         assert await ConfigStore(zk).get("brokers", "4") == {}

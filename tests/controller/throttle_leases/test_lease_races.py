@@ -1,4 +1,4 @@
-"""Leases, and somebody else who changes the same configs at the same moment (236-11)."""
+"""Throttle leases while somebody else changes the same configs (236-11)."""
 
 import asyncio
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.operations import Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import office, put_topic, register
+from tests.controller.bare_controller import elected_controller, put_topic, register
 from tests.waiting import eventually
 
 RATE = "1000"
@@ -22,7 +22,7 @@ async def test_236_11_a_rate_that_is_deleted_again_while_it_is_being_put_back_co
     configs = ConfigStore(zk)
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)}, topic_id=None)
-    async with office(zk_connect) as controller:
+    async with elected_controller(zk_connect) as controller:
         await controller.alter({("t", 0): (1, 3)}, throttle=int(RATE))
         write_together = controller.store.write_together
         is_written, go_on = asyncio.Event(), asyncio.Event()
@@ -33,7 +33,7 @@ async def test_236_11_a_rate_that_is_deleted_again_while_it_is_being_put_back_co
             await go_on.wait()
 
         async def delete() -> None:
-            """As a client does; the controller sees it at once."""
+            """Change a config as a client does; the controller reads it at once."""
             await configs.alter("brokers", "3", lambda _: {})
             await controller.loop.submit(ConfigsRead("brokers", {"3": {}}))
 

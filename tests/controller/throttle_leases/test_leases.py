@@ -1,4 +1,4 @@
-"""Throttles as leases under the real server, with simulated brokers that obey them (236-11)."""
+"""Throttle leases with the real server and simulated brokers that obey them (236-11)."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -23,14 +23,14 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import batch
 from tests.controller.cluster import BANDWIDTH, Cluster, cluster
-from tests.controller.rig import batch
 from tests.waiting import eventually
 
 BYTES = BANDWIDTH
 """Of each partition: a second's worth, so that brokers have read their configs long before."""
 OWN = {"1": {LEADER_RATE: "30", FOLLOWER_RATE: "50000000"}, "2": {"log.cleaner.threads": "2"}}
-"""Configs of brokers that stand before everything."""
+"""Configs of brokers before each test."""
 OF_TOPIC = {"retention.ms": "1000", LEADER_REPLICAS: "5:5"}
 
 
@@ -49,14 +49,14 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
 
 
 class Standing:
-    """What is set, by broker or topic."""
+    """The throttle configs, by broker or topic."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._configs = ConfigStore(zk)
         self._zk = zk
 
     async def rates(self, *brokers: int) -> list[tuple[str | None, str | None]]:
-        """Of leaders and of followers."""
+        """The rates of leaders and of followers."""
         found = [await self._configs.get("brokers", str(broker)) for broker in brokers]
         return [(configs.get(LEADER_RATE), configs.get(FOLLOWER_RATE)) for configs in found]
 
@@ -65,7 +65,7 @@ class Standing:
         return configs.get(LEADER_REPLICAS), configs.get(FOLLOWER_REPLICAS)
 
     async def as_before(self) -> bool:
-        """Everything, to the letter; and nothing is remembered."""
+        """Whether all configs are exactly as before, and no memory is left."""
         for broker in range(1, 6):
             assert await self._configs.get("brokers", str(broker)) == OWN.get(str(broker), {}), broker
         assert await self._configs.get("topics", "a") == OF_TOPIC
@@ -157,9 +157,7 @@ async def lists_are(standing: Standing, topic: str, wanted: tuple[str | None, st
     return True
 
 
-async def test_236_11_a_lease_is_taken_over_and_ends_under_the_next_controller(
-    world: Cluster, standing: Standing
-) -> None:
+async def test_236_11_a_lease_goes_on_and_ends_under_the_next_controller(world: Cluster, standing: Standing) -> None:
     await start(world, {("a", 0): (3, 4), ("b", 0): (3, 4)}, throttle=1)
     await world.stop_server()
     await world.start_server()
@@ -174,7 +172,7 @@ async def test_236_11_a_lease_is_taken_over_and_ends_under_the_next_controller(
 async def test_236_11_a_move_that_waits_has_its_replicas_named_before_it_starts_and_its_lease_when_it_does(
     world: Cluster, standing: Standing
 ) -> None:
-    """A broker learns of configs later than of moves: one that had to be told both at once would copy unthrottled."""
+    """Brokers learn of configs later than of moves. If both came at once, a broker would copy without the throttle."""
     await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "1"})
     await start(world, {("a", 0): (3, 4)}, throttle=1)
     assert await world.alter({("b", 0): (4, 5)}, queue=True, throttle=1) == {("b", 0): (0, None)}
@@ -203,7 +201,7 @@ async def test_236_11_a_move_that_leaves_the_queue_without_having_started_leaves
 
 
 async def test_236_11_two_operators_do_not_take_each_others_throttle_away(world: Cluster, standing: Standing) -> None:
-    """One has a lease; the other throttles as the stock tool does, and clears as it does: whatever there is."""
+    """One operator has a lease. The other sets and clears all throttles as the stock tool does."""
     await start(world, {("a", 0): (3, 4)}, throttle=10)
     hand = ConfigStore(world.zk)
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3,0:4"})
@@ -245,7 +243,7 @@ async def told_of_a_foreign_rate(world: Cluster) -> bool:
 async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(
     world: Cluster, standing: Standing
 ) -> None:
-    """Every change that a client was told of stands, whatever leases come and go meanwhile."""
+    """Every acknowledged change by a client lasts, whatever leases begin and end meanwhile."""
     cls = IncrementalAlterConfigsRequest
 
     async def change(count: int) -> None:
@@ -270,7 +268,7 @@ async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(
 async def test_236_11_a_cancel_of_the_batch_takes_the_stock_tools_throttle_of_what_it_cancels(
     world: Cluster, standing: Standing
 ) -> None:
-    """Only of the cancelled replicas; and rates only of brokers of which nobody else throttles a replica."""
+    """Only the cancelled replicas leave the lists. Rates go only on brokers without another throttled replica."""
     hand = ConfigStore(world.zk)
     await hand.alter("topics", "a", lambda _: {LEADER_REPLICAS: "0:1,0:2,1:2", FOLLOWER_REPLICAS: "0:3,0:4,1:4"})
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1", FOLLOWER_REPLICAS: "0:5"})
@@ -311,7 +309,7 @@ async def test_236_11_a_move_that_the_queue_replaces_takes_the_throttle_along_th
 async def test_236_11_a_client_that_cancels_without_a_lease_takes_its_throttles_away_itself(
     world: Cluster, standing: Standing
 ) -> None:
-    """As the stock tool does, unless it is told to --preserve-throttles."""
+    """Remove throttles as the stock tool does without --preserve-throttles."""
     hand = ConfigStore(world.zk)
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2", FOLLOWER_REPLICAS: "0:3,0:4"})
     await hand.alter("brokers", "3", lambda _: {FOLLOWER_RATE: "1"})
@@ -322,7 +320,7 @@ async def test_236_11_a_client_that_cancels_without_a_lease_takes_its_throttles_
     assert await standing.rates(3) == [(None, "1")]
 
 
-async def test_236_11_what_no_throttle_can_be_is_refused(world: Cluster, standing: Standing) -> None:
+async def test_236_11_an_invalid_throttle_is_refused(world: Cluster, standing: Standing) -> None:
     cls = AlterPartitionReassignmentsRequest
     part = cls.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=[3, 4])
     topics = [cls.ReassignableTopic(name=name, partitions=[part]) for name in ("a", "b")]

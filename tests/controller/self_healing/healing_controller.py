@@ -1,4 +1,4 @@
-"""A controller that looks after lost brokers, with a clock that the test holds."""
+"""A controller with self-healing, and a clock that the test sets."""
 
 import json
 from collections.abc import Awaitable, Callable, Mapping
@@ -11,25 +11,25 @@ from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.rig import Name, Replicas, Rig, put_topic, register
+from tests.controller.bare_controller import BareController, Name, Replicas, put_topic, register
 
 MINUTE = 60_000
 ON = Healing(interval_ms=MINUTE)
 WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
-"""Broker 3 is the one that is lost."""
+"""Broker 3 is the failed one."""
 
 
-class Carer:
-    """A controller's healer, and the time as the test has it."""
+class HealingController:
+    """A controller's healer. `now` is its clock, in ms."""
 
-    def __init__(self, rig: Rig, settings: Healing = ON, now: int = 0) -> None:
-        self.rig = rig
+    def __init__(self, controller: BareController, settings: Healing = ON, now: int = 0) -> None:
+        self.controller = controller
         self.now = now
         self.samples = 0
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
         self.links = ObservedThroughput()
-        self.healer = Healer(rig.loop, settings, lambda: self.now, self._sample, self.links)
+        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.links)
 
     async def _sample(self) -> Sample:
         self.samples += 1
@@ -37,23 +37,23 @@ class Carer:
             await self.meanwhile()
         return self.sample
 
-    async def turn(self, *, passes: int = 0) -> float | None:
-        self.now += passes
-        return await self.healer.turn()
+    async def diagnose(self, *, after_ms: int = 0) -> float | None:
+        self.now += after_ms
+        return await self.healer.diagnose_and_heal()
 
-    async def turns(self) -> None:
-        """One that notes who is lost, one when the interval is over, and what waits is taken up."""
-        await self.turn()
-        await self.turn(passes=MINUTE)
-        await self.rig.look_at_queue()
+    async def heal_when_due(self) -> None:
+        """Diagnose, diagnose again when the interval is over, and start the queued moves."""
+        await self.diagnose()
+        await self.diagnose(after_ms=MINUTE)
+        await self.controller.start_queued_moves()
 
-    async def brokers_seen(self) -> None:
-        registered = (await read_cluster(self.rig.zk)).cluster.brokers
-        await self.rig.loop.submit(cluster_commands.BrokersRead(registered, lambda: None))
+    async def read_brokers(self) -> None:
+        registered = (await read_cluster(self.controller.zk)).cluster.brokers
+        await self.controller.loop.submit(cluster_commands.BrokersRead(registered, lambda: None))
 
-    def said(self) -> list[tuple[str, str | None]]:
-        found = [(one.event, one.reason) for one in self.rig.events if one.event.startswith("heal.")]
-        self.rig.events.clear()
+    def new_events(self) -> list[tuple[str, str | None]]:
+        found = [(one.event, one.reason) for one in self.controller.events if one.event.startswith("heal.")]
+        self.controller.events.clear()
         return found
 
 
@@ -68,12 +68,12 @@ async def put(
         await put_topic(zk, topic, {index: found for (name, index), found in where.items() if name == topic})
 
 
-def standing(rig: Rig) -> dict[Name, Replicas]:
-    return {(topic, index): value.target for topic, index, value in rig.cluster.all_partitions()}
+def standing(controller: BareController) -> dict[Name, Replicas]:
+    return {(topic, index): value.target for topic, index, value in controller.cluster.all_partitions()}
 
 
-def queued(rig: Rig) -> dict[Name, Replicas]:
-    topics = rig.cluster.queue.topics
+def queued(controller: BareController) -> dict[Name, Replicas]:
+    topics = controller.cluster.queue.topics
     return {(name, index): place.move.target for name, places in topics.items() for index, place in places.items()}
 
 

@@ -1,4 +1,4 @@
-"""A controller's loop on a real ZooKeeper, without connections to brokers: a test says what those would say."""
+"""A controller's loop on a real ZooKeeper, without connections to brokers: the test sends the brokers' requests."""
 
 import asyncio
 import json
@@ -39,11 +39,11 @@ Replicas = tuple[int, ...]
 Name = tuple[str, int]
 
 
-class MortalZooKeeper(ZooKeeper):
-    """Its owner dies before the transaction that it has no life left for.
+class DyingZooKeeper(ZooKeeper):
+    """A session that is over after a given number of transactions, as if its process had died.
 
-    transactions    all that were sent, without the fence
-    lives           how many more may be sent; None for any number
+    transactions    all transactions that were sent, without the fence
+    lives           how many more may be sent; None: any number
     """
 
     def __init__(self, connect: str) -> None:
@@ -61,7 +61,7 @@ class MortalZooKeeper(ZooKeeper):
 
 
 async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None] | None = None) -> None:
-    """Live brokers, as long as this session lives."""
+    """Register brokers, for as long as this session lives."""
     await zk.ensure_path(znode_paths.BROKER_IDS)
     for broker in brokers:
         endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9000 + broker)
@@ -72,7 +72,7 @@ async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None]
 async def put_topic(
     zk: ZooKeeper, name: str, partitions: Mapping[int, Replicas], *, topic_id: UUID | None = TOPIC_ID, **extra: Any
 ) -> None:
-    """A topic as a stock controller leaves it: everybody in sync, the first replica leads under epoch 3."""
+    """Create a topic as a stock controller leaves it: all replicas in sync, the first one leads under epoch 3."""
     for path in (
         znode_paths.DELETE_TOPICS,
         znode_paths.REASSIGNMENTS,
@@ -91,11 +91,11 @@ async def put_topic(
         )
 
 
-class Rig:
-    """One elected controller. `alter`, `isr`, `stopped` are what clients and brokers would ask of it."""
+class BareController:
+    """One elected controller. `alter`, `isr` and `stopped` stand for requests of clients and brokers."""
 
     def __init__(
-        self, zk: MortalZooKeeper, leadership: controller_election.Leadership, store: DurableStore, cluster: Cluster
+        self, zk: DyingZooKeeper, leadership: controller_election.Leadership, store: DurableStore, cluster: Cluster
     ) -> None:
         self.zk = zk
         self.epoch = leadership.epoch
@@ -106,13 +106,13 @@ class Rig:
         self.loop = ControllerLoop(
             cluster,
             store,
-            self._tell,
+            self._propagate,
             lambda _: cluster_commands.ControllerFailover(SERVER, lambda: None),
             record=self.events.extend,
         )
         self.requests = RequestZnodes(zk, self.loop, self.events.extend)
 
-    def _tell(self, applied: ReplayedChanges) -> Iterator[None]:
+    def _propagate(self, applied: ReplayedChanges) -> Iterator[None]:
         self.applied.append(applied)
         return iter(())
 
@@ -146,7 +146,7 @@ class Rig:
         return {(topic, index): error for topic, index, error in results}
 
     async def isr(self, name: Name, isr: Replicas) -> Partition | KafkaError:
-        """The leader asks for an ISR."""
+        """The leader sends AlterPartition with this ISR."""
         standing = self.partition(*name)
         change = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
         epoch = self.cluster.brokers[standing.leader].epoch
@@ -155,43 +155,43 @@ class Rig:
         return answer
 
     async def caught_up(self, name: Name) -> Partition | KafkaError:
-        """Every live replica of the partition gets in sync."""
+        """All live replicas of the partition get in sync."""
         standing = self.partition(*name)
         live = tuple(replica for replica in standing.replicas if self.cluster.is_live(replica))
         return await self.isr(name, live)
 
     async def stopped(self, name: Name) -> None:
-        """Whoever has left the partition has deleted its log."""
+        """Brokers confirm the deletion of all replicas that are pending deletion."""
         for broker in self.partition(*name).pending_deletion:
             stop = {TopicPartition(*name): ReplicaStop(0, delete=True)}
             await self.loop.submit(cluster_commands.StopsConfirmed(broker, stop))
 
-    async def look(self) -> None:
-        """KIP-236's znodes have changed: what their watches would bring about."""
+    async def read_admin_znodes(self) -> None:
+        """Read KIP-236's znodes, as after their watches have fired."""
         found = await read_admin(self.zk)
         await self.loop.submit(AdminZnodesRead(found, batch_read=True))
         await self.loop.submit(QueueZnodesRead([await read_root(self.zk, root) for root in znode_paths.QUEUES]))
 
-    async def look_at_queue(self) -> None:
-        """Until nothing more can start at once."""
+    async def start_queued_moves(self) -> None:
+        """Start queued moves until no more can start now."""
         while True:
             await self.loop.submit(StartQueuedMoves())
             if not self.cluster.queue.more:
                 break
 
-    async def take_requests(self) -> None:
-        """There are znodes under `/admin/reassignment_requests`: what the watch of their parent would bring about."""
-        await self.requests.take_up_all()
+    async def start_requests(self) -> None:
+        """Start the request znodes, as after the watch of their parent has fired."""
+        await self.requests.start_all()
 
-    async def settle(self) -> None:
-        """Until nothing is left to do for brokers that obey."""
+    async def finish_moves(self) -> None:
+        """Brokers catch up and confirm stops, until nothing moves."""
         for topic, index, _ in list(self.cluster.all_partitions()):
             if self.partition(topic, index).is_moving:
                 await self.caught_up((topic, index))
             await self.stopped((topic, index))
 
     async def check(self) -> None:
-        """The invariants: sound assignments, nobody leaderless without need, and ZooKeeper holds what memory holds."""
+        """The invariants: valid assignments, a leader wherever one is possible, and memory equal to ZooKeeper."""
         for topic, index, value in self.cluster.all_partitions():
             name = f"{topic}-{index}: {value}"
             assert not set(value.adding) & set(value.removing), name
@@ -215,17 +215,17 @@ class Rig:
 
 
 def _known(batch: BatchZnode | None) -> object:
-    """What a batch in memory and one just read have in common."""
+    """The part of a batch in memory that a batch just read has too."""
     return None if batch is None else (batch.entries, batch.version, batch.changed)
 
 
 def _moves(queue: Queue) -> dict[Name, WaitingMove]:
-    """What waits, by partition."""
+    """WaitingMove moves by partition."""
     return {(topic, index): place.move for topic, places in queue.topics.items() for index, place in places.items()}
 
 
 async def queue_json(zk: ZooKeeper, root: str = znode_paths.REASSIGN_QUEUE) -> dict[Name, dict[str, Any]] | None:
-    """All that the queue's znodes say, by partition, None where there are none."""
+    """The entries of the queue's znodes by partition, None where it does not exist."""
     try:
         places = [root, *(f"{root}/{name}" for name in sorted(await zk.children(root)))]
     except NoNode:
@@ -248,13 +248,13 @@ async def batch_json(zk: ZooKeeper) -> dict[Name, dict[str, Any]] | None:
 
 
 def batch(targets: Mapping[Name, Replicas]) -> bytes:
-    """What Kafka 2.x's tool writes there."""
+    """A batch as Kafka 2.x's tool writes it."""
     entries = [{"topic": topic, "partition": index, "replicas": to} for (topic, index), to in targets.items()]
     return json.dumps({"version": 1, "partitions": entries}).encode()
 
 
 async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, legacy: bool = False) -> str:
-    """As KIP-236 says; the name of the znode that was made."""
+    """Create a request znode as in KIP-236. Returns its name."""
     await zk.ensure_path(znode_paths.REASSIGNMENT_REQUESTS)
     if not isinstance(data, bytes):
         data = encode_request({TopicPartition(*name): to for name, to in data.items()}, legacy=legacy)
@@ -263,12 +263,12 @@ async def put_request(zk: ZooKeeper, data: bytes | Mapping[Name, Replicas], *, l
 
 
 @asynccontextmanager
-async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig]:
-    """A controller from its election, over what it decides about what it finds, to its end.
+async def elected_controller(connect: str, *, lives: int | None = None) -> AsyncIterator[BareController]:
+    """A controller from its election through its failover to its end.
 
-    `lives`: transactions that it makes after its election before it dies.
+    `lives`: transactions after its election that it sends before it dies.
     """
-    async with MortalZooKeeper(connect) as zk:
+    async with DyingZooKeeper(connect) as zk:
         standing = await controller_election.owner(zk)
         leadership = await controller_election.campaign(
             zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=standing
@@ -277,14 +277,14 @@ async def office(connect: str, *, lives: int | None = None) -> AsyncIterator[Rig
         store = DurableStore(zk, leadership)
         loaded = await store.load()
         zk.lives = lives
-        rig = Rig(zk, leadership, store, loaded.cluster)
-        task = asyncio.create_task(rig.loop.run())
+        controller = BareController(zk, leadership, store, loaded.cluster)
+        task = asyncio.create_task(controller.loop.run())
         beside: list[asyncio.Task[None]] = []
         try:
-            await rig.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None))
-            beside.append(asyncio.create_task(rig.loop.throttler.run()))
+            await controller.loop.submit(cluster_commands.ControllerFailover(SERVER, lambda: None))
+            beside.append(asyncio.create_task(controller.loop.throttle_configs.run()))
             zk.transactions.clear()
-            yield rig
+            yield controller
         finally:
             for running in (task, *beside):
                 running.cancel()

@@ -1,4 +1,4 @@
-"""What no new move gets past, by whatever route it comes (KIP-236's guard, KIP-860's rule made the server's own)."""
+"""Rules that hold for every new move by every route: disabled reassignments (KIP-236), replication factor (KIP-860)."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -54,7 +54,7 @@ async def test_236_6_while_the_znode_exists_targets_are_refused_and_cancels_go_t
     await eventually(lambda: answers(world, (3, 4), (0, None)))
 
 
-async def test_236_6_the_batch_waits_for_the_znode_to_go_and_goes_on_then(
+async def test_236_6_the_batch_waits_until_the_znode_is_deleted(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -74,7 +74,9 @@ async def test_236_6_the_batch_waits_for_the_znode_to_go_and_goes_on_then(
     await eventually(lambda: world.started(("held", 0)))
 
 
-async def test_236_6_a_batch_under_way_can_be_cancelled_behind_the_guard_and_what_waits_with_it(world: Cluster) -> None:
+async def test_236_6_while_reassignments_are_disabled_a_batch_can_be_cancelled_with_its_waiting_entries(
+    world: Cluster,
+) -> None:
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
@@ -86,7 +88,7 @@ async def test_236_6_a_batch_under_way_can_be_cancelled_behind_the_guard_and_wha
     await eventually(lambda: world.has(("held", 0, (1, 2))))
 
 
-async def test_236_6_a_guard_that_comes_and_goes_again_and_again(world: Cluster) -> None:
+async def test_236_6_reassignments_are_disabled_and_enabled_again_and_again(world: Cluster) -> None:
     for _ in range(5):
         await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
         assert await answers(world, (3, 4), (POLICY_VIOLATION, BY_ZNODE)), "from the moment that it exists"
