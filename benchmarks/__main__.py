@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queue, rps, steps
+from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queueing, rps, steps
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
@@ -19,7 +19,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "progress": progress.run,
     "rps": rps.run,
     "failover": failover.run,
-    "queue": queue.run,
+    "queue": queueing.run,
     "heal": heal.run,
     "pipeline": pipeline.run,
     "generate": generate.run,

@@ -2,9 +2,8 @@
 
 The failure interval is short, but long enough for two steps: the controller handles the lost replicas, and it plans
 the repair (in the second half of the interval, or in its last 30 s). A client sends an empty List every 2 ms and
-measures how
-others are served: from the kill to the last move in the queue, and from there to the end. Thirty brokers, ZooKeeper and
-that client share two cores with the server, so they cause some of its waits.
+measures how others are served: from the kill to the last move in the queue, and from there to the end. Thirty brokers,
+ZooKeeper and that client share two cores with the server, so they cause some of its waits.
 """
 
 import asyncio

@@ -18,6 +18,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -54,7 +55,7 @@ async def _zookeeper_mode(scratch: Path) -> list[tuple[Frame, str]]:
         cluster = StockCluster(zookeeper.address, scratch / "stock", captures, per_broker=per_broker)
         stack.push_async_callback(cluster.kill)
         for i, capture in captures.items():
-            capture.target = lambda i=i: cluster.brokers[i].port  # type: ignore[misc]
+            capture.target = partial(getattr, cluster.brokers[i], "port")
         await cluster.start()
         for version in TOOL_VERSIONS:
             with Tools(version) as tools:
@@ -71,7 +72,7 @@ async def _kraft_mode(scratch: Path) -> list[tuple[Frame, str]]:
         captures = {i: await stack.enter_async_context(Capture()) for i in (1, 2, 3)}
         nodes = kraft_cluster(scratch / "kraft", captures, {i: _properties(i, c) for i, c in captures.items()})
         for node in nodes:
-            captures[node.id].target = lambda node=node: node.port  # type: ignore[misc]
+            captures[node.id].target = partial(getattr, node, "port")
             stack.push_async_callback(node.kill)
         await asyncio.gather(*(node.start() for node in nodes))
         with Tools("4.1.0") as tools:

@@ -1,4 +1,4 @@
-"""K: the guard against a change of the replication factor (version 1 of the request)."""
+"""K: KIP-860's replication factor guard (version 1 of the request)."""
 
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
