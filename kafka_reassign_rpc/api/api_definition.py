@@ -2,15 +2,12 @@
 
 from collections.abc import Awaitable, Callable
 from enum import Enum, IntEnum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-
-if TYPE_CHECKING:
-    from kafka_reassign_rpc.api.ports import Node
 
 ANONYMOUS = "User:ANONYMOUS"
 
@@ -45,8 +42,8 @@ Answer = ApiMessage | Encoded
 Handled = Answer | Awaitable[Answer]
 """What a handler returns: its answer, or an awaitable of it where the handler has to wait."""
 
-Handler = Callable[["Node", Any, RequestContext], Handled]
-"""(node, request body of the API's own class, context) -> the answer."""
+Handler = Callable[[Any, Any, RequestContext], Handled]
+"""(the `ports.Node`, request body of the API's own class, context) -> the answer."""
 
 ErrorAnswer = Callable[[Any, int, KafkaError], ApiMessage]
 """(request body, api version, error) -> the response body that says that the whole request failed."""

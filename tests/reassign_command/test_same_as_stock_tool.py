@@ -1,7 +1,8 @@
 """236-12: with the same arguments on the same cluster, our tool prints and returns the same as the stock tool.
 
-A play is a sequence of calls on a topic of its own. It runs with the stock tool, then with ours. Our tool leaves out
-the Java stack trace that the stock tool prints after "Error: …".
+A play is a sequence of calls on a topic of its own. It runs with our tool, and where stock Kafka runs live with the stock
+tool as well, which must print what is recorded of it (see `tests.stock.live`). Our tool leaves out the Java stack trace
+that the stock tool prints after "Error: …".
 """
 
 import asyncio
@@ -17,13 +18,17 @@ from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.interop.clusters import OUR_BYTES, Ours
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.jars import TOOL_VERSIONS, require
+from tests.stock.live import Recordings, Transcript, plain, runs_live
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
 
+RECORDED = Recordings(Path(__file__).with_name("recorded"))
+
 Run = Callable[..., Awaitable[Output]]
-Transcript = list[tuple[str, int, list[str], str]]
+Call = tuple[str, int, list[str], str]
+"""Label, exit code, lines on standard output, first line on standard error."""
 
 _CLASS = re.compile(r"^(Exception in thread \"main\" )?[\w.]+\.\w*Exception: ")
 
@@ -36,7 +41,7 @@ class Player:
         self.topic = topic
         self.files = files
         self.version = version
-        self.transcript: Transcript = []
+        self.transcript: list[Call] = []
         self._run = run
         self._bootstrap = bootstrap
 
@@ -239,12 +244,12 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
     name: str, tools: Tools, ours: Ours, tmp_path: Path
 ) -> None:
     host, port = await ours.address(2)
-    transcripts = []
+    recording = f"{name}-{tools.version}"
 
     async def stock(*args: str) -> Output:
         return await tools.run("reassign-partitions", *args)
 
-    for number, run in enumerate((stock, kafka_reassign)):
+    async def transcript(run: Run, number: int) -> Transcript:
         await ours.set_rates()
         topic = f"{name}-{tools.version[0]}-{number}"
         (tmp_path / str(number)).mkdir()
@@ -252,10 +257,13 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
         player = Player(run, ours, f"{host}:{port}", topic, files, tools.version)
         await PLAYS[name](player)
         await player.settled()
-        transcripts.append(player.transcript)
-    for theirs, mine in zip(*transcripts, strict=True):
-        assert mine[0].replace(str(tmp_path / "1"), str(tmp_path / "0")) == theirs[0]
-        assert _plain(mine, tmp_path) == _plain(theirs, tmp_path), mine[0]
+        return [_plain(call, tmp_path) for call in player.transcript]
+
+    if runs_live():
+        RECORDED.check(recording, await transcript(stock, 0))
+    printed = plain(await transcript(kafka_reassign, 1))
+    for theirs, mine in zip(RECORDED.get(recording), printed, strict=True):
+        assert mine == theirs
 
 
 async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept_and_a_lease_comes_back(
@@ -311,12 +319,12 @@ async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept
     assert (await own("--cancel")).code == 0
 
 
-def _plain(call: tuple[str, int, list[str], str], directory: Path) -> tuple[int, list[str], str]:
-    """A call and its output without the numbers of files and without the list of actions: our tool has more of them."""
-    _, code, lines, error = call
-    printed = [re.sub(rf"{re.escape(str(directory))}/\d/", "", line) for line in lines]
-
-    return code, [_OURS_TOO.sub(r"\1", line) for line in printed], _ACTIONS.sub("", error)
+def _plain(call: Call, directory: Path) -> tuple[str, object]:
+    """Without the names of files, and without the list of actions, of which we have more."""
+    label, code, lines, error = call
+    own = re.compile(rf"{re.escape(str(directory))}/\d/")
+    printed = [_OURS_TOO.sub(r"\1", own.sub("", line)) for line in lines]
+    return own.sub("", label), [code, printed, own.sub("", _ACTIONS.sub("", error))]
 
 
 _ACTIONS = re.compile(r"--generate, --execute.*")
