@@ -114,7 +114,7 @@ def watch(
 
 def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path | None, before: Path | None) -> None:
     if out is not None:
-        _said(_one(client, out, arguments.bootstrap_server, before), out)
+        _print_snapshot(_one(client, out, arguments.bootstrap_server, before), out)
     if arguments.events is not None:
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
 
@@ -139,7 +139,7 @@ def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | No
     return found
 
 
-def _said(found: "ExportedSnapshot", out: Path) -> None:
+def _print_snapshot(found: "ExportedSnapshot", out: Path) -> None:
     moving = f", {found.moving} moving" if found.moving else ""
     print(  # noqa: T201
         f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "

@@ -208,16 +208,16 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 
 
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
-    from kafka_reassign_rpc.pipeline.planning import plan_job as plan
+    from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.reports import plan_report
     from kafka_reassign_rpc.pipeline.spark_session import session
 
-    plan.check(job)
+    plan_job.check(job)
     status = Status()
     try:
         status.show("starting Spark")
         with session(f"plan {job.goal.kind}", master=arguments.master, memory=arguments.driver_memory) as spark:
-            summary = plan.run(spark, job, status.show)
+            summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
         page = plan_report.write(job.out)
     finally:
@@ -227,11 +227,11 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     for left in summary.left_out:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
-    print(f"{said(summary, job.out)}\n  report    {page}")  # noqa: T201
+    print(f"{summary_text(summary, job.out)}\n  report    {page}")  # noqa: T201
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 
-def said(summary: "PlanSummary", out: Path) -> str:
+def summary_text(summary: "PlanSummary", out: Path) -> str:
     """The plan in a few lines."""
     from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance

@@ -124,16 +124,16 @@ class LogDirProgressTracker:
         moves = {}
         for partition, move in in_flight.items():
             self._finished.pop(partition, None)  # the partition moves again
-            said = described.get(partition)
-            if said is not None and said.total_bytes is not None:
-                moves[partition] = _from_description(move, said, said.total_bytes)
+            description = described.get(partition)
+            if description is not None and description.total_bytes is not None:
+                moves[partition] = _from_description(move, description, description.total_bytes)
                 self._known[partition] = CopiedBytes(moves[partition].done, moves[partition].total)
                 continue
             copied, size = _sizes(partition, move, answers)
             self._known[partition] = CopiedBytes(sum(copied.values()), size)
             samples = self._samples.setdefault(partition, deque())
             found = _progress(self._known[partition], _rate(samples, now, sum(copied.values())), copied)
-            moves[partition] = found if said is None else replace(found, stalled=said.stall_reason)
+            moves[partition] = found if description is None else replace(found, stalled=description.stall_reason)
         everything = [*self._known.values(), *self._finished.values()]
         done = sum(one.done for one in everything)
         total = sum(max(one.total or 0, one.done) for one in everything)
@@ -176,21 +176,23 @@ def read_progress(
         named = [Reassignment(name, move.id) for name, move in in_flight.items() if move.id >= 0]
         with suppress(UnsupportedHere):
             found = client.describe_reassignments(None if partitions is None else named)
-            described = {one.topic_partition: said for one, said in found.items() if said is not None}
-    unsaid = {
+            described = {
+                one.topic_partition: description for one, description in found.items() if description is not None
+            }
+    without_figures = {
         partition: move
         for partition, move in in_flight.items()
         if partition not in described or described[partition].total_bytes is None
     }
-    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(unsaid)), described)
+    snapshot = tracker.update(now, in_flight, client.describe_log_dirs(brokers_to_ask(without_figures)), described)
     return listed, replace(snapshot, waiting=len(listed) - len(in_flight))
 
 
-def _from_description(move: PartitionReassignment, said: ReassignmentDescription, total: int) -> Progress:
-    copied = {broker: min(said.copied_bytes.get(broker, 0), total) for broker in move.adding_replicas}
-    remaining_seconds = None if said.remaining_ms is None else said.remaining_ms / 1000
+def _from_description(move: PartitionReassignment, description: ReassignmentDescription, total: int) -> Progress:
+    copied = {broker: min(description.copied_bytes.get(broker, 0), total) for broker in move.adding_replicas}
+    remaining_seconds = None if description.remaining_ms is None else description.remaining_ms / 1000
     done, everything = sum(copied.values()), total * len(move.adding_replicas)
-    return Progress(done, everything, said.bytes_per_second, remaining_seconds, copied, said.stall_reason)
+    return Progress(done, everything, description.bytes_per_second, remaining_seconds, copied, description.stall_reason)
 
 
 def _sizes(

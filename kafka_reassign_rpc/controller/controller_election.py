@@ -85,7 +85,9 @@ async def campaign(
     if session is None:
         raise NotSent("no ZooKeeper session")
     epoch, version = await _controller_epoch(zk)
-    operations: list[Op] = [SetData(znode_paths.CONTROLLER_EPOCH, str(epoch + 1).encode(), version)]
+    operations: list[Op] = [
+        SetData(znode_paths.CONTROLLER_EPOCH, znode_contents.encode_controller_epoch(epoch + 1), version)
+    ]
     if seize is not None:
         operations.append(Delete(znode_paths.CONTROLLER, seize.version))
     operations.append(

@@ -186,11 +186,6 @@ class EmbeddedZooKeeper:
         if not await self._until_serving_or_dead():
             raise ZooKeeperFailed(f"ZooKeeper ended; the end of {self.log_file}:\n{self.log_tail()}")
 
-    async def wait_ended(self) -> int:
-        """Wait until the process has ended, by itself or not; its exit status."""
-        process = self._process
-        return 0 if process is None else await asyncio.to_thread(process.wait)
-
     async def command(self, word: str) -> str:
         """The answer to a four-letter word (`srvr`, `conf`, `mntr`, `stat`). Raises OSError."""
         reader, writer = await asyncio.open_connection(self.host, self.port)

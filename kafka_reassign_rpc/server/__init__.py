@@ -1,4 +1,4 @@
-"""The listening side of a node: sockets, frames, limits. A `RequestService` answers the requests.
+"""The listening side of a node: sockets, frames, limits. A `Service` answers the requests.
 
 server.py               a server from its first bind to its last answer
 listener.py             where to listen, and how to stop listening without losing a connection

@@ -2,8 +2,6 @@
 
 import re
 
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
-
 BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
@@ -137,12 +135,6 @@ def config_topic(name: str) -> str:
 def config_broker(name: str) -> str:
     """`name`: the broker id as text, or `<default>`."""
     return f"{CONFIG}/brokers/{name}"
-
-
-def parse_partition_state(path: str) -> TopicPartition | None:
-    """The topic and partition of a state znode's path, None where the path is none."""
-    match = _STATE.fullmatch(path)
-    return None if match is None else TopicPartition(match.group(1), int(match.group(2)))
 
 
 def parse_index(name: str) -> int | None:

@@ -63,7 +63,7 @@ log = logging.getLogger(__name__)
 class ZooKeeper:
     """A session with the ensemble of a `zookeeper.connect` string.
 
-    session_timeout_ms  the timeout to ask for; the server may grant another (`session_timeout`)
+    session_timeout_ms  the timeout to ask for; the server may grant another
     tls                 a context for a `secureClientPort`; it contains client certificates
     auth                (scheme, credentials), sent first on every connection
     sasl                authenticates every connection before anything else
@@ -121,11 +121,6 @@ class ZooKeeper:
     def session_id(self) -> int | None:
         """The current session. None before the first one, and from the end of one to the beginning of the next."""
         return self._session.session_id
-
-    @property
-    def session_timeout(self) -> float:
-        """The negotiated timeout in seconds."""
-        return self._session.timeout
 
     @property
     def connected(self) -> bool:

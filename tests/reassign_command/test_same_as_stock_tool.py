@@ -1,8 +1,8 @@
 """236-12: with the same arguments on the same cluster, our tool prints and returns the same as the stock tool.
 
-A play is a sequence of calls on a topic of its own. It runs with our tool; where stock Kafka runs live, it runs with the
-stock tool as well, which must print what is recorded of it (see `tests.stock.live`). Our tool leaves out the Java stack
-trace that the stock tool prints after "Error: …".
+A play is a sequence of calls on a topic of its own. It runs with our tool; where stock Kafka runs live, it runs with
+the stock tool as well, which must print what is recorded of it (see `tests.stock.live`). Our tool leaves out the Java
+stack trace that the stock tool prints after "Error: …".
 """
 
 import asyncio

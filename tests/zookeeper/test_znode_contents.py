@@ -209,8 +209,6 @@ def test_sv_6_the_readable_ones_of_many_are_kept_and_the_others_reported() -> No
 
 def test_sv_4_paths_are_kafkas() -> None:
     assert znode_paths.partition_state("t", 3) == "/brokers/topics/t/partitions/3/state"
-    assert znode_paths.parse_partition_state("/brokers/topics/t/partitions/3/state") == ("t", 3)
-    assert znode_paths.parse_partition_state("/brokers/topics/t/partitions/x/state") is None
     assert [znode_paths.parse_index(name) for name in ("0", "17", "07", "-1", "x", "", "²")] == [0, 17] + [None] * 5
     assert znode_paths.sequence_number("config_change_0000000012") == 12
     assert znode_paths.sequence_number("config_change_") is None

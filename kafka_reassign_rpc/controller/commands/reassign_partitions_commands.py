@@ -91,8 +91,8 @@ def _start_entries(work: Round, batch: BatchZnode) -> Iterator[None]:
         if pause:
             yield
     if changes.waiting and changes.waiting != batch.waiting:
-        closed = restrictions.reassignments_disabled(work.view.cluster)
-        what = "They start as moves in flight end." if closed is None else str(closed)
+        disabled = restrictions.reassignments_disabled(work.view.cluster)
+        what = "They start as moves in flight end." if disabled is None else str(disabled)
         work.view.report(Event(catalogue.ENTRY_WAITING, reason=f"{changes.waiting} of its entries wait. {what}"))
     if changes.crowded and not batch.crowded:
         reason = "the znode is full; the rest of its entries wait until others have left it"

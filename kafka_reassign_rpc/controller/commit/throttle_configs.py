@@ -61,7 +61,7 @@ AGAIN_S = 1.0
 AHEAD = 500
 """Queued moves whose replicas are put into the lists before they start. Rates do not change for them."""
 
-Read = tuple[bytes, Stat] | None
+ConfigRead = tuple[bytes, Stat] | None
 
 
 class Entity(NamedTuple):
@@ -316,8 +316,8 @@ class ThrottleConfigs:
     def _group(
         self,
         entity: Entity,
-        read: Read,
-        memory: Read,
+        read: ConfigRead,
+        memory: ConfigRead,
         cancelled: Mapping[str, Cancelled],
         freed: Collection[str],
         needed: Collection[int],
@@ -396,7 +396,7 @@ class ThrottleConfigs:
         return found
 
 
-def _remembered(read: Read, path: str, kind: type[Memory]) -> Memory:
+def _remembered(read: ConfigRead, path: str, kind: type[Memory]) -> Memory:
     """The remembered former values. If the znode cannot be decoded, the present values count as the former ones."""
     if read is not None:
         try:

@@ -34,8 +34,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import Healing
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
-from kafka_reassign_rpc.core.state import cluster as model
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanError
 from kafka_reassign_rpc.planner.in_memory_planner import InMemoryPlanner
@@ -216,7 +215,7 @@ class Healer:
         return PreparedRepair(planning.plan, brokers, live, at_ms)
 
 
-def _wanted_replicas(cluster: Cluster, topic: str, index: int, partition: model.Partition) -> tuple[int, ...]:
+def _wanted_replicas(cluster: Cluster, topic: str, index: int, partition: Partition) -> tuple[int, ...]:
     place = cluster.queue.place(topic, index)
     return repair_targets.wanted_replicas(cluster, partition, None if place is None else place.move)
 

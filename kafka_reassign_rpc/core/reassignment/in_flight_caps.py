@@ -20,6 +20,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules, limits
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.support.slices import SliceCounter
 
 CLUSTER = -2
 """In place of a broker: the move waits for a cap of the whole cluster."""
@@ -91,14 +92,13 @@ class Schedule:
         """Count all moves in flight, yielding every `SLICE` partitions. Without caps there is nothing to count."""
         if not self._counts:
             return
-        done = 0
+        slices = SliceCounter(SLICE)
         for topic, indexes in self._cluster.moving.items():
             for index in indexes:
                 value = view.get(topic, index)
                 if value is not None:
                     self._add(weight(self._cluster, TopicPartition(topic, index), value), 1)
-                done += 1
-                if done % SLICE == 0:
+                if slices.step():
                     yield
         for name in view.partitions:
             if name[1] not in self._cluster.moving.get(name[0], ()):

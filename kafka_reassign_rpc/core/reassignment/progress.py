@@ -27,6 +27,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.core.throttling.replication_throttles import NO_THROTTLE, TopicThrottles
+from kafka_reassign_rpc.support.slices import in_slices
 
 WINDOW_S = 15.0
 """Rates cover so many seconds, and at least two samples."""
@@ -209,10 +210,10 @@ class ProgressTracker:
             if total >= 0 and cluster.sizes.get(name) != total:
                 sizes[name] = total
         still = set(waiting)
-        for number, name in enumerate(list(cluster.sizes), 1):
+        for name, pause in in_slices(list(cluster.sizes), 10 * SLICE):
             if name.partition not in seen.get(name.topic, ()) and name not in still:
                 sizes[name] = None
-            if number % (10 * SLICE) == 0:
+            if pause:
                 yield
         self._followed = seen
         self.samples += 1

@@ -34,6 +34,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 SLICE = 200
 """Number of partitions between two `yield`s."""
@@ -83,7 +84,7 @@ def replay(
 
     At each yield every partition is as before the round or as after it.
     """
-    count = 0
+    slices = SliceCounter(SLICE)
     for topic, change in view.topics.items():
         match change:
             case TopicCreated():
@@ -99,13 +100,11 @@ def replay(
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
                 _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
-                count += 1
-                if count % SLICE == 0:
+                if slices.step():
                     yield
     for name, partition_change in view.partitions.items():
         _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
-        count += 1
-        if count % SLICE == 0:
+        if slices.step():
             yield
     _put_failures(cluster, view)
     for topic, version in durable.topics.items():
@@ -358,12 +357,12 @@ def put_sizes(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> I
 
     A partition whose topic is gone is skipped.
     """
-    for count, (name, size) in enumerate(sizes.items(), 1):
+    for (name, size), pause in in_slices(sizes.items(), SLICE):
         if size is None or cluster.get(*name) is None:
             cluster.sizes.pop(name, None)
         else:
             cluster.sizes[name] = size
             if cluster.queue.place(*name) is not None or (cluster.batch is not None and name in cluster.batch.entries):
                 cluster.queue.more = True  # its move may have waited for this size
-        if count % SLICE == 0:
+        if pause:
             yield

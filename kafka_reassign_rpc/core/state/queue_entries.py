@@ -18,6 +18,7 @@ from itertools import count, islice
 import msgspec
 
 from kafka_reassign_rpc.core.state.topic_partition import TopicPartition
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 StoredName = tuple[str, int]
 """A `TopicPartition` as the queue stores it: a plain pair. The garbage collector stops tracking plain pairs, but never
@@ -127,12 +128,11 @@ class Queue:
         before = self.parts.get(part.path)
         self.parts[part.path] = part
         again = self.superseded.pop(part.path, {})
-        done = 0
+        slices = SliceCounter(SLICE)
         for name in () if before is None else before.entries:
             if name not in part.entries:
                 self._leave(name, part.path)
-            done += 1
-            if done % SLICE == 0:
+            if slices.step():
                 yield
         for name, move in part.entries.items():
             known = self.place(*name)
@@ -140,8 +140,7 @@ class Queue:
                 self.superseded.setdefault(part.path, {})[name] = None
             else:
                 self._enter(name, part.path, move, known)
-            done += 1
-            if done % SLICE == 0:
+            if slices.step():
                 yield
         yield
 
@@ -149,9 +148,9 @@ class Queue:
         """A part is gone. Yields as `put` does."""
         part = self.parts.pop(path, None)
         self.superseded.pop(path, None)
-        for done, name in enumerate(() if part is None else part.entries, 1):
+        for name, pause in in_slices(() if part is None else part.entries, SLICE):
             self._leave(name, path)
-            if done % SLICE == 0:
+            if pause:
                 yield
         yield
 

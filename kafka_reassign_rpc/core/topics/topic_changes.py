@@ -26,6 +26,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
+from kafka_reassign_rpc.support.slices import in_slices
 
 BROKER_DEFAULT = -1
 """A count that the request leaves to num.partitions or default.replication.factor."""
@@ -142,7 +143,7 @@ def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
         raise InvalidReplicaAssignment("All partitions should have the same number of replicas")
     if not next(iter(placed.values())):
         raise InvalidReplicaAssignment("The replica lists of the partitions are empty")
-    for at, (index, replicas) in enumerate(placed.items(), 1):
+    for (index, replicas), pause in in_slices(placed.items(), SLICE):
         if len(set(replicas)) != len(replicas):
             raise InvalidReplicaAssignment(
                 f"Duplicate replica assignment found: partition {index} has {', '.join(map(str, replicas))}"
@@ -151,7 +152,7 @@ def _validate_assignment(placed: Mapping[int, Sequence[int]]) -> Iterator[None]:
             raise InvalidReplicaAssignment(
                 f"Invalid broker id in replica assignment: partition {index} has {', '.join(map(str, replicas))}"
             )
-        if at % SLICE == 0:
+        if pause:
             yield
     if sorted(placed) != list(range(len(placed))):
         raise InvalidReplicaAssignment("partitions should be a consecutive 0-based integer sequence")
@@ -243,9 +244,9 @@ def _requested_replicas(
 def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None, None, dict[int, Partition]]:
     """The partitions with their first states; `placed` is in the order of their numbers."""
     made = {}
-    for index, replicas in placed:
+    for (index, replicas), pause in in_slices(placed, SLICE):
         made[index] = first_state(cluster, Partition(replicas=replicas))
-        if len(made) % SLICE == 0:
+        if pause:
             yield
     return made
 

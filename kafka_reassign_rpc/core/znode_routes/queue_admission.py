@@ -38,6 +38,7 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster,
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.core.znode_routes.route_rules import NO_PARTITION, route_conflict, start
+from kafka_reassign_rpc.support.slices import SliceCounter
 
 LATER = -3
 """In place of a broker: the move waits for the end of another move of its partition."""
@@ -282,14 +283,14 @@ def _start_in_order(
     view: RoundView, line: _Line, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int
 ) -> Iterator[None]:
     queue = view.cluster.queue
-    started = decided = 0
+    started = 0
+    slices = SliceCounter(SLICE)
     try:
         while not schedule.is_full:
             serial = line.next()
             if serial is None:
                 break
-            decided += 1
-            if decided % SLICE == 0:
+            if slices.step():
                 yield
             stored = queue.names.get(serial)
             if stored is None:

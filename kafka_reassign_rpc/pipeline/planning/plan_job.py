@@ -36,8 +36,7 @@ from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
-from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
-from kafka_reassign_rpc.planner.plan_result import PlannerSummary as Figures
+from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 
@@ -260,7 +259,7 @@ def _summary(
     meta: SnapshotMeta,
     brokers: dict[int, PlannerBroker],
     found: SnapshotSurvey,
-    figures: Figures,
+    figures: PlannerSummary,
     written: _Written,
 ) -> PlanSummary:
     goal, options, limits = job.goal, job.options, job.limits
@@ -299,7 +298,7 @@ def _summary(
     )
 
 
-def _broker_figures(broker: PlannerBroker, figures: Figures) -> BrokerFigures:
+def _broker_figures(broker: PlannerBroker, figures: PlannerSummary) -> BrokerFigures:
     target = figures.targets.get(broker.id, (0.0,) * len(MEASURES))
     capacity = None if broker.capacity == UNKNOWN else broker.capacity
     return BrokerFigures(

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import msgspec
 from pyspark.sql import DataFrame
 
+from kafka_reassign_rpc.client import text_format
 from kafka_reassign_rpc.client.text_format import size
-from kafka_reassign_rpc.client.text_format import table as aligned
 
 EXCERPT_ROWS = 20
 """Rows that text, JSON and pages show; Parquet has all of them."""
@@ -38,7 +38,7 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
     cells += [
         [cell_text(column, value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows
     ]
-    lines += [f"  {line}" for line in aligned(cells)]
+    lines += [f"  {line}" for line in text_format.table(cells)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
     return lines

@@ -48,10 +48,6 @@ async def request_back(controller: BareController) -> object:
     return await put_request(controller.zk, ORIGIN)
 
 
-async def request_second_for_one(controller: BareController) -> object:
-    return await put_request(controller.zk, {("b", 0): SECOND["b", 0]})
-
-
 async def request_second_as_legacy(controller: BareController) -> object:
     return await put_request(controller.zk, SECOND, legacy=True)
 
