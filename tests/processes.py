@@ -64,7 +64,7 @@ class Process:
     def alive(self) -> bool:
         return self._process.returncode is None
 
-    def told(self, key: str) -> str:
+    def ready_value(self, key: str) -> str:
         """The value of `key` in the ready line."""
         return dict(part.partition("=")[::2] for part in self.ready_line.split()[1:])[key]
 

@@ -86,8 +86,8 @@ class ConfigStore:
         entity = entity_path(entity_type, name, client)
         path = znode_paths.config(entity)
         for attempt in range(RACES):
-            standing, stat = await self._read(path)
-            wanted = dict(change(standing))
+            current, stat = await self._read(path)
+            wanted = dict(change(current))
             data = znode_contents.encode_config(wanted)
             write: Op = Create(path, data) if stat is None else SetData(path, data, stat.version)
             try:

@@ -83,7 +83,7 @@ class ModelController:
         self.calls: list[Any] = []
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
-        self.guard: KafkaError | None = None
+        self.disabled: KafkaError | None = None
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)
         self.figures: dict[tuple[str, int], MoveProgress] = {}
@@ -127,7 +127,7 @@ class ModelController:
 
     async def reassignments_disabled(self) -> KafkaError | None:
         await self._enter("closed")
-        return self.guard
+        return self.disabled
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None

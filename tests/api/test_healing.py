@@ -2,7 +2,7 @@
 
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
-from kafka_reassign_rpc.core.state.cluster import TopicPartition as TP
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest, HealBrokerRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
@@ -31,11 +31,11 @@ async def test_46_3_a_repair_is_answered_by_topic_with_what_has_to_stay() -> Non
     node = ModelNode()
     assert node.controller is not None
     moves = [
-        RepairMove(TP("a", 1), (1, 3), (1, 2)),
-        RepairMove(TP("b", 0), (3,), (2,)),
-        RepairMove(TP("a", 0), (3, 2), (1, 2)),
+        RepairMove(TopicPartition("a", 1), (1, 3), (1, 2)),
+        RepairMove(TopicPartition("b", 0), (3,), (2,)),
+        RepairMove(TopicPartition("a", 0), (3, 2), (1, 2)),
     ]
-    node.controller.repair = Repair(moves, {TP("c", 4): "no live replica is in sync"}, 900)
+    node.controller.repair = Repair(moves, {TopicPartition("c", 4): "no live replica is in sync"}, 900)
     answer = await ask(node, HealBrokerRequest(version=0, broker_id=3, dry_run=True), 0)
     assert node.controller.calls == [("heal", 3, True)]
     assert [

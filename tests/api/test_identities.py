@@ -88,12 +88,12 @@ async def test_240_2_a_move_is_described_with_its_leader_its_start_and_the_broke
 
 
 async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
-    guarded = node()
+    asked = node()
     nothing = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[])
-    answer = await ask(guarded, nothing, 0)
+    answer = await ask(asked, nothing, 0)
     assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], None)
-    guarded.controller.guard = PolicyViolation("Not today.")
-    answer = await ask(guarded, nothing, 0)
+    asked.controller.disabled = PolicyViolation("Not today.")
+    answer = await ask(asked, nothing, 0)
     assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], "Not today.")
 
 

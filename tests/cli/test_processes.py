@@ -26,8 +26,8 @@ async def test_sv_1_zookeeper_says_where_it_is_ends_on_a_signal_and_keeps_its_da
 ) -> None:
     arguments = ("zookeeper", "--port", "0", "--data-dir", str(tmp_data))
     command = await commands.start("zookeeper", *arguments)
-    assert command.ready_line == f"ready zookeeper={command.told('zookeeper')}"
-    async with ZooKeeper(command.told("zookeeper")) as zk:
+    assert command.ready_line == f"ready zookeeper={command.ready_value('zookeeper')}"
+    async with ZooKeeper(command.ready_value("zookeeper")) as zk:
         await zk.create("/kept", b"data")
     children = children_of(command.pid)
     assert children
@@ -38,7 +38,7 @@ async def test_sv_1_zookeeper_says_where_it_is_ends_on_a_signal_and_keeps_its_da
     assert "Traceback" not in command.log
     assert not [child for child in children if exists(child)]
     again = await commands.start("zookeeper", *arguments)
-    async with ZooKeeper(again.told("zookeeper")) as zk:
+    async with ZooKeeper(again.ready_value("zookeeper")) as zk:
         assert (await zk.get("/kept"))[0] == b"data"
 
 
@@ -56,15 +56,15 @@ async def test_sv_1_serve_says_where_it_is_and_which_brokers_there_are(
     commands: Processes, zk_connect: str, tmp_data: Path
 ) -> None:
     alone = await commands.start("alone", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
-    assert alone.told("brokers") == "none"
-    assert alone.told("zookeeper") == zk_connect
-    assert (await listed(address_of(alone.told("bootstrap")))).error_code == 0
+    assert alone.ready_value("brokers") == "none"
+    assert alone.ready_value("zookeeper") == zk_connect
+    assert (await listed(address_of(alone.ready_value("bootstrap")))).error_code == 0
     fleet = await commands.start(
         "fleet", "fleet", "--zookeeper-connect", zk_connect, "--broker-ids", "4,5", "--data-dir", str(tmp_data)
     )
     assert fleet.ready_line == "ready brokers=4,5"
     second = await commands.start("two", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--broker-id", "1001")
-    assert second.told("brokers") == "4,5"
+    assert second.ready_value("brokers") == "4,5"
 
     for process in (second, fleet, alone):
         assert await process.stop(signal.SIGINT) == 0
@@ -80,7 +80,7 @@ async def test_sv_1_serve_reads_its_file_and_listens_where_it_says(
 
     command = await commands.start("serve", "serve", "--config", str(file))
 
-    seen = await metadata(address_of(command.told("bootstrap")))
+    seen = await metadata(address_of(command.ready_value("bootstrap")))
     assert seen.controller_id == 77
 
 
@@ -91,9 +91,9 @@ async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
     command = await commands.start(
         "serve", *arguments, "--metrics-listener", "127.0.0.1:0", "--data-dir", str(tmp_data)
     )
-    at = command.told("metrics")
+    at = command.ready_value("metrics")
     assert [(await get(at, path)).status for path in ("/health", "/ready", "/metrics")] == [200, 200, 200]
-    assert await alter(address_of(command.told("bootstrap")), {("nope", 0): None}) == {("nope", 0): 85}
+    assert await alter(address_of(command.ready_value("bootstrap")), {("nope", 0): None}) == {("nope", 0): 85}
 
     def recorded(directory: Path) -> list[str]:
         whole = [line for file in directory.glob("*.jsonl") for line in file.read_text().split("\n")[:-1]]
@@ -107,7 +107,7 @@ async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
 
     silent = await commands.start("silent", *arguments, "--event-log-dir", "", "--data-dir", str(tmp_path / "silent"))
     with pytest.raises(KeyError):
-        silent.told("metrics")
+        silent.ready_value("metrics")
     assert not (tmp_path / "silent").exists()
     elsewhere = await commands.start("else", *arguments, "--event-log-dir", str(tmp_path / "there"), "--broker-id", "7")
     assert await silent.stop() == 0
@@ -119,7 +119,7 @@ async def test_sv_7_serve_shows_what_it_does_and_records_it_where_it_is_told(
 async def test_sv_1_serve_runs_on_either_event_loop(commands: Processes, zk_connect: str, loop: str) -> None:
     command = await commands.start("serve", "serve", "--zookeeper-connect", zk_connect, *PORT_0, "--loop", loop)
 
-    assert (await listed(address_of(command.told("bootstrap")))).error_code == 0
+    assert (await listed(address_of(command.ready_value("bootstrap")))).error_code == 0
     assert await command.stop() == 0
     assert "Traceback" not in command.log
 
@@ -130,15 +130,15 @@ async def test_sv_1_serve_alone_is_a_whole_cluster_that_leaves_nothing_behind_an
 ) -> None:
     arguments = ("serve", *PORT_0, "--data-dir", str(tmp_data))
     command = await commands.start("serve", *arguments)
-    assert command.told("brokers") == "1,2,3,4,5,6"
-    bootstrap = address_of(command.told("bootstrap"))
+    assert command.ready_value("brokers") == "1,2,3,4,5,6"
+    bootstrap = address_of(command.ready_value("bootstrap"))
     topics = {topic.name: len(topic.partitions) for topic in (await metadata(bootstrap, "orders", "clicks")).topics}
     assert topics == {"orders": 12, "clicks": 24}
     (shown,) = (await metadata(bootstrap, "orders")).topics
     standing = next(p.replica_nodes for p in shown.partitions if p.partition_index == 0)
     target = [broker for broker in (1, 2, 3, 4, 5, 6) if broker not in standing]
     assert await alter(bootstrap, {("orders", 0): target}) == {("orders", 0): 0}
-    await eventually(lambda: nothing_moves(command.told("bootstrap")), within=40)
+    await eventually(lambda: nothing_moves(command.ready_value("bootstrap")), within=40)
     children = children_of(command.pid)
     assert len(children) >= 2, "a ZooKeeper and a fleet"
 
@@ -149,12 +149,12 @@ async def test_sv_1_serve_alone_is_a_whole_cluster_that_leaves_nothing_behind_an
     assert not [child for child in children if exists(child)]
 
     again = await commands.start("again", *arguments)
-    async with ZooKeeper(again.told("zookeeper")) as zk:
+    async with ZooKeeper(again.ready_value("zookeeper")) as zk:
         data, _ = await zk.get(znode_paths.topic("orders"))
         assert json.loads(data)["partitions"]["0"] == target
 
     async def in_sync() -> bool:
-        (found,) = (await metadata(address_of(again.told("bootstrap")), "orders")).topics
+        (found,) = (await metadata(address_of(again.ready_value("bootstrap")), "orders")).topics
         return all(len(p.isr_nodes) == 3 and p.leader_id > 0 for p in found.partitions)
 
     await eventually(in_sync)
@@ -169,7 +169,7 @@ async def nothing_moves(bootstrap: str) -> bool:
 
 async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: Processes, zk_connect: str) -> None:
     first = await commands.start("first", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
-    taken = f"PLAINTEXT://{first.told('bootstrap')}"
+    taken = f"PLAINTEXT://{first.ready_value('bootstrap')}"
 
     ended = await end_of("serve", "--zookeeper-connect", zk_connect, "--listeners", taken, "--log-level", "ERROR")
 

@@ -1,4 +1,4 @@
-"""The client against a kafka-reassign-rpc server: identities, descriptions, guards, throttles, progress."""
+"""The client against a kafka-reassign-rpc server: identities, descriptions, disabled moves, throttles, progress."""
 
 import asyncio
 import time
@@ -216,21 +216,21 @@ def test_240_6_a_broker_that_cannot_be_asked_is_named(client: ReassignmentClient
 
 def test_236_6_new_moves_are_switched_off_and_on(bootstrap: str, client: ReassignmentClient) -> None:
     assert client.why_disabled() is None
-    closed = client.disable()
+    reason = client.disable()
     try:
-        assert closed is not None
-        assert closed.startswith("No reassignment may be started: partition.reassignments.enabled=false is set")
+        assert reason is not None
+        assert reason.startswith("No reassignment may be started: partition.reassignments.enabled=false is set")
         [refused] = client.alter_partition_reassignments({(TOPIC, 0): [1, 2, 3]}).values()
         assert isinstance(refused, PolicyViolation)
-        assert client.why_disabled() == refused.message == closed
+        assert client.why_disabled() == refused.message == reason
     finally:
         assert client.enable() is None
 
     async def ask() -> None:
         async with AsyncReassignmentClient(bootstrap_servers=bootstrap) as asynchronous:
             assert await asynchronous.can_queue()
-            assert await asynchronous.disable() == closed
-            assert await asynchronous.why_disabled() == closed
+            assert await asynchronous.disable() == reason
+            assert await asynchronous.why_disabled() == reason
             assert await asynchronous.enable() is None
 
     asyncio.run(ask())

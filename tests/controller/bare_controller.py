@@ -147,17 +147,17 @@ class BareController:
 
     async def isr(self, name: Name, isr: Replicas) -> Partition | KafkaError:
         """The leader sends AlterPartition with this ISR."""
-        standing = self.partition(*name)
-        change = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
-        epoch = self.cluster.brokers[standing.leader].epoch
-        request = AlterPartition(standing.leader, epoch, [change], 1)
+        current = self.partition(*name)
+        change = IsrChange(name[0], None, name[1], current.leader_epoch, current.partition_epoch, isr)
+        epoch = self.cluster.brokers[current.leader].epoch
+        request = AlterPartition(current.leader, epoch, [change], 1)
         (answer,) = await self.loop.submit(leadership_commands.AlterPartitionCommand(request))
         return answer
 
     async def caught_up(self, name: Name) -> Partition | KafkaError:
         """All live replicas of the partition get in sync."""
-        standing = self.partition(*name)
-        live = tuple(replica for replica in standing.replicas if self.cluster.is_live(replica))
+        current = self.partition(*name)
+        live = tuple(replica for replica in current.replicas if self.cluster.is_live(replica))
         return await self.isr(name, live)
 
     async def stopped(self, name: Name) -> None:
@@ -269,9 +269,9 @@ async def elected_controller(connect: str, *, lives: int | None = None) -> Async
     `lives`: transactions after its election that it sends before it dies.
     """
     async with DyingZooKeeper(connect) as zk:
-        standing = await controller_election.owner(zk)
+        current = await controller_election.owner(zk)
         leadership = await controller_election.campaign(
-            zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=standing
+            zk, SERVER, (), lambda: time.time_ns() // 1_000_000, seize=current
         )
         assert leadership is not None
         store = DurableStore(zk, leadership)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel import ChannelManager
-from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
+from kafka_reassign_rpc.controller_channel import ChannelManager, broker_channel
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
 from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.server.listener import stop_listening
-from tests.core.build import cluster, moving, standing
+from tests.core.build import cluster, moving, not_moving
 from tests.waiting import eventually
 
 NEWEST: dict[int, int] = {
@@ -112,7 +111,7 @@ async def connected(
 ) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, ChannelReports, Cluster]]:
     scripted = ScriptedBroker(NEWEST if versions is None else versions)
     await scripted.start()
-    found = cluster(moving((1, 2), (3, 4)), standing(1, 2, 3))
+    found = cluster(moving((1, 2), (3, 4)), not_moving(1, 2, 3))
     endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", scripted.port)
     broker = Broker(3, 103, (endpoint,))
     found.brokers[3] = broker
@@ -160,7 +159,7 @@ async def test_sv_4_a_broker_that_was_away_learns_the_latest_state() -> None:
         await broker.stop()
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.wake()
-        found.topics["t"].partitions[0] = standing(3, 4, epoch=9)
+        found.topics["t"].partitions[0] = not_moving(3, 4, epoch=9)
         again = ScriptedBroker(NEWEST)
         again._server = await asyncio.start_server(again._serve, "127.0.0.1", broker.port)
         try:
@@ -204,7 +203,7 @@ async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this
 async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    monkeypatch.setattr(broker_channel, "FIRST_REFUSAL_S", 0.01)
     stop, times = ReplicaStop(5, delete=True), 3
 
     def refuse(body: Any) -> Any:
@@ -281,9 +280,9 @@ async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() ->
 async def test_236_14_many_partitions_are_propagated_in_requests_of_bounded_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(channel_module, "PARTITIONS_PER_REQUEST", 10)
+    monkeypatch.setattr(broker_channel, "PARTITIONS_PER_REQUEST", 10)
     async with connected() as (broker, channel, _, found):
-        found.topics["t"].partitions.update({index: standing(1, 2, 3) for index in range(95)})
+        found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(95)})
         for index in range(95):
             channel.pending.leader_and_isr("t", index, is_new=False)
         channel.wake()
@@ -311,7 +310,7 @@ def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pyt
     monkeypatch.setattr(
         channels, "stop_and_delete", lambda broker, *name: stopped.append((broker, name[-1].leader_epoch))
     )
-    before = replace(standing(1, 2, epoch=7), pending_deletion=(3,))
+    before = replace(not_moving(1, 2, epoch=7), pending_deletion=(3,))
     channels.partition_changed("t", 0, before, replace(before, isr=(1,)))
     assert stopped == [], "nothing has happened to it"
     channels.partition_changed("t", 0, before, replace(before, leader_epoch=9))

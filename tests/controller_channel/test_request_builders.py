@@ -12,14 +12,14 @@ from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
-from tests.core.build import TOPIC_ID, cluster, moving, standing
+from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 
 SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), Endpoint("TLS", "SSL", "server", 9093)))
 
 
 def made() -> tuple[Cluster, Broker]:
     """Partition 0 moves from 1, 2 to 3, 4; partition 1 stands at 1, 2; 4 is dead."""
-    found = cluster(moving((1, 2), (3, 4)), standing(1, 2), live=(1, 2, 3))
+    found = cluster(moving((1, 2), (3, 4)), not_moving(1, 2), live=(1, 2, 3))
     return found, found.brokers[3]
 
 

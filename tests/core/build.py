@@ -36,7 +36,9 @@ def view(
     return RoundView(cluster(*partitions, live=live, configs=configs))
 
 
-def standing(*replicas: int, isr: Iterable[int] | None = None, leader: int | None = None, epoch: int = 5) -> Partition:
+def not_moving(
+    *replicas: int, isr: Iterable[int] | None = None, leader: int | None = None, epoch: int = 5
+) -> Partition:
     """A partition at rest. By default the first of its ISR leads."""
     members = replicas if isr is None else tuple(isr)
     return Partition(

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, LoadedState, partition_of
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, MoveRecord, Partition
-from tests.core.build import TOPIC, made, moving, sets, standing, view
+from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 
 def failed_over(here: RoundView, own_id: int = -1) -> Partition:
@@ -18,8 +18,8 @@ def read(assigned: LoadedAssignment, state: LoadedState, move: MoveRecord | None
 
 
 def test_sv_3_a_healthy_partition_does_not_change() -> None:
-    assert fail_over(view(standing(1, 2)), TOPIC, 0) == []
-    assert fail_over(view(replace(standing(1, 2), pending_deletion=(3,))), TOPIC, 0) == []
+    assert fail_over(view(not_moving(1, 2)), TOPIC, 0) == []
+    assert fail_over(view(replace(not_moving(1, 2), pending_deletion=(3,))), TOPIC, 0) == []
     assert fail_over(view(), TOPIC, 0) == []
 
 
@@ -88,7 +88,7 @@ def test_455_6_after_a_stock_controllers_unclean_cancel_only_an_unclean_election
 
 
 def test_sv_4_a_leader_that_died_during_the_failover_is_replaced() -> None:
-    value = failed_over(view(standing(1, 2), live=(2,)))
+    value = failed_over(view(not_moving(1, 2), live=(2,)))
     assert (value.leader, value.isr, value.leader_epoch) == (2, (2,), 6)
 
 

@@ -130,7 +130,7 @@ class Cluster:
         return process
 
     def address(self, server: str) -> Address:
-        return address_of(self.servers[server].told("bootstrap"))
+        return address_of(self.servers[server].ready_value("bootstrap"))
 
     # What is asked
 

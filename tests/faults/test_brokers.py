@@ -32,7 +32,7 @@ async def is_gone(cluster: Cluster, *brokers: int) -> bool:
     return not set(brokers) & await cluster.live()
 
 
-async def test_sv_4_a_fleet_killed_in_the_middle_of_moves_goes_on_where_it_was_when_it_is_back(
+async def test_sv_4_a_fleet_killed_during_moves_continues_where_it_was_after_its_restart(
     cluster: Cluster,
 ) -> None:
     await cluster_of_two_fleets(cluster)
@@ -49,7 +49,7 @@ async def test_sv_4_a_fleet_killed_in_the_middle_of_moves_goes_on_where_it_was_w
     assert await cluster.moving("a") == set()
 
 
-async def test_sv_4_a_fleet_frozen_in_the_middle_of_moves_is_taken_for_dead_and_comes_back(cluster: Cluster) -> None:
+async def test_sv_4_a_fleet_frozen_during_moves_counts_as_dead_and_returns(cluster: Cluster) -> None:
     await cluster_of_two_fleets(cluster)
     targets = everything_to(5, 6)
     assert set((await cluster.alter("a", targets)).values()) == {0}
@@ -65,7 +65,7 @@ async def nothing_moves(cluster: Cluster) -> bool:
     return not await cluster.moving("a") and not await cluster.records()
 
 
-async def test_455_8_leaders_that_die_in_the_middle_of_moves_are_replaced_by_whoever_is_in_sync(
+async def test_455_8_in_sync_replicas_replace_leaders_that_die_during_moves(
     cluster: Cluster,
 ) -> None:
     await cluster.server("a")
@@ -89,7 +89,7 @@ async def test_455_8_leaders_that_die_in_the_middle_of_moves_are_replaced_by_who
     await cluster.rests_at(targets)
 
 
-async def test_455_8_a_partition_whose_in_sync_replicas_all_die_waits_for_them(cluster: Cluster) -> None:
+async def test_455_8_a_partition_without_a_live_in_sync_replica_waits_for_one(cluster: Cluster) -> None:
     await cluster_of_two_fleets(cluster)
     targets = everything_to(4, 5)
     assert set((await cluster.alter("a", targets)).values()) == {0}
@@ -108,7 +108,7 @@ async def leaderless(cluster: Cluster, names: dict[Name, Replicas]) -> bool:
     return all([(await cluster.state(name))["leader"] == -1 for name in names])
 
 
-async def test_sv_4_a_fleet_that_stops_hands_its_partitions_over_first(cluster: Cluster) -> None:
+async def test_sv_4_a_fleet_moves_its_leaderships_away_before_it_stops(cluster: Cluster) -> None:
     await cluster.server("a")
     await cluster.fleet("1,2,3")
     fleet = await cluster.fleet("4,5,6", "t:12:3:1000")
@@ -127,7 +127,7 @@ async def test_sv_4_a_fleet_that_stops_hands_its_partitions_over_first(cluster: 
     assert "Traceback" not in cluster.servers["a"].log
 
 
-async def test_sv_4_a_broker_that_registers_again_learns_everything_again(cluster: Cluster) -> None:
+async def test_sv_4_a_broker_that_registers_again_gets_its_whole_state(cluster: Cluster) -> None:
     await cluster_of_two_fleets(cluster, bandwidth=100_000_000)
     await cluster.rests_at(everything_as_is := await as_is(cluster))
 
@@ -143,9 +143,7 @@ async def as_is(cluster: Cluster) -> dict[Name, Replicas]:
 
 
 @pytest.mark.parametrize("which", ["source", "target"])
-async def test_455_6_a_cancel_while_a_fleet_is_down_brings_the_original_order_back(
-    cluster: Cluster, which: str
-) -> None:
+async def test_455_6_a_cancel_while_a_fleet_is_down_restores_the_original_order(cluster: Cluster, which: str) -> None:
     await cluster_of_two_fleets(cluster)
     origin = await as_is(cluster)
     targets = {name: [4, *replicas[:1]] for name, replicas in origin.items()}

@@ -11,7 +11,7 @@ async def recorded(cluster: Cluster, server: str, what: str) -> int:
     return sum(event["event"] == what for event in await cluster.events(server))
 
 
-async def test_sv_7_a_kill_takes_nothing_out_of_the_event_log_and_numbers_go_on(cluster: Cluster) -> None:
+async def test_sv_7_a_kill_loses_no_event_and_the_numbers_continue(cluster: Cluster) -> None:
     targets = await two_servers(cluster)
     await cluster.alter("a", targets)
     await eventually(lambda: recorded(cluster, "a", "move.started"))

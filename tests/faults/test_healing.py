@@ -65,14 +65,14 @@ async def everybody_has_everything(cluster: Cluster) -> bool:
 async def is_whole(cluster: Cluster, *lost: int, racks: str = "abc") -> bool:
     """Whether every partition has its replication factor on live brokers and a replica on every present rack, every
     replica has all bytes, and no replica is left elsewhere."""
-    standing = await cluster.replicas()
+    current = await cluster.replicas()
     live = await cluster.live()
     assert not live & set(lost)
-    for name, found in standing.items():
+    for name, found in current.items():
         assert len(set(found)) == 3, (name, found)
         assert set(found) <= live, (name, found)
         assert {RACKS[broker] for broker in found} == set(racks), (name, found)
-    assert await cluster.rested_at(standing)
+    assert await cluster.rested_at(current)
     assert await cluster.failed() == {}
     await eventually(lambda: _is(cluster.throttles(), {}))
     assert await cluster.zk.exists(znode_paths.REASSIGN_QUEUE) is None
@@ -116,15 +116,17 @@ async def test_46_5_a_repair_may_take_a_share_of_the_observed_throughput_of_a_br
         return [event for event in await cluster.events("a") if event["event"] == name]
 
     (scheduled,) = await eventually(lambda: events("heal.scheduled"))
-    told = re.search(r"at (\d+) B/s for each broker, 50%: a broker was seen to receive (\d+) B/s$", scheduled["reason"])
-    assert told is not None, scheduled["reason"]
-    rate, seen = map(int, told.groups())
+    reported = re.search(
+        r"at (\d+) B/s for each broker, 50%: a broker was seen to receive (\d+) B/s$", scheduled["reason"]
+    )
+    assert reported is not None, scheduled["reason"]
+    rate, seen = map(int, reported.groups())
     assert rate == seen // 2
     assert seen < 3 * link, "brokers answer sooner or later, so that it is not exact"
     assert {event["bytes"] for event in await eventually(lambda: events("throttle.set"))} == {rate}
 
 
-async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operator_wants_it(cluster: Cluster) -> None:
+async def test_46_2_a_flapping_broker_is_healed_only_on_an_operators_order(cluster: Cluster) -> None:
     await six_brokers(cluster, "--failure-interval-ms", "600000", "--failure-alert-interval-ms", "600000")
     before = await cluster.replicas()
     live = await ask(cluster.address("a"), HealBrokerRequest(broker_id=3, dry_run=False), 0)
@@ -158,7 +160,7 @@ async def test_46_2_a_broker_that_comes_and_goes_is_not_healed_unless_an_operato
 
 
 @pytest.mark.timeout(240)
-async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(cluster: Cluster) -> None:
+async def test_46_4_a_repair_completes_although_controllers_are_killed_at_every_step(cluster: Cluster) -> None:
     """One controller after the other continues the repair, and dies at its next step."""
     settings = ("--failure-interval-ms", "5000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",))
@@ -192,7 +194,7 @@ async def test_46_4_controllers_killed_at_every_step_of_a_repair_are_made_good(c
     assert await heal_events(cluster, controller) == [], "what is done is done"
 
 
-async def test_46_3_brokers_lost_one_while_the_other_is_healed_are_both_made_good(cluster: Cluster) -> None:
+async def test_46_3_a_second_broker_lost_during_a_repair_is_healed_as_well(cluster: Cluster) -> None:
     """The second broker fails with replicas that the first repair has just put on it."""
     settings = (*SOON, "--self-healing-throttle", "1000000")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:100000",), brokers_apart=("3", "5"))
@@ -224,7 +226,7 @@ async def test_46_7_when_the_broker_returns_waiting_moves_are_withdrawn_and_movi
     assert "heal.dropped" in await heal_events(cluster)
 
 
-async def test_46_7_a_broker_that_comes_back_when_half_of_it_is_healed_keeps_the_other_half(cluster: Cluster) -> None:
+async def test_46_7_a_broker_that_returns_during_its_repair_keeps_the_replicas_not_yet_moved(cluster: Cluster) -> None:
     settings = (*SOON, "--self-healing-throttle", "400000", "--self-healing-max-moves", "2")
     await six_brokers(cluster, *settings, topics=(f"t:{PARTITIONS}:3:400000",))
     before = await cluster.replicas()
@@ -242,7 +244,7 @@ async def test_46_7_a_broker_that_comes_back_when_half_of_it_is_healed_keeps_the
     assert "heal.dropped" in await heal_events(cluster)
 
 
-async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and_then_what_can_be_is_healed(
+async def test_46_6_a_lost_rack_is_healed_only_on_an_operators_order_and_as_far_as_possible(
     cluster: Cluster,
 ) -> None:
     """Of two topics one has more replicas than there are brokers left."""
@@ -266,12 +268,12 @@ async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and
     await cluster.configure("a", {"self.healing.max.failed.percentage": "40"})
 
     async def healed_as_far_as_it_goes() -> bool:
-        standing = {name: found for name, found in (await cluster.replicas()).items() if name[0] == "t"}
-        for name, found in standing.items():
+        current = {name: found for name, found in (await cluster.replicas()).items() if name[0] == "t"}
+        for name, found in current.items():
             assert len(set(found)) == 3, (name, found)
             assert set(found) <= {1, 2, 4, 5}, (name, found)
             assert {RACKS[broker] for broker in found} == {"a", "b"}, (name, found)
-        return await cluster.rested_at(standing)
+        return await cluster.rested_at(current)
 
     await eventually(healed_as_far_as_it_goes, within=60)
     shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
@@ -283,10 +285,10 @@ async def test_46_6_a_lost_rack_is_too_much_until_an_operator_says_otherwise_and
     await cluster.configure("a", {"failure.interval.ms": "600000"})  # they come one after the other
     await cluster.fleet("3,6", racks=RACKS)
     await eventually(lambda: _is(cluster.failed(), {}))
-    standing = await cluster.replicas()
-    await cluster.rests_at(standing)
-    assert only_lost_replicas_moved(before, standing, 3, 6)
-    assert {name: found for name, found in standing.items() if name[0] == "wide"}.items() <= before.items()
+    current = await cluster.replicas()
+    await cluster.rests_at(current)
+    assert only_lost_replicas_moved(before, current, 3, 6)
+    assert {name: found for name, found in current.items() if name[0] == "wide"}.items() <= before.items()
     shown = await ask(cluster.address("a"), DescribeSelfHealingRequest(), 0)
     assert (list(shown.problems), list(shown.failed_brokers)) == ([], [])
 

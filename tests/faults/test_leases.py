@@ -14,7 +14,7 @@ BYTES = 4_000_000
 BANDWIDTH = 2_000_000
 
 
-async def test_236_11_the_next_controller_takes_off_what_a_killed_one_could_not_and_keeps_what_moves_need(
+async def test_236_11_the_next_controller_removes_throttles_that_no_move_needs_and_keeps_the_others(
     cluster: Cluster,
 ) -> None:
     await cluster.server("a", broker_id=1000)

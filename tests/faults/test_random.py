@@ -32,14 +32,14 @@ class Chaos:
     def __init__(self, cluster: Cluster, seed: int) -> None:
         self.cluster = cluster
         self.random = random.Random(seed)
-        self.told: dict[Name, list[list[int]]] = {}
+        self.targets: dict[Name, list[list[int]]] = {}
         """The possible ends of each partition: several after a request without an answer."""
         self.done: list[str] = []
 
     async def begin(self) -> None:
         for topic in ("x", "y"):
             for index, replicas in (await self.cluster.topic(topic))["partitions"].items():
-                self.told[topic, int(index)] = [replicas]
+                self.targets[topic, int(index)] = [replicas]
 
     async def step(self) -> None:
         actions: list[tuple[int, Callable[[], Awaitable[None]]]] = [
@@ -55,18 +55,18 @@ class Chaos:
 
     async def move(self) -> None:
         wanted: dict[Name, Replicas | None] = {}
-        for name in self.random.sample(sorted(self.told), self.random.randint(1, 4)):
-            size = len(self.told[name][0])
+        for name in self.random.sample(sorted(self.targets), self.random.randint(1, 4)):
+            size = len(self.targets[name][0])
             wanted[name] = self.random.sample(BROKERS, size)
         await self.ask("move", wanted)
 
     async def cancel(self) -> None:
-        await self.ask("cancel", dict.fromkeys(self.random.sample(sorted(self.told), 3)))
+        await self.ask("cancel", dict.fromkeys(self.random.sample(sorted(self.targets), 3)))
 
     async def ask(self, what: str, wanted: dict[Name, Replicas | None]) -> None:
         """Ask the controller once. Without an answer the request may have been carried out or not."""
         server = self.random.choice(sorted(self.cluster.servers))
-        standing = {name: await self.origin_of(name) for name in wanted}
+        originals = {name: await self.origin_of(name) for name in wanted}
         try:
             address = await self.controller_at(server)
             answers: dict[Name, int] | None = await alter(address, wanted) if address else {}
@@ -74,18 +74,18 @@ class Chaos:
             answers = None  # NOT_CONTROLLER too: it may have been written before the controller fell
         self.done.append(f"{what} {wanted} at {server}: {answers}")
         for name, target in wanted.items():
-            ends = [list(target)] if target is not None else standing[name]
+            ends = [list(target)] if target is not None else originals[name]
             if answers is None:
-                self.told[name] += [end for end in ends if end not in self.told[name]]
+                self.targets[name] += [end for end in ends if end not in self.targets[name]]
             elif answers.get(name) == 0:
-                self.told[name] = ends
+                self.targets[name] = ends
 
     async def origin_of(self, name: Name) -> list[list[int]]:
         """Where a cancel now would bring the partition, from its record; without a record, its possible ends."""
         try:
             record = json.loads((await self.cluster.zk.get(znode_paths.reassignment(*name)))[0])
         except NoNode:
-            return list(self.told[name])
+            return list(self.targets[name])
         return [record["original_replicas"]]
 
     async def controller_at(self, server: str) -> tuple[str, int] | None:
@@ -135,7 +135,7 @@ async def test_sv_3_after_random_kills_every_partition_ends_at_its_last_target(c
     await cluster.server("b", broker_id=1001)
     chaos = Chaos(cluster, SEED)
     await chaos.begin()
-    checker = InvariantChecker(cluster, sorted(chaos.told))
+    checker = InvariantChecker(cluster, sorted(chaos.targets))
     watching = asyncio.create_task(watch(checker))
     loop = asyncio.get_running_loop()
     end = loop.time() + SECONDS
@@ -167,7 +167,7 @@ async def at_rest(cluster: Cluster, chaos: Chaos) -> bool:
     for topic in ("x", "y"):
         for index, replicas in (await cluster.topic(topic))["partitions"].items():
             name = (topic, int(index))
-            assert replicas in chaos.told[name], f"{name} stands at {replicas}, was told {chaos.told[name]}"
+            assert replicas in chaos.targets[name], f"{name} has {replicas}, its targets were {chaos.targets[name]}"
             ends[name] = replicas
     await cluster.rests_at(ends, within=0)
     return True

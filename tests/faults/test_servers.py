@@ -39,7 +39,7 @@ async def started(cluster: Cluster, targets: Mapping[Name, Replicas]) -> None:
     assert await cluster.records() == set(targets), "in mid-move"
 
 
-async def test_sv_3_one_server_controls_the_other_says_so_and_leads_clients_to_it(cluster: Cluster) -> None:
+async def test_sv_3_the_standby_directs_clients_to_the_controller(cluster: Cluster) -> None:
     targets = await two_servers(cluster)
 
     answer = await listed(cluster.address("b"))
@@ -57,7 +57,7 @@ async def test_sv_3_one_server_controls_the_other_says_so_and_leads_clients_to_i
     await cluster.rests_at(targets)
 
 
-async def test_sv_3_and_455_9_the_controller_is_killed_in_the_middle_of_moves_and_the_next_one_finishes_them(
+async def test_sv_3_and_455_9_the_next_controller_completes_the_moves_of_a_killed_one(
     cluster: Cluster,
 ) -> None:
     targets = await two_servers(cluster)
@@ -74,7 +74,7 @@ async def test_sv_3_and_455_9_the_controller_is_killed_in_the_middle_of_moves_an
     assert await cluster.moving("b") == set()
 
 
-async def test_sv_3_nothing_that_was_answered_is_lost_when_the_controller_is_killed_right_after_the_answer(
+async def test_sv_3_an_answered_request_survives_a_kill_of_the_controller_right_after_the_answer(
     cluster: Cluster,
 ) -> None:
     targets = await two_servers(cluster)
@@ -89,7 +89,9 @@ async def test_sv_3_nothing_that_was_answered_is_lost_when_the_controller_is_kil
     await cluster.rests_at(kept | origin)
 
 
-async def test_sv_3_a_frozen_controller_wakes_up_replaced_answers_so_and_writes_nothing(cluster: Cluster) -> None:
+async def test_sv_3_a_frozen_controller_that_was_replaced_answers_not_controller_and_writes_nothing(
+    cluster: Cluster,
+) -> None:
     targets = await two_servers(cluster)
     await started(cluster, targets)
     epoch = await cluster.epoch()
@@ -124,7 +126,7 @@ async def _shows_controller(cluster: Cluster, server: str, controller: int) -> b
     return seen == controller
 
 
-async def test_sv_3_a_stopped_controller_hands_over_at_once(cluster: Cluster) -> None:
+async def test_sv_3_after_a_stop_of_the_controller_the_standby_is_elected_at_once(cluster: Cluster) -> None:
     targets = await two_servers(cluster)
     await started(cluster, targets)
 
@@ -135,7 +137,7 @@ async def test_sv_3_a_stopped_controller_hands_over_at_once(cluster: Cluster) ->
 
 
 @pytest.mark.parametrize("cut", ["fin", "rst", "silence"])
-async def test_sv_3_the_controllers_connection_to_zookeeper_is_cut(
+async def test_sv_3_a_controller_whose_connection_is_cut_keeps_its_session_or_is_replaced(
     cluster: Cluster, zookeeper: EmbeddedZooKeeper, cut: str
 ) -> None:
     chroot = cluster.connect.removeprefix(zookeeper.address)

@@ -36,7 +36,7 @@ async def reasons(server: Address) -> dict[Name, str | None]:
 
 
 @pytest.mark.timeout(120)
-async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_reported_and_resolved(
+async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_and_resume(
     cluster: Cluster,
 ) -> None:
     """Brokers cannot reach the controller at first, but it reaches them: so no ISR grows."""
@@ -72,7 +72,9 @@ async def test_240_6_a_full_disk_and_an_isr_that_is_never_reached_are_reported_a
         documents = [json.loads(line) for line in (await watching).lines]
         assert [one["stalled"] for one in documents[0]["moves"]] == [OUT_OF_DISK]
         assert (documents[-1]["finished"], documents[-1]["stalled"]) == (1, 0)
-        told = [(one["event"], one["topic"], one.get("reason")) for one in await cluster.events("a") if "topic" in one]
+        reported = [
+            (one["event"], one["topic"], one.get("reason")) for one in await cluster.events("a") if "topic" in one
+        ]
         for topic, reason in (("whole", NEVER_IN_SYNC), ("large", OUT_OF_DISK)):
-            assert told.count(("move.stalled", topic, reason)) == 1
-            assert ("move.resumed", topic, None) in told or ("move.completed", topic, None) in told
+            assert reported.count(("move.stalled", topic, reason)) == 1
+            assert ("move.resumed", topic, None) in reported or ("move.completed", topic, None) in reported

@@ -25,7 +25,7 @@ async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle
     async with processes(tmp_path) as group:
         data = ("zookeeper", "--data-dir", str(tmp_path / "zookeeper"))
         first = await group.start("zookeeper", *data, "--port", "0")
-        address = first.told("zookeeper")
+        address = first.ready_value("zookeeper")
         async with ZooKeeper(address, session_timeout_ms=60_000) as zk:
             cluster = Cluster(group, zk, address, tmp_path)
             await cluster.server("a", *HEALS)
@@ -59,7 +59,7 @@ async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle
 
 
 @pytest.mark.timeout(120)
-async def test_46_6_of_brokers_that_all_lose_their_sessions_only_one_that_does_not_come_back_is_healed(
+async def test_46_6_when_all_brokers_lose_their_sessions_only_one_that_stays_away_is_healed(
     zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:
     """Nobody reaches ZooKeeper for longer than the interval. Brokers count as failed since it began.

@@ -18,7 +18,7 @@ class Difference(NamedTuple):
     why: str
 
 
-class Found(NamedTuple):
+class FoundDifference(NamedTuple):
     """A difference that was found."""
 
     label: str
@@ -30,20 +30,22 @@ class Found(NamedTuple):
         return f"{self.label!r} at {self.place or 'all of it'}: stock {self.stock!r}, ours {self.ours!r}"
 
 
-def compare(stock: list[tuple[str, Any]], ours: list[tuple[str, Any]]) -> list[Found]:
+def compare(stock: list[tuple[str, Any]], ours: list[tuple[str, Any]]) -> list[FoundDifference]:
     """The differences between two transcripts, by label and place."""
     found = []
     for (label, left), (other, right) in zip(_padded(stock, len(ours)), _padded(ours, len(stock)), strict=True):
         name = label if label == other else f"{label} / {other}"
-        found += [Found(name, place, *values) for place, *values in _differing(_plain(left), _plain(right), "")]
+        found += [
+            FoundDifference(name, place, *values) for place, *values in _differing(_plain(left), _plain(right), "")
+        ]
     return found
 
 
-def unexpected(found: list[Found], expected: list[Difference]) -> list[str]:
+def unexpected(found: list[FoundDifference], expected: list[Difference]) -> list[str]:
     """Differences that are not declared, and declared differences that were not found."""
-    told = [Found(d.label, d.place, _plain(d.stock), _plain(d.ours)) for d in expected]
-    return [f"not wanted: {f}" for f in found if f not in told] + [
-        f"wanted, but not there: {t}" for t in told if t not in found
+    declared = [FoundDifference(d.label, d.place, _plain(d.stock), _plain(d.ours)) for d in expected]
+    return [f"not wanted: {f}" for f in found if f not in declared] + [
+        f"wanted, but not there: {t}" for t in declared if t not in found
     ]
 
 

@@ -147,9 +147,9 @@ class Session:
         answer = await self.cluster.ask(
             IncrementalAlterConfigsRequest(resources=[(kind, name, list(changes))]), 1, node
         )
-        told = [[r["error_code"], self.text(r["error_message"])] for r in answer["responses"]]
+        answers = [[r["error_code"], self.text(r["error_message"])] for r in answer["responses"]]
         alias = self.alias(name)
-        self.note(label, [*told, await self.stored_configs(alias)] if alias in self._topics else told)
+        self.note(label, [*answers, await self.stored_configs(alias)] if alias in self._topics else answers)
 
     async def delete(self, label: str, alias: str) -> None:
         """DeleteTopics; records the answer. It waits for at most a second."""

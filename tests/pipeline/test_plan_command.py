@@ -36,8 +36,8 @@ def test_dp_2_the_command_plans_a_drain_prints_its_costs_and_verifies_it(
     assert capsys.readouterr().out == f"{out}: 1 moves, no rule is broken\n"
     next((out / plan_writer.ROLLBACK).iterdir()).unlink()
     assert main(["plan", "verify", "--snapshot", str(path), "--plan", str(out)]) == 1
-    told = capsys.readouterr()
-    assert told.err == "rollback: t-0: batch 1, file None\n"
+    printed = capsys.readouterr()
+    assert printed.err == "rollback: t-0: batch 1, file None\n"
     assert main(["plan", "drain", "--brokers", "1", *where]) == 2
     assert "exists already" in capsys.readouterr().err
 

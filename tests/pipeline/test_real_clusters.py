@@ -68,7 +68,7 @@ async def test_dp_2_thirty_brokers_with_20000_partitions_are_exported_and_planne
         # These sessions survive a busy machine.
         await cluster.fleet(",".join(map(str, BROKERS)), *seeded, racks=racks, session_ms=20_000)
         await cluster.fleet(",".join(map(str, NEW)), racks=racks, session_ms=20_000)
-        bootstrap = cluster.servers["one"].told("bootstrap")
+        bootstrap = cluster.servers["one"].ready_value("bootstrap")
         await eventually(lambda: asyncio.to_thread(all_led, bootstrap), within=240)
         attempts = itertools.count()
 

@@ -261,7 +261,7 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
         lag = ("--replica-lag-time-max-ms", "2000")
         await cluster.fleet("1,2,3", "slow:2:1:3000000", bandwidth=1_000_000, options=lag)
         fragile = await cluster.fleet("4", "other:1:1:10", session_ms=20_000)
-        bootstrap = cluster.servers["one"].told("bootstrap")
+        bootstrap = cluster.servers["one"].ready_value("bootstrap")
         # If the frozen node is asked, the client asks another one soon.
         with ReassignmentClient(bootstrap_servers=bootstrap, request_timeout_ms=3_000) as client:
 

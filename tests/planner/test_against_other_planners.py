@@ -1,6 +1,6 @@
 """Plans compared with those of other tools, on inputs that these document: bytes copied and balance."""
 
-from kafka_reassign_rpc.core.state.cluster import Broker as Node
+from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.core.topics.replica_placement import placements
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
@@ -50,7 +50,7 @@ def test_dp_2_a_substitute_takes_over_a_lost_broker_s_rack_as_with_topicmappr() 
 
 def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() -> None:
     """Kafka's AdminUtils spreads 10 partitions over 5 brokers as its comment shows; a sixth broker comes."""
-    five, six = ([Node(number, 0, ()) for number in range(count)] for count in (5, 6))
+    five, six = ([Broker(number, 0, ()) for number in range(count)] for count in (5, 6))
     stood = dict(placements(five, 10, 3, start=0, shift=0))
     assert (stood[0], stood[5]) == ((0, 1, 2), (0, 2, 3))
     generated = dict(placements(six, 10, 3, start=0, shift=0))
@@ -65,7 +65,7 @@ def test_dp_2_a_new_broker_costs_a_part_of_what_generate_moves_and_is_as_even() 
 
 def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it() -> None:
     """`--generate` starts at random: the same brokers, another starting point."""
-    nodes = [Node(number, 0, ()) for number in range(5)]
+    nodes = [Broker(number, 0, ()) for number in range(5)]
     stood = dict(placements(nodes, 10, 3, start=0, shift=0))
     generated = dict(placements(nodes, 10, 3, start=2, shift=1))
     made = make_plan(
@@ -79,7 +79,7 @@ def test_dp_2_an_even_cluster_is_left_alone_where_generate_moves_a_third_of_it()
 def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_and_evened_out_for_less() -> None:
     """Its comment: brokers 0 to 5 in racks 1, 3, 3, 2, 2, 1 are taken as 0, 3, 1, 5, 4, 2."""
     racks = {0: "rack1", 1: "rack3", 2: "rack3", 3: "rack2", 4: "rack2", 5: "rack1"}
-    nodes = [Node(number, 0, (), rack) for number, rack in racks.items()]
+    nodes = [Broker(number, 0, (), rack) for number, rack in racks.items()]
     stood = dict(placements(nodes, 6, 3, start=0, shift=0))
     assert stood == {0: (0, 3, 1), 1: (3, 1, 5), 2: (1, 5, 4), 3: (5, 4, 2), 4: (4, 2, 0), 5: (2, 0, 3)}
 
@@ -96,7 +96,7 @@ def test_dp_2_the_rack_aware_example_of_admin_utils_is_healed_inside_its_racks_a
 
     grown = {**racks, 6: "rack1", 7: "rack2", 8: "rack3"}
     generated_anew = dict(
-        placements([Node(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
+        placements([Broker(number, 0, (), rack) for number, rack in grown.items()], 6, 3, start=0, shift=0)
     )
     brokers = [PlannerBroker(number, rack) for number, rack in grown.items()]
     options = PlanOptions(tolerance=0.2, weights=GoalWeights(leaders=0))  # six leaders cannot be even on nine brokers

@@ -172,9 +172,9 @@ class BatchController(Controller):
     # ------------------------------------------------------------------------------------------ the machinery
 
     def ask(self, view: RoundView, name: TopicPartition, target: tuple[int, ...] | None) -> KafkaError | None:
-        closed = restrictions.reassignments_disabled(view.cluster)
-        if target is not None and closed is not None:
-            return closed
+        disabled = restrictions.reassignments_disabled(view.cluster)
+        if target is not None and disabled is not None:
+            return disabled
         error, changes = alter(view, *name, target, allow_replication_factor_change=True)
         self.add(view, changes)
         return reassign_partitions.withdraw_for_client(view, name, error)
@@ -221,7 +221,7 @@ class BatchController(Controller):
             for (topic, index), change in view.partitions.items():
                 before = self.cluster.topics[topic].partitions[index]
                 if change.value.is_moving:
-                    assert before.is_moving, "nothing starts behind the guard"
+                    assert before.is_moving, "nothing starts while reassignments are disabled"
                     assert before.target == change.value.target, "and nothing goes elsewhere"
         try:
             durable = self.image.commit(self.cluster, view, self.epoch, crash)

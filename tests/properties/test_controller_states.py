@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.leadership import broker_changes as brokers_
+from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import Election, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.reassignment.alter import alter
@@ -100,62 +100,62 @@ class Controller(RuleBasedStateMachine):
         if self.alter(name, replicas, None) is not None:
             return
         for replica in chosen(self.partition(name).adding, joined):
-            standing = self.partition(name)
-            if replica in standing.adding and self.cluster.is_live(replica):
+            partition = self.partition(name)
+            if replica in partition.adding and self.cluster.is_live(replica):
                 self.joining = {replica}
-                self.ask_for_isr(name, (*standing.isr, replica), None)
+                self.ask_for_isr(name, (*partition.isr, replica), None)
         if preferred:
             self.the_preferred_replica_leads(name=name, crash=None)
-        standing = self.partition(name)
-        late = [r for r in chosen(standing.removing, left) if r != standing.leader]
-        if standing.leader != NO_LEADER:
-            self.ask_for_isr(name, tuple(r for r in standing.isr if r not in late), None)
+        partition = self.partition(name)
+        late = [r for r in chosen(partition.removing, left) if r != partition.leader]
+        if partition.leader != NO_LEADER:
+            self.ask_for_isr(name, tuple(r for r in partition.isr if r not in late), None)
         for replica in chosen(late, gone):
             self.a_broker_dies(broker_id=replica, crash=None)
 
     @rule(name=names, pick=picks, crash=crashes)
     def a_follower_catches_up(self, name: TopicPartition, pick: int, crash: int | None) -> None:
-        standing = self.partition(name)
-        late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
+        partition = self.partition(name)
+        late = [r for r in partition.replicas if r not in partition.isr and self.cluster.is_live(r)]
         if not late:
             return
         replica = late[pick % len(late)]
         self.joining = {replica}
-        answer = self.ask_for_isr(name, (*standing.isr, replica), crash)
+        answer = self.ask_for_isr(name, (*partition.isr, replica), crash)
         if isinstance(answer, Partition):
-            assert answer.partition_epoch == standing.partition_epoch + 1
-            assert answer.leader_epoch == standing.leader_epoch
+            assert answer.partition_epoch == partition.partition_epoch + 1
+            assert answer.leader_epoch == partition.leader_epoch
 
     @rule(name=names, crash=crashes)
     def all_followers_catch_up(self, name: TopicPartition, crash: int | None) -> None:
-        standing = self.partition(name)
-        late = [r for r in standing.replicas if r not in standing.isr and self.cluster.is_live(r)]
+        partition = self.partition(name)
+        late = [r for r in partition.replicas if r not in partition.isr and self.cluster.is_live(r)]
         self.joining = set(late)
         if late:
-            self.ask_for_isr(name, (*standing.isr, *late), crash)
+            self.ask_for_isr(name, (*partition.isr, *late), crash)
 
     @rule(name=names, pick=picks, crash=crashes)
     def a_follower_falls_behind(self, name: TopicPartition, pick: int, crash: int | None) -> None:
-        standing = self.partition(name)
-        followers = [r for r in standing.isr if r != standing.leader]
-        if followers and standing.leader != NO_LEADER:
+        partition = self.partition(name)
+        followers = [r for r in partition.isr if r != partition.leader]
+        if followers and partition.leader != NO_LEADER:
             replica = followers[pick % len(followers)]
-            self.ask_for_isr(name, tuple(r for r in standing.isr if r != replica), crash)
+            self.ask_for_isr(name, tuple(r for r in partition.isr if r != replica), crash)
 
     @rule(name=names, pick=picks)
     def a_leader_asks_for_an_isr_with_a_dead_broker(self, name: TopicPartition, pick: int) -> None:
-        standing = self.partition(name)
-        dead = [r for r in standing.replicas if not self.cluster.is_live(r) and r not in standing.isr]
+        partition = self.partition(name)
+        dead = [r for r in partition.replicas if not self.cluster.is_live(r) and r not in partition.isr]
         if dead:
-            answer = self.ask_for_isr(name, (*standing.isr, dead[pick % len(dead)]), None)
+            answer = self.ask_for_isr(name, (*partition.isr, dead[pick % len(dead)]), None)
             assert isinstance(answer, KafkaError)
 
     @rule(name=names, crash=crashes)
     def a_leader_alone_in_the_isr_dies(self, name: TopicPartition, crash: int | None) -> None:
-        standing = self.partition(name)
-        if standing.leader != NO_LEADER:
-            self.ask_for_isr(name, (standing.leader,), None)
-            self.a_broker_dies(broker_id=standing.leader, crash=crash)
+        partition = self.partition(name)
+        if partition.leader != NO_LEADER:
+            self.ask_for_isr(name, (partition.leader,), None)
+            self.a_broker_dies(broker_id=partition.leader, crash=crash)
 
     @rule(broker_id=broker_ids, crash=crashes)
     def a_broker_dies(self, broker_id: int, crash: int | None) -> None:
@@ -191,7 +191,7 @@ class Controller(RuleBasedStateMachine):
         view = RoundView(self.cluster)
         left = set()
         for name in NAMES:
-            still_leads, changes = brokers_.controlled_shutdown(view, *name, broker_id)
+            still_leads, changes = broker_changes.controlled_shutdown(view, *name, broker_id)
             self.add(view, changes)
             if still_leads:
                 left.add(name)
@@ -268,14 +268,14 @@ class Controller(RuleBasedStateMachine):
         return error
 
     def ask_for_isr(self, name: TopicPartition, isr: tuple[int, ...], crash: int | None) -> Partition | KafkaError:
-        standing = self.partition(name)
+        partition = self.partition(name)
         view = RoundView(self.cluster)
-        request = IsrChange(name[0], None, name[1], standing.leader_epoch, standing.partition_epoch, isr)
-        answer, changes = alter_partition(view, standing.leader, request, 3)
+        request = IsrChange(name[0], None, name[1], partition.leader_epoch, partition.partition_epoch, isr)
+        answer, changes = alter_partition(view, partition.leader, request, 3)
         self.add(view, changes)
-        if self.commit(view, crash) and standing.is_moving and not self.partition(name).is_moving:
-            kept = [r for r in isr if r in standing.origin]
-            smallest = min(len(kept), len(standing.target))
+        if self.commit(view, crash) and partition.is_moving and not self.partition(name).is_moving:
+            kept = [r for r in isr if r in partition.origin]
+            smallest = min(len(kept), len(partition.target))
             assert len(self.partition(name).isr) >= smallest, "an end that makes the ISR smaller than it was"
         return answer
 
@@ -284,7 +284,7 @@ class Controller(RuleBasedStateMachine):
         view = RoundView(self.cluster)
         for down in [changed.bounced, ()] if changed.bounced else [()]:
             for name in NAMES:
-                self.add(view, brokers_.settle(view, *name, down=down))
+                self.add(view, broker_changes.settle(view, *name, down=down))
         self.commit(view, crash)
 
     def fail_over(self, crash: int | None) -> None:

@@ -133,12 +133,12 @@ async def test_sv_7_events_are_told_in_lines_and_as_documents(command: Command, 
     await ours.create_topic("told", {0: [1, 2]}, held=True)
     await command("--execute", "--reassignment-json-file", files.plan("told", (0, [3, 4])))
 
-    async def is_told() -> bool:  # recorded a moment after the answer
+    async def is_recorded() -> bool:  # recorded a moment after the answer
         output = await command("--events")
         assert (output.code, output.err) == (0, "")
         return any(" move.started told-0 " in line and "target=[3,4]" in line for line in output.lines)
 
-    await eventually(is_told)
+    await eventually(is_recorded)
     documents = [json.loads(line) for line in (await command("--events", "--json")).lines]
     assert {("move.started", "told")} <= {(one["event"], one.get("topic")) for one in documents}
     refused = await command("--list", "--follow")
@@ -174,12 +174,12 @@ async def test_236_7_what_is_wrong_with_hand_made_znodes_is_told_once_by_the_com
         (request, "'x' is no partition"),
     )
 
-    async def all_are_told() -> bool:
+    async def all_are_reported() -> bool:
         lines = (await command("--events")).lines
-        told = [sum(all(text in line for text in texts) for line in lines) for texts in wanted]
-        return told == [1] * len(wanted)
+        counts = [sum(all(text in line for text in texts) for line in lines) for texts in wanted]
+        return counts == [1] * len(wanted)
 
-    await eventually(all_are_told)
+    await eventually(all_are_reported)
     assert "by-hand-1: replicas: 2,3. adding: 77. removing: 3. waiting." in (await command("--list")).out
 
 

@@ -59,13 +59,13 @@ class Load:
         while not self._end.wait(EVERY_S):
             for partition in self._partitions:
                 value = b"%d %s" % (number, bytes(RECORD_BYTES))
-                producer.produce(self._topic, value, partition=partition, on_delivery=self._told)
+                producer.produce(self._topic, value, partition=partition, on_delivery=self._on_delivery)
             producer.poll(0)
             number += 1
         if producer.flush(PATIENCE_S):
             self._refused.append("not all was taken in time")
 
-    def _told(self, error: KafkaError | None, record: Message) -> None:
+    def _on_delivery(self, error: KafkaError | None, record: Message) -> None:
         if error is not None:
             self._refused.append(str(error))
         else:

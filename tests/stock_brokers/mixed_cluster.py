@@ -143,7 +143,7 @@ class MixedCluster:
         first = Consumer({"bootstrap.servers": self.stock.bootstrap, **config})
         first.committed([TopicPartition(topic, 0)], timeout=60)  # brokers make the topic of groups when they are asked
         first.close()
-        own = self.cluster.servers[self.server].told("bootstrap")
+        own = self.cluster.servers[self.server].ready_value("bootstrap")
         consumer = Consumer({"bootstrap.servers": own, **config})
         consumer.subscribe([topic])
         found, deadline = 0, time.monotonic() + 60

@@ -215,14 +215,14 @@ async def test_46_2_and_46_3_a_stock_broker_that_is_killed_under_load_is_healed(
         acked = load.acked
         await eventually(lambda: load.acked > acked + 20)
 
-    async def is_told() -> bool:
-        told = ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
+    async def healing_is_recorded() -> bool:
+        expected = ["heal.noticed", "heal.alert", "heal.scheduled", "heal.done"]
         events = await mixed.cluster.events(mixed.server)
         throttled = {one["broker"] for one in events if one["event"] == "throttle.set" and one["bytes"] == 1_000_000}
         assert throttled >= {1, 2, 3}, throttled
-        return [one["event"] for one in events if one["event"].startswith("heal.")][-len(told) :] == told
+        return [one["event"] for one in events if one["event"].startswith("heal.")][-len(expected) :] == expected
 
-    await eventually(is_told)
+    await eventually(healing_is_recorded)
     await lost.start()
     await eventually(lambda: mixed.lives(4))
     assert (await mixed.cluster.failed(), await mixed.moving()) == ({}, set())

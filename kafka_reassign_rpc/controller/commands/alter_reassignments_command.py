@@ -68,8 +68,8 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     ) -> KafkaError | None:
         wanted = self._wanted.get(name)
         if wanted is not None:
-            standing = work.view.get(*name)
-            if standing is not None and not reassigned(standing, wanted):
+            current = work.view.get(*name)
+            if current is not None and not reassigned(current, wanted):
                 return self._withdraw_others(work, name, None)
         if target is not None and disabled is not None:
             return disabled

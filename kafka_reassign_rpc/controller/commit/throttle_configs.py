@@ -221,10 +221,10 @@ class ThrottleConfigs:
             if after != configs.get(topic, {}):
                 freed |= leased_configs.brokers_named(configs.get(topic, {})) or set()
         freed -= {str(broker) for broker in (*self._cluster.leases.brokers, *self._coming.brokers)}
-        for topic, standing in list(configs.items()):
+        for topic, current in list(configs.items()):
             if not freed:
                 break
-            named = leased_configs.brokers_named(left.get(topic, standing))
+            named = leased_configs.brokers_named(left.get(topic, current))
             freed = set() if named is None else freed - named
             await pace.rest()
         return freed
@@ -435,8 +435,8 @@ def _memory_writes(
     return [SetData(path, encode_memory(after), version)] if after != known else []
 
 
-def _events(broker: int, standing: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
-    before, now = standing.get(LEADER_RATE), after.configs.get(LEADER_RATE)
+def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
+    before, now = current.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
     rate = int(now) if now is not None and now.isdigit() else None
     if before != now:

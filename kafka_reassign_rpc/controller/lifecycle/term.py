@@ -290,12 +290,12 @@ class Term:
         self._background(SliceTimer().through(steps))
 
     def _background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(self._guarded(work))
+        task = asyncio.create_task(self._run_in_background(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         task.add_done_callback(lambda _: work.close())  # it was never awaited if it was cancelled before it began
 
-    async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         try:
             await work
         except ControllerMoved as reason:

@@ -152,10 +152,10 @@ class ZooKeeperWatches:
                 pending, self._pending = self._pending, {}
                 topics, self._topics = self._topics, {}
                 for read in pending:
-                    await self._guarded(read)
+                    await self._read_or_log(read)
                 self._has_read(fired)
                 if topics:
-                    await self._guarded(partial(self.changed_topics, tuple(topics)))
+                    await self._read_or_log(partial(self.changed_topics, tuple(topics)))
         finally:
             self.close()
 
@@ -186,7 +186,7 @@ class ZooKeeperWatches:
             elif not read.done():
                 read.set_result(None)
 
-    async def _guarded(self, read: Callable[[], Awaitable[None]]) -> None:
+    async def _read_or_log(self, read: Callable[[], Awaitable[None]]) -> None:
         try:
             await read()
         except ZkError as error:

@@ -112,10 +112,10 @@ def durable_notes(notes: Iterable[RoundNote], cluster: Cluster) -> Iterator[Roun
         elif _is_still_true(cluster, note):
             yield note
     for (topic, index), decisions in decided.items():
-        standing = cluster.get(topic, index)
-        if standing is not None and _is_durable(decisions[0].before, decisions[-1].after, standing):
+        current = cluster.get(topic, index)
+        if current is not None and _is_durable(decisions[0].before, decisions[-1].after, current):
             for decision in decisions:
-                move = decision.after.move and standing.move
+                move = decision.after.move and current.move
                 yield decision if move is None else decision._replace(after=replace(decision.after, move=move))
 
 
@@ -131,16 +131,16 @@ def _is_still_true(cluster: Cluster, event: Event) -> bool:
     return False
 
 
-def _is_durable(first: Partition, last: Partition, standing: Partition) -> bool:
+def _is_durable(first: Partition, last: Partition, current: Partition) -> bool:
     """Whether the result of the decisions from `first` to `last` is in ZooKeeper.
 
     One transaction writes the end of a move and of its record.
     """
     if first.move is not None and last.move is None:
-        return standing.move is None
+        return current.move is None
     written = _as_written(last)
-    return _as_written(standing) == written and (
-        written != _as_written(first) or standing.leader_epoch >= last.leader_epoch
+    return _as_written(current) == written and (
+        written != _as_written(first) or current.leader_epoch >= last.leader_epoch
     )
 
 

@@ -24,12 +24,12 @@ def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[in
     """
     if partition is None:
         return None
-    standing = partition.target
-    if all(replica in cluster.brokers for replica in standing):
+    replicas = partition.target
+    if all(replica in cluster.brokers for replica in replicas):
         return None
-    if len(standing) != len(target):
+    if len(replicas) != len(target):
         return target
-    left = tuple([old if old in cluster.brokers else new for old, new in zip(standing, target, strict=True)])
+    left = tuple([old if old in cluster.brokers else new for old, new in zip(replicas, target, strict=True)])
     if len(set(left)) < len(left) or len(_racks(cluster, left)) < len(_racks(cluster, target)):
         return target
     return left

@@ -78,14 +78,14 @@ def alter(
     even_uncleanly    cancel as if the topic allowed unclean election
     """
     partition = view.get(topic, index)
-    standing = _hidden_partition(view.cluster, topic, index) if partition is None else partition
+    current = _hidden_partition(view.cluster, topic, index) if partition is None else partition
     to: Reassigned | None = None
     if target is not None:
-        to = None if standing is None else reassign(standing, target, target_change.retained(standing, target))
+        to = None if current is None else reassign(current, target, target_change.retained(current, target))
         error = _invalid_target(view.cluster, target, to, adding_must_live=adding_must_live)
         if error is not None:
             return error, []
-    elif standing is None or not standing.is_moving:
+    elif current is None or not current.is_moving:
         return NoReassignmentInProgress(), []
     if partition is None:
         return UnknownTopicOrPartition("The partition does not exist."), []

@@ -99,14 +99,14 @@ def _list_after(
     configs: dict[str, str], name: str, memory: ListMemory | None, wanted: Collection[str]
 ) -> ListMemory | None:
     """Puts the list into `configs`; returns what to remember."""
-    standing = configs.get(name)
-    if standing is not None and standing.strip() == "*":
+    current = configs.get(name)
+    if current is not None and current.strip() == "*":
         return None
     if memory is None and not wanted:
         return None
-    theirs = _theirs(standing, memory)
+    theirs = _theirs(current, memory)
     added = [entry for entry in wanted if entry not in theirs] if theirs else wanted
-    before = standing if memory is None else memory.before
+    before = current if memory is None else memory.before
     if added:
         _put(configs, name, ",".join([*theirs, *added]))
         return ListMemory(",".join(added), before)
@@ -114,16 +114,16 @@ def _list_after(
     return None
 
 
-def _theirs(standing: str | None, memory: ListMemory | None) -> dict[str, None]:
+def _theirs(current: str | None, memory: ListMemory | None) -> dict[str, None]:
     """Entries that are not ours. Fast where the list still ends with exactly our entries."""
-    if memory is None or not standing:
-        return _entries(standing)
-    if standing == memory.ours:
+    if memory is None or not current:
+        return _entries(current)
+    if current == memory.ours:
         return {}
-    if standing.endswith(f",{memory.ours}"):
-        return _entries(standing[: -len(memory.ours) - 1])
+    if current.endswith(f",{memory.ours}"):
+        return _entries(current[: -len(memory.ours) - 1])
     ours = set(memory.ours.split(","))
-    return {entry: None for entry in _entries(standing) if entry not in ours}
+    return {entry: None for entry in _entries(current) if entry not in ours}
 
 
 def _entries(text: str | None) -> dict[str, None]:
@@ -152,21 +152,21 @@ def _rate_after(
     configs: dict[str, str], name: str, defaults: Configs, memory: RateMemory | None, lease: int, needed: bool
 ) -> RateMemory | None:
     """Puts the rate into `configs`; returns what to remember."""
-    standing = configs.get(name)
-    before = standing
+    current = configs.get(name)
+    before = current
     if memory is not None:
-        if standing == memory.set:
+        if current == memory.set:
             before = memory.before
-        elif standing is not None and lease == memory.lease:
-            return None if lease == NO_RATE else RateMemory(standing, standing, lease)
+        elif current is not None and lease == memory.lease:
+            return None if lease == NO_RATE else RateMemory(current, current, lease)
     elif lease == NO_RATE:
         return None
     if lease == NO_RATE:
-        if needed and before is None and standing is not None:
-            return RateMemory(standing)
+        if needed and before is None and current is not None:
+            return RateMemory(current)
         _put(configs, name, before)
         return None
-    if memory is not None and standing == memory.set and lease == memory.lease:
+    if memory is not None and current == memory.set and lease == memory.lease:
         return memory
     stricter = rate_of(name, {} if before is None else {name: before}, defaults)
     text = str(lease if stricter is None else min(lease, int(stricter)))

@@ -82,8 +82,8 @@ def create_topic(
     most           the number of partitions that this request may still create
     """
     cluster = view.cluster
-    standing = cluster.topics.get(name)
-    if isinstance(view.topics.get(name), TopicCreated) or (standing is not None and view.topic(name) is not None):
+    existing = cluster.topics.get(name)
+    if isinstance(view.topics.get(name), TopicCreated) or (existing is not None and view.topic(name) is not None):
         raise TopicAlreadyExists(f"Topic '{name}' already exists.")
     if assignments and (num_partitions != BROKER_DEFAULT or replication_factor != BROKER_DEFAULT):
         raise InvalidRequest(
@@ -103,7 +103,7 @@ def create_topic(
             shift=shift,
         )
     validate_name(name)
-    if standing is not None:
+    if existing is not None:
         raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
     _refuse_collision(view, name)
     _refuse_many(name, count, most)

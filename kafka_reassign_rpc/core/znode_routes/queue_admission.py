@@ -96,8 +96,8 @@ def decide_waiting_move(
         if error is not None:
             return QueueOutcome(leaves=False, waits_for=LATER)
     given = _with_changes(view, cancelled)
-    standing = given.get(*name) or partition
-    started = start(given, name, standing, move.target, move.route, rules, reason=move.reason, throttle=move.throttle)
+    current = given.get(*name) or partition
+    started = start(given, name, current, move.target, move.route, rules, reason=move.reason, throttle=move.throttle)
     if started.error is not None:
         return QueueOutcome(leaves=True, report=f"{started.error.name}: {started.error}")
     changes = [*cancelled, *started.changes]

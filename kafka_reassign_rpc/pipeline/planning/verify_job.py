@@ -40,7 +40,7 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
         raise BadInput(f"{plan}: was made from another snapshot than {path} (cluster {summary.cluster_id})")
     brokers = snapshot_files.read(path, "brokers").to_pylist()
-    standing = snapshot_files.data_frame(spark, path, "partitions").select(
+    snapshot_partitions = snapshot_files.data_frame(spark, path, "partitions").select(
         "topic",
         "partition",
         f.col("replicas").alias("replicas_in_snapshot"),
@@ -51,11 +51,11 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
     moves = spark.read.schema(parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)).parquet(
         str(plan / plan_writer.MOVES)
     )
-    joined = moves.join(standing, ["topic", "partition"], "left").persist()
+    joined = moves.join(snapshot_partitions, ["topic", "partition"], "left").persist()
     try:
         found = _check_moves(joined, brokers, summary)
         found += _check_moved_once(joined)
-        found += _check_room(joined, standing, brokers)
+        found += _check_room(joined, snapshot_partitions, brokers)
         found += _check_broker_limits(joined, summary)
         found += _check_batches(joined, summary)
         found += _check_files(spark, joined, plan, BATCHES, "to_replicas", "from_replicas")
@@ -137,7 +137,9 @@ def _check_moved_once(joined: DataFrame) -> list[RuleViolation]:
     ]
 
 
-def _check_room(joined: DataFrame, standing: DataFrame, brokers: list[dict[str, Any]]) -> list[RuleViolation]:
+def _check_room(
+    joined: DataFrame, snapshot_partitions: DataFrame, brokers: list[dict[str, Any]]
+) -> list[RuleViolation]:
     """No broker gets more bytes than it has room for now: room that moves will make does not count."""
     rooms = {broker["broker"]: broker["free_bytes"] for broker in brokers if broker["free_bytes"] is not None}
     sized = {
@@ -147,7 +149,7 @@ def _check_room(joined: DataFrame, standing: DataFrame, brokers: list[dict[str, 
     }
     if sized:
         held = (
-            standing.select(f.explode("replicas_in_snapshot").alias("broker"), "size")
+            snapshot_partitions.select(f.explode("replicas_in_snapshot").alias("broker"), "size")
             .groupBy("broker")
             .agg(f.sum("size").alias("size"))
         )

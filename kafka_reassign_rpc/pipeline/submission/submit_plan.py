@@ -119,10 +119,10 @@ class Submission:
         brokers, health = self._cluster()
         stop_conditions = StopConditions(self._first_health(health, accept_health=accept_health))
         compares = self.client.can_compare_replicas()
-        guards = self.client.can_forbid_replication_factor_change()
+        forbids_factor_change = self.client.can_forbid_replication_factor_change()
         if not compares:
             self.output.line("this cluster has no compare-and-set: submit compares the assignments before each batch")
-        if not guards and self.plan.info.kind != SET_RF:
+        if not forbids_factor_change and self.plan.info.kind != SET_RF:
             self.output.line(
                 "this cluster cannot refuse a change of the replication factor: submit has checked the plan's files"
             )
@@ -140,7 +140,7 @@ class Submission:
                 self._change_throttle(file.stem, found.moving, self.throttle)
             if found.not_begun:
                 entries = {name: batch[name] for name in sorted(found.not_begun)}
-                self._begin_batch(file.stem, entries, compares=compares, guards=guards)
+                self._begin_batch(file.stem, entries, compares=compares, forbids_factor_change=forbids_factor_change)
             self._follow_batch(batch, stop_conditions, f"batch {number}/{len(self.plan.batches)}", file.stem)
             self.output.line(f"{file.stem}: {len(batch)} done")
         return self._begun
@@ -191,14 +191,14 @@ class Submission:
         return found
 
     def _begin_batch(
-        self, name: str, entries: Mapping[TopicPartition, PlanEntry], *, compares: bool, guards: bool
+        self, name: str, entries: Mapping[TopicPartition, PlanEntry], *, compares: bool, forbids_factor_change: bool
     ) -> None:
         """Begin these moves; if the controller refuses one, take back the others. Raises PlanDoesNotFit, JobFailed."""
         expected = {partition: entry.expected_replicas for partition, entry in entries.items()}
         try:
             results = self.client.alter_partition_reassignments(
                 {partition: entry.replicas for partition, entry in entries.items()},
-                allow_replication_factor_change=self.plan.info.kind == SET_RF or not guards,
+                allow_replication_factor_change=self.plan.info.kind == SET_RF or not forbids_factor_change,
                 expected_replicas=expected if compares else None,
                 throttle=self.throttle,
                 reason=self._reason(name) if self.client.can_keep_reasons() else None,

@@ -184,7 +184,7 @@ async def test_sv_3_garbage_that_appears_under_a_controller_is_left_out_and_the_
         no_defect(caplog)
 
 
-async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_nobody_else_is_hurt(
+async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_other_topics_are_not_affected(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await zk.ensure_path(znode_paths.TOPICS)
@@ -220,7 +220,7 @@ async def test_sv_3_a_topic_cannot_be_created_over_garbage_and_nobody_else_is_hu
         {"endpoints": []},
     ],
 )
-async def test_sv_4_a_registration_that_update_metadata_cannot_carry_harms_nobody(
+async def test_sv_4_a_registration_that_update_metadata_cannot_carry_does_not_affect_other_brokers(
     zk: ZooKeeper, zk_connect: str, registration: dict[str, object], caplog: pytest.LogCaptureFixture
 ) -> None:
     await put_topic(zk, "good", {0: (1, 2)})
@@ -234,7 +234,7 @@ async def test_sv_4_a_registration_that_update_metadata_cannot_carry_harms_nobod
         no_defect(caplog)
 
 
-async def test_sv_4_a_broker_that_is_registered_but_does_not_listen_harms_nobody(
+async def test_sv_4_a_registered_broker_that_does_not_listen_does_not_affect_other_brokers(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await put_topic(zk, "good", {0: (1, 2)})
@@ -252,7 +252,7 @@ async def test_sv_4_a_broker_that_is_registered_but_does_not_listen_harms_nobody
 
 
 @pytest.mark.parametrize("garbage", [b"", b"x", b"-1", b"99999999999999", bytes(range(256))])
-async def test_sv_3_a_controller_epoch_that_is_garbage_is_reported_and_waited_for(
+async def test_sv_3_the_server_reports_a_garbage_controller_epoch_and_waits_until_it_is_corrected(
     zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await zk.create(znode_paths.CONTROLLER_EPOCH, garbage)
@@ -269,7 +269,7 @@ async def test_sv_3_a_controller_epoch_that_is_garbage_is_reported_and_waited_fo
 
 
 @pytest.mark.parametrize("garbage", GARBAGE.values(), ids=GARBAGE.keys())
-async def test_sv_3_a_controller_znode_that_is_garbage_stands_for_an_unknown_controller(
+async def test_sv_3_a_garbage_controller_znode_means_an_unknown_controller(
     zk: ZooKeeper, zk_connect: str, garbage: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     await zk.create(znode_paths.CONTROLLER, garbage)
@@ -329,7 +329,7 @@ async def test_455_9_a_topic_deleted_and_made_again_by_hand_is_another_topic(zk:
         await a_move_works(zk, address, "t")
 
 
-async def test_455_9_an_assignment_changed_by_hand_in_the_middle_of_a_move_is_what_stands(
+async def test_455_9_an_assignment_changed_by_hand_during_a_move_cancels_the_move(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
@@ -357,9 +357,7 @@ async def unreachable() -> bytes:
     return znode_contents.encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)], 0)
 
 
-async def test_236_8_a_record_deleted_by_hand_does_not_hold_up_the_end_of_its_move(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_236_8_a_move_completes_although_its_record_was_deleted_by_hand(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
 
     async with serving(zk_connect) as address, brokers(zk_connect, 1, 2):

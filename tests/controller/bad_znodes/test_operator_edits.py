@@ -105,7 +105,7 @@ def no_defect(caplog: pytest.LogCaptureFixture) -> None:
     ]
 
 
-async def test_236_2_a_second_cancel_of_all_while_one_runs_is_refused_by_zookeeper_and_one_after_it_is_carried_out(
+async def test_236_2_zookeeper_refuses_a_second_cancel_during_the_first_and_accepts_one_after_it(
     world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def interfere(world: Cluster) -> None:
@@ -116,12 +116,14 @@ async def test_236_2_a_second_cancel_of_all_while_one_runs_is_refused_by_zookeep
         await rolled_back_under(world, interference, point, interfere)
         await eventually(lambda: all_is_back(world))
         await world.cancel_all()
-    told = Counter(event["event"] for event in await world.events())
-    assert (told["move.cancelled"], told["batch.cancelled"]) == (len(POINTS) * len(NAMES), len(POINTS) * 2), "each once"
+    counts = Counter(event["event"] for event in await world.events())
+    assert (counts["move.cancelled"], counts["batch.cancelled"]) == (len(POINTS) * len(NAMES), len(POINTS) * 2), (
+        "each once"
+    )
     no_defect(caplog)
 
 
-async def test_455_6_clients_that_cancel_while_a_rollback_runs_are_answered_after_it(
+async def test_455_6_a_client_that_cancels_during_a_rollback_gets_its_answer_after_it(
     world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     asked: list[asyncio.Task[dict[Name, Answer]]] = []
@@ -137,7 +139,7 @@ async def test_455_6_clients_that_cancel_while_a_rollback_runs_are_answered_afte
     no_defect(caplog)
 
 
-async def test_236_2_a_cancel_that_is_taken_back_or_made_again_while_it_runs_leaves_nothing_half_done(
+async def test_236_2_a_cancel_znode_deleted_or_created_again_during_the_rollback_leaves_nothing_half_done(
     world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def take_back(world: Cluster) -> None:
@@ -156,7 +158,7 @@ async def test_236_2_a_cancel_that_is_taken_back_or_made_again_while_it_runs_lea
     no_defect(caplog)
 
 
-async def test_236_2_a_batch_that_is_deleted_changed_or_made_anew_while_it_is_rolled_back_is_what_stands(
+async def test_236_2_a_batch_deleted_changed_or_created_again_during_its_rollback_counts_as_it_is_then(
     world: Cluster, interference: Interference, caplog: pytest.LogCaptureFixture
 ) -> None:
     other = batch({NAMES[0]: (4, 5)})
@@ -198,7 +200,7 @@ async def sound(world: Cluster) -> None:
     await eventually(is_so)
 
 
-async def test_236_8_records_that_are_changed_deleted_or_made_anew_under_the_controller_hold_up_no_move(
+async def test_236_8_moves_complete_although_their_records_are_changed_deleted_or_created_again(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def change(path: str) -> None:
@@ -231,23 +233,23 @@ async def test_236_5_each_controller_reports_a_problem_once_however_often_it_rea
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     lists = (znode_paths.REASSIGN_PARTITIONS, *znode_paths.QUEUES)
 
-    async def told(times: int) -> bool:
+    async def reported(times: int) -> bool:
         whose = [event["who"] for event in await world.events() if event["event"] == "entry.refused"]
         assert Counter(whose) == {f"znode {path}": times for path in lists}
         return True
 
     for path in lists:
         await world.zk.create(path, b"{")
-    await eventually(lambda: told(1))
+    await eventually(lambda: reported(1))
     for target in ((3, 4), None):
         data, _ = await world.zk.get(znode_paths.partition_state("held", 0))
         await world.zk.set(znode_paths.partition_state("held", 0), data)
         assert await world.alter({NAMES[0]: target}) == {NAMES[0]: (0, None)}
     assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2
-    assert await told(1)
+    assert await reported(1)
     await world.stop_server()
     await world.start_server()
-    await eventually(lambda: told(2))
+    await eventually(lambda: reported(2))
     for path in lists:
         await world.zk.delete(path)
 
@@ -265,26 +267,26 @@ async def test_236_13_waiting_entries_are_reported_once_however_often_the_contro
     await world.submit({("free", 0): (4, 5)})
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
 
-    async def told() -> Counter[tuple[str, str]]:
+    async def reported() -> Counter[tuple[str, str]]:
         """Reported waits: the znode and the reason."""
         found = [event for event in await world.events() if event["event"] == "entry.waiting"]
-        return Counter((event["who"], "broker" if "not alive" in event["reason"] else "guard") for event in found)
+        return Counter((event["who"], "broker" if "not alive" in event["reason"] else "disabled") for event in found)
 
     by_batch, by_queue = (f"znode {path}" for path in (znode_paths.REASSIGN_PARTITIONS, znode_paths.REASSIGN_QUEUE))
-    for what in ("guard", "broker"):
-        wanted = {(by_batch, "guard"): 1, (by_queue, "guard"): 1}
+    for what in ("disabled", "broker"):
+        wanted = {(by_batch, "disabled"): 1, (by_queue, "disabled"): 1}
         if what == "broker":
             await world.zk.delete(znode_paths.REASSIGN_CANCEL)
             wanted |= {(by_batch, "broker"): 1, (by_queue, "broker"): 1}
 
-        async def all_are_told(wanted: dict[tuple[str, str], int] = wanted) -> bool:
-            assert await told() == wanted
+        async def all_are_reported(wanted: dict[tuple[str, str], int] = wanted) -> bool:
+            assert await reported() == wanted
             return True
 
-        await eventually(all_are_told)
+        await eventually(all_are_reported)
         name = NAMES[what == "broker"]
         state = znode_paths.partition_state(*name)
         await world.zk.set(state, (await world.zk.get(state))[0])
         assert await world.alter({name: None}) == {name: (0, None)}
-        assert await all_are_told()
+        assert await all_are_reported()
     assert sum("reading the cluster again" in record.message for record in caplog.records) >= 2

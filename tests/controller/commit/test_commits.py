@@ -24,7 +24,9 @@ async def brokers(zk: ZooKeeper) -> None:
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_455_2_a_start_is_one_transaction_record_then_topic_then_state(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_455_2_a_move_starts_in_one_transaction_that_writes_record_then_topic_then_state(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
     await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)}, future={"kept": [1, None]})
 
     async with elected_controller(zk_connect) as controller:
@@ -54,7 +56,7 @@ async def test_455_2_a_start_is_one_transaction_record_then_topic_then_state(zk:
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_236_1_the_record_tells_target_and_original_order_and_gives_the_move_its_identity(
+async def test_236_1_the_record_contains_target_and_original_order_and_its_czxid_identifies_the_move(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put_topic(zk, "t", {0: (2, 1)})
@@ -118,7 +120,7 @@ async def test_455_6_a_cancel_writes_the_original_order_and_ends_the_record_in_o
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_455_1_all_partitions_of_a_topic_in_one_write_of_its_znode_and_one_transaction_for_all_that_is_queued(
+async def test_455_1_one_transaction_carries_all_queued_changes_and_writes_each_topic_znode_once(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put_topic(zk, "a", dict.fromkeys(range(100), (1, 2)))
@@ -160,7 +162,9 @@ async def test_236_14_a_large_round_is_split_and_each_phase_waits_for_the_one_be
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_236_14_bytes_are_counted_too(zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_236_14_a_large_round_is_split_by_bytes_as_well(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await put_topic(zk, "a", dict.fromkeys(range(20), (1, 2)))
 
     async with elected_controller(zk_connect) as controller:
@@ -172,7 +176,7 @@ async def test_236_14_bytes_are_counted_too(zk: ZooKeeper, zk_connect: str, monk
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_236_14_a_topic_that_would_not_fit_is_refused_partition_by_partition_and_the_rest_goes_on(
+async def test_236_14_moves_that_make_a_topic_znode_too_large_are_refused_and_all_others_start(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_topic(zk, "large", dict.fromkeys(range(40), (1, 2)))
@@ -199,7 +203,9 @@ async def test_236_14_a_topic_that_would_not_fit_is_refused_partition_by_partiti
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_236_14_a_real_topic_at_the_packet_limit_of_zookeeper(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_236_14_a_topic_near_zookeepers_packet_limit_accepts_one_move_and_refuses_all_at_once(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
     partitions = dict.fromkeys(range(25_000), (1, 2, 3))
     await put_topic(zk, "huge", {0: (1, 2, 3)})
     await zk.set(znode_paths.topic("huge"), json.dumps({"version": 3, "partitions": partitions}).encode())
@@ -227,7 +233,7 @@ async def test_455_2_a_topic_of_version_1_is_understood_and_written_as_version_3
         assert written["adding_replicas"] == {"0": [3]}
 
 
-async def test_455_2_the_spelling_of_the_proposal_is_read(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_455_2_the_controller_reads_the_field_names_of_the_proposal(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2, 3)
     await put_topic(zk, "t", {0: (1, 2)})
     await zk.set(
@@ -244,9 +250,7 @@ async def test_455_2_the_spelling_of_the_proposal_is_read(zk: ZooKeeper, zk_conn
 
 
 @pytest.mark.usefixtures("brokers")
-async def test_236_13_sizes_write_nothing_and_stay_when_the_cluster_is_read_again(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_236_13_sizes_cause_no_writes_and_survive_a_reload_of_the_cluster(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "t", {0: (1, 2)})
 
     async with elected_controller(zk_connect) as controller:

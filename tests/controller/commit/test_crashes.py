@@ -135,7 +135,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-async def test_sv_3_and_455_9_a_controller_that_dies_between_any_two_writes_is_made_good(
+async def test_sv_3_and_455_9_the_next_controller_completes_what_one_left_between_any_two_writes(
     zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
@@ -145,7 +145,7 @@ async def test_sv_3_and_455_9_a_controller_that_dies_between_any_two_writes_is_m
 
 
 @pytest.mark.parametrize("lives", range(6))
-async def test_sv_3_a_successor_that_dies_during_its_failover_has_a_successor_too(
+async def test_sv_3_a_third_controller_completes_the_failover_during_which_the_second_died(
     zk: ZooKeeper, zk_connect: str, lives: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)

@@ -28,7 +28,7 @@ class Office:
     def topics_vanished(self, topics: Sequence[Topic]) -> None: ...
 
 
-async def test_455_2_a_watch_of_our_own_write_reads_nothing_again_and_one_of_a_foreign_write_does(
+async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_and_not_after_its_own(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await register(zk, 1, 2, 3, 4)
@@ -43,28 +43,28 @@ async def test_455_2_a_watch_of_our_own_write_reads_nothing_again_and_one_of_a_f
         return await really_read(client, names, *rest)
 
     async with elected_controller(zk_connect) as controller:
-        events = ZooKeeperWatches(
+        watches = ZooKeeperWatches(
             controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
         )
         handled = asyncio.Event()
-        changed = events.changed_topics
+        changed = watches.changed_topics
 
-        async def changed_and_told(names: Collection[str]) -> None:
+        async def changed_and_handled(names: Collection[str]) -> None:
             await changed(names)
             handled.set()
 
         def seen(kind: WatchKind, path: str) -> None:
-            events.watch_fired(kind, path)
+            watches.watch_fired(kind, path)
             if path == znode_paths.topic("t"):
                 fired.set()
 
-        monkeypatch.setattr(events, "changed_topics", changed_and_told)
+        monkeypatch.setattr(watches, "changed_topics", changed_and_handled)
         monkeypatch.setattr(load_cluster, "read_topics", noted)
         controller.zk.on_watch(seen)
-        await events.place()
+        await watches.place()
         handled.clear()
         read.clear()
-        running = asyncio.create_task(events.run())
+        running = asyncio.create_task(watches.run())
         async with asyncio.timeout(20):
             assert await controller.alter({("t", 0): (3, 4)}) == {("t", 0): None}
             await fired.wait()

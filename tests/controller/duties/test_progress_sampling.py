@@ -31,7 +31,9 @@ def copied(description: Any) -> dict[int, int]:
     return {one.broker_id: one.copied_bytes for one in description.new_assigned}
 
 
-async def test_240_6_bytes_grow_the_time_left_is_right_and_in_the_end_nothing_is_described(zk_connect: str) -> None:
+async def test_240_6_copied_bytes_grow_the_remaining_time_is_right_and_a_completed_move_has_no_description(
+    zk_connect: str,
+) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), sampling=Sampling(interval_s=0.1)) as here:
         await follow_to_the_end(here)
 
@@ -64,7 +66,7 @@ async def follow_to_the_end(here: Cluster) -> None:
     assert await described(here) == {}
 
 
-async def test_240_6_a_move_to_a_broker_that_has_died_is_stalled_and_gets_on_when_it_is_back(
+async def test_240_6_a_move_to_a_dead_broker_is_stalled_until_the_broker_returns(
     here: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await here.create_topic("t", {0: (1, 2)}, held=True)
@@ -84,7 +86,7 @@ async def test_240_6_a_move_to_a_broker_that_has_died_is_stalled_and_gets_on_whe
     await eventually(lambda: here.has(("t", 0, (1, 4))))
 
 
-async def test_240_6_a_move_without_a_leader_is_stalled_and_a_new_controller_finds_that_out_too(here: Cluster) -> None:
+async def test_240_6_a_move_without_a_leader_is_stalled_for_the_next_controller_as_well(here: Cluster) -> None:
     await here.create_topic("t", {0: (1,)}, held=True)
     await here.alter({("t", 0): (2,)})
     await here.kill_broker(1)
@@ -98,7 +100,7 @@ async def test_240_6_a_move_without_a_leader_is_stalled_and_a_new_controller_fin
     await eventually(leaderless)
 
 
-async def test_240_6_without_sampling_no_broker_is_asked(zk_connect: str) -> None:
+async def test_240_6_without_sampling_the_controller_sends_no_describe_log_dirs(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1, 2), sampling=Sampling(interval_s=0)) as here:
         await here.create_topic("t", {0: (1,)}, held=True)
         await here.alter({("t", 0): (2,)})

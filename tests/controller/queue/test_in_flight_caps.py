@@ -33,7 +33,7 @@ async def set_caps(world: Cluster, **caps: int) -> None:
     await world.configure("brokers", "<default>", {RATE: "1", **{names[cap]: str(n) for cap, n in caps.items()}})
 
 
-async def test_236_13_what_may_not_start_yet_is_accepted_waits_in_its_order_and_outlives_the_controller(
+async def test_236_13_moves_beyond_the_caps_are_accepted_wait_in_their_order_and_survive_a_failover(
     world: Cluster,
 ) -> None:
     await set_caps(world, per_cluster=2)
@@ -59,7 +59,9 @@ async def test_236_13_what_may_not_start_yet_is_accepted_waits_in_its_order_and_
     assert await world.queue_gone()
 
 
-async def test_236_13_a_full_broker_holds_up_those_alone_that_need_it_and_a_config_lets_them_go(world: Cluster) -> None:
+async def test_236_13_a_broker_at_its_cap_delays_only_moves_that_need_it_until_a_config_raises_the_cap(
+    world: Cluster,
+) -> None:
     await set_caps(world, per_broker=1)
     targets = {("held", 0): (1, 3), ("held", 1): (1, 3), ("other", 0): (4, 5), ("other", 1): (4, 2)}
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch(targets))
@@ -72,7 +74,9 @@ async def test_236_13_a_full_broker_holds_up_those_alone_that_need_it_and_a_conf
     assert await world.moving() == set(targets)
 
 
-async def test_236_13_the_batch_waits_in_its_own_znode_and_a_dead_broker_frees_its_place(zk_connect: str) -> None:
+async def test_236_13_a_capped_batch_waits_in_its_own_znode_and_a_move_to_a_dead_broker_does_not_count(
+    zk_connect: str,
+) -> None:
     async with cluster(zk_connect, rules=Rules(limits=InFlightCaps(per_cluster=1))) as world:
         await world.create_topic("held", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, held=True)
         assert await world.alter({("held", 0): (1, 5)}) == {("held", 0): OK}
@@ -90,7 +94,7 @@ async def test_236_13_the_batch_waits_in_its_own_znode_and_a_dead_broker_frees_i
         await eventually(world.batch_gone)
 
 
-async def test_236_10_a_new_controller_takes_up_moves_the_queue_requests_and_the_batch_as_far_as_the_caps_go(
+async def test_236_10_a_new_controller_continues_moves_queue_requests_and_batch_within_the_caps(
     world: Cluster,
 ) -> None:
     await set_caps(world, per_cluster=1)
@@ -138,7 +142,7 @@ async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_on_leaders(zk_
         assert await world.queue_gone()
 
 
-async def test_236_13_another_target_for_a_move_in_flight_waits_where_its_brokers_are_full(world: Cluster) -> None:
+async def test_236_13_a_change_of_target_waits_while_its_brokers_are_at_their_caps(world: Cluster) -> None:
     await set_caps(world, per_broker=1)
     assert await world.alter({("held", 0): (1, 3)}) == {("held", 0): OK}
     assert await world.alter({("other", 0): (4, 5)}) == {("other", 0): OK}

@@ -21,7 +21,9 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def test_236_7_a_queue_is_taken_up_while_others_are_in_flight_and_goes(world: Cluster) -> None:
+async def test_236_7_queued_moves_start_while_others_are_in_flight_and_the_queue_znode_is_deleted(
+    world: Cluster,
+) -> None:
     await world.create_topic("held", {0: (2, 1), 1: (1, 2), 2: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
@@ -36,7 +38,7 @@ async def test_236_7_a_queue_is_taken_up_while_others_are_in_flight_and_goes(wor
     await eventually(lambda: world.has(("held", 0, (3, 4)), ("held", 1, (3, 4))))
 
 
-async def test_236_7_an_entry_over_a_move_in_flight_cancels_it_and_is_another_move(world: Cluster) -> None:
+async def test_236_7_an_entry_for_a_moving_partition_cancels_its_move_and_starts_another(world: Cluster) -> None:
     await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
     assert await world.alter({("held", 0): (3, 4), ("held", 1): (3, 4)}) == {
         ("held", 0): (0, None),
@@ -60,7 +62,7 @@ async def test_236_7_an_entry_over_a_move_in_flight_cancels_it_and_is_another_mo
     await eventually(lambda: world.has(("held", 0, (2, 1)), ("held", 1, (1, 2))))
 
 
-async def test_236_7_a_second_writer_is_refused_while_anything_waits(world: Cluster) -> None:
+async def test_236_7_zookeeper_refuses_a_second_queue_while_entries_wait(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
     await eventually(lambda: world.disabled(("free", 0)))
@@ -75,7 +77,7 @@ async def test_236_7_a_second_writer_is_refused_while_anything_waits(world: Clus
     await eventually(lambda: world.has(("free", 0, (3, 4)), ("free", 1, (3, 4))))
 
 
-async def test_236_7_the_older_name_is_understood(world: Cluster) -> None:
+async def test_236_7_the_controller_reads_a_queue_under_its_older_name(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
     await world.zk.create(znode_paths.REASSIGN_EXTRA, batch({("free", 0): (3, 4)}))
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", 1): (4, 5)}))
@@ -83,7 +85,7 @@ async def test_236_7_the_older_name_is_understood(world: Cluster) -> None:
     await eventually(world.queue_gone)
 
 
-async def test_236_7_what_is_not_valid_is_reported_once_and_what_is_goes_on(
+async def test_236_7_invalid_entries_are_reported_once_and_valid_ones_start(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -103,7 +105,7 @@ async def test_236_7_what_is_not_valid_is_reported_once_and_what_is_goes_on(
 
     await eventually(lambda: world.has(("free", 0, (3, 4)), ("free", 1, (1, 2))))
     await eventually(world.queue_gone)
-    said = [record.message for record in caplog.records if record.message.startswith("entry.refused")]
+    logged = [record.message for record in caplog.records if record.message.startswith("entry.refused")]
     for text in (
         "nope-0: The partition does not exist.",
         "free-7: The partition",
@@ -112,11 +114,11 @@ async def test_236_7_what_is_not_valid_is_reported_once_and_what_is_goes_on(
         "entry 5",
         "entry 6",
     ):
-        assert sum(text in line for line in said) == 1, (text, said)
+        assert sum(text in line for line in logged) == 1, (text, logged)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b'{"version":3,"partitions":[]}'])
-async def test_236_7_an_invalid_queue_is_left_alone_until_it_is_corrected(
+async def test_236_7_the_controller_leaves_an_invalid_queue_alone_until_it_is_corrected(
     world: Cluster, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -134,12 +136,12 @@ async def test_236_7_an_invalid_queue_is_left_alone_until_it_is_corrected(
     assert sum("nothing of it is done" in record.message for record in caplog.records) == 1
 
 
-async def test_236_7_an_empty_queue_goes(world: Cluster) -> None:
+async def test_236_7_the_controller_deletes_an_empty_queue(world: Cluster) -> None:
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({}))
     await eventually(world.queue_gone)
 
 
-async def test_236_13_a_dead_broker_is_waited_for_and_holds_up_nobody_else(
+async def test_236_13_a_queued_move_waits_for_its_dead_broker_and_delays_no_other(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -169,7 +171,7 @@ async def test_236_13_a_dead_broker_is_waited_for_and_holds_up_nobody_else(
     await eventually(world.queue_gone)
 
 
-async def test_236_7_clients_stand_above_what_waits(world: Cluster) -> None:
+async def test_236_7_a_clients_request_overrides_a_waiting_move(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2), 1: (1, 2), 2: (1, 2), 3: (1, 2)})
     await world.kill_broker(5)
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("free", index): (5, 1) for index in range(4)}))
@@ -212,7 +214,7 @@ async def test_236_7_the_controller_follows_changes_deletion_and_recreation_of_t
     await eventually(world.queue_gone)
 
 
-async def test_236_7_a_queue_with_children_of_others_is_emptied(world: Cluster) -> None:
+async def test_236_7_the_controller_empties_a_queue_that_has_foreign_children(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2)})
     await world.zk.ensure_path(f"{znode_paths.REASSIGN_QUEUE}/mine")
     await world.zk.set(znode_paths.REASSIGN_QUEUE, batch({("free", 0): (3, 4)}))

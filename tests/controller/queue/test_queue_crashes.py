@@ -46,12 +46,12 @@ async def submit_by_the_older_name(controller: BareController) -> None:
     await controller.zk.create(znode_paths.REASSIGN_EXTRA, batch(TARGET))
 
 
-async def close_the_guard(controller: BareController) -> None:
+async def disable_reassignments(controller: BareController) -> None:
     await controller.zk.ensure_path(znode_paths.REASSIGN_CANCEL)
     await controller.read_admin_znodes()
 
 
-async def open_the_guard(controller: BareController) -> None:
+async def enable_reassignments(controller: BareController) -> None:
     await controller.zk.delete(znode_paths.REASSIGN_CANCEL)
 
 
@@ -87,7 +87,7 @@ async def submit_for_a_dead_broker(controller: BareController) -> None:
     await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(dict.fromkeys(NAMES, (9,))))
 
 
-async def give_up(controller: BareController) -> None:
+async def withdraw(controller: BareController) -> None:
     await controller.loop.submit(WithdrawQueuedMoves(lambda _, move: move.target == (9,)))
 
 
@@ -104,13 +104,13 @@ STORIES = {
     "taken up": Story((submit,), look, (TARGET,)),
     "taken up by the older name": Story((submit_by_the_older_name,), look, (TARGET,)),
     "taken up over moves to elsewhere": Story((start_others, submit), look, (TARGET,)),
-    "cut into parts": Story((close_the_guard, submit), look, (TARGET,), open_the_guard),
-    "taken up from parts": Story((close_the_guard, queue_by_request, open_the_guard), look, (TARGET,)),
+    "cut into parts": Story((disable_reassignments, submit), look, (TARGET,), enable_reassignments),
+    "taken up from parts": Story((disable_reassignments, queue_by_request, enable_reassignments), look, (TARGET,)),
     "sent": Story((), queue_by_request, (TARGET, ORIGIN)),
-    "sent again": Story((close_the_guard, submit, look, open_the_guard), alter_by_queue, (ALTERED, TARGET)),
-    "overruled": Story((submit_for_a_dead_broker, look), alter, (ALTERED, ORIGIN), give_up),
-    "given up": Story((submit_for_a_dead_broker, look), give_up, (ORIGIN,), give_up),
-    "cancelled": Story((close_the_guard, submit, look), cancel, (ORIGIN, TARGET), open_the_guard),
+    "sent again": Story((disable_reassignments, submit, look, enable_reassignments), alter_by_queue, (ALTERED, TARGET)),
+    "overruled": Story((submit_for_a_dead_broker, look), alter, (ALTERED, ORIGIN), withdraw),
+    "given up": Story((submit_for_a_dead_broker, look), withdraw, (ORIGIN,), withdraw),
+    "cancelled": Story((disable_reassignments, submit, look), cancel, (ORIGIN, TARGET), enable_reassignments),
 }
 
 
@@ -138,7 +138,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-async def test_236_7_a_controller_that_dies_between_any_two_writes_of_the_queue_is_made_good(
+async def test_236_7_the_next_controller_completes_what_one_left_between_any_two_writes_of_the_queue(
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
@@ -159,7 +159,7 @@ async def test_236_7_a_controller_that_dies_between_any_two_writes_of_the_queue_
     assert lives >= 2, "so many transactions can be died between"
 
 
-async def test_236_14_a_queue_as_large_as_a_znode_can_be_is_cut_once_and_never_written_as_a_whole_again(
+async def test_236_14_the_controller_splits_a_queue_of_the_largest_size_once_and_never_rewrites_all_of_it(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     names = dict.fromkeys(range(40), (1, 2))

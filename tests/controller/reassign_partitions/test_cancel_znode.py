@@ -39,7 +39,7 @@ async def back(world: Cluster) -> bool:
     return await world.has(("held", 0, (2, 1)), ("held", 1, (1, 2)), ("held", 2, (1, 3)), ("free", 0, (4, 5)))
 
 
-async def test_236_2_all_that_is_pending_goes_back_and_what_is_done_stays(world: Cluster) -> None:
+async def test_236_2_a_cancel_rolls_back_pending_entries_and_leaves_completed_moves(world: Cluster) -> None:
     await submit(world)
     epochs = {name: (await state_json(world.zk, name))["leader_epoch"] for name in NAMES}
 
@@ -55,7 +55,7 @@ async def test_236_2_all_that_is_pending_goes_back_and_what_is_done_stays(world:
         assert state["leader"] in (await world.assignment(*name)), name
 
 
-async def test_236_3_replicas_that_were_added_are_deleted_and_leaders_are_of_the_original_set(world: Cluster) -> None:
+async def test_236_3_a_rollback_deletes_adding_replicas_and_elects_leaders_of_the_original_set(world: Cluster) -> None:
     await world.create_topic("slow", {0: (1, 2)}, held=True)
     await world.submit({("slow", 0): (3, 4)})
     await eventually(lambda: world.started(("slow", 0)))
@@ -70,7 +70,7 @@ async def test_236_3_replicas_that_were_added_are_deleted_and_leaders_are_of_the
     assert ("slow", 0) in await world.replicas_on(2)
 
 
-async def test_236_2_several_cancels_in_a_row_and_one_with_nothing_to_cancel(world: Cluster) -> None:
+async def test_236_2_several_cancels_work_one_after_the_other_also_with_nothing_to_cancel(world: Cluster) -> None:
     await world.cancel_all()
     for _ in range(3):
         await world.submit(dict.fromkeys(NAMES, (3, 4, 5)))
@@ -81,7 +81,7 @@ async def test_236_2_several_cancels_in_a_row_and_one_with_nothing_to_cancel(wor
     await eventually(lambda: world.has(("held", 0, (2, 1)), ("held", 1, (1, 2)), ("held", 2, (1, 3))))
 
 
-async def test_236_2_a_batch_and_its_cancel_at_the_same_time(world: Cluster) -> None:
+async def test_236_2_a_cancel_created_together_with_its_batch_rolls_it_back(world: Cluster) -> None:
     await world.submit(dict.fromkeys(NAMES, (3, 4, 5)))
     try:
         await world.zk.create(znode_paths.CANCEL_IN_PROGRESS, b"")
@@ -105,7 +105,7 @@ async def test_236_2_a_cancel_created_without_a_controller_is_carried_out_at_fai
     await eventually(lambda: back(world))
 
 
-async def test_236_2_moves_that_clients_started_are_not_cancelled_with_the_batch(world: Cluster) -> None:
+async def test_236_2_a_cancel_of_the_batch_leaves_moves_that_clients_started(world: Cluster) -> None:
     await submit(world)
     await world.alter({("held", 1): (4, 5)})
     await world.cancel_all()
@@ -201,19 +201,19 @@ async def test_236_3_in_zookeeper_the_entry_leaves_after_the_rollback_and_the_ca
         await controller.check()
 
 
-async def test_236_3_leaders_learn_the_original_assignment_added_replicas_stop_and_all_learn_of_it(
+async def test_236_3_leaders_get_the_original_assignment_adding_replicas_get_stop_replica_all_brokers_get_metadata(
     world: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
     await eventually(lambda: world.has_all(("held", 0), 3, 4))
-    told: dict[int, list[tuple[str, object]]] = {}
+    sent: dict[int, list[tuple[str, object]]] = {}
 
     def note(method: str, about: Callable[[Any], object]) -> None:
         real = getattr(SimulatedBroker, method)
 
         async def noting(self: SimulatedBroker, request: Any, version: int) -> Any:
-            told.setdefault(self.node_id, []).append((method, about(request)))
+            sent.setdefault(self.node_id, []).append((method, about(request)))
             return await real(self, request, version)
 
         monkeypatch.setattr(SimulatedBroker, method, noting)
@@ -235,10 +235,10 @@ async def test_236_3_leaders_learn_the_original_assignment_added_replicas_stop_a
 
     original = [[2, 1]]
     for broker in (1, 2):
-        assert told[broker][:2] == [("leader_and_isr", original), ("update_metadata", original)]
+        assert sent[broker][:2] == [("leader_and_isr", original), ("update_metadata", original)]
     for broker in (3, 4):
-        assert told[broker][:2] == [("update_metadata", original), ("stop_replica", [True])]
-    assert told[5][:1] == [("update_metadata", original)]
+        assert sent[broker][:2] == [("update_metadata", original), ("stop_replica", [True])]
+    assert sent[5][:1] == [("update_metadata", original)]
 
 
 @pytest.mark.parametrize("data", [b"", b"anything", json.dumps({"version": 1}).encode()])

@@ -97,7 +97,7 @@ async def test_236_6_reassignments_are_disabled_and_enabled_again_and_again(worl
         await world.alter({("held", 1): None})
 
 
-async def test_236_6_the_clusters_config_stands_for_the_znode(world: Cluster) -> None:
+async def test_236_6_the_clusters_config_disables_reassignments_as_the_znode_does(world: Cluster) -> None:
     await set_default(world, {ENABLED: "false"})
     await eventually(lambda: answers(world, (3, 4), (POLICY_VIOLATION, BY_CONFIG)))
     await world.submit({("held", 0): (3, 4)})
@@ -118,7 +118,7 @@ def changed(to: int) -> Answer:
     )
 
 
-async def test_860_4_no_client_gets_round_the_clusters_rule(world: Cluster) -> None:
+async def test_860_4_no_client_can_override_the_clusters_replication_factor_guard(world: Cluster) -> None:
     await set_default(world, {ALLOWED: "false"})
     await eventually(lambda: answers(world, (3, 4, 5), changed(3)))
     assert await answers(world, (1,), changed(1))
@@ -130,7 +130,9 @@ async def test_860_4_no_client_gets_round_the_clusters_rule(world: Cluster) -> N
     await eventually(lambda: answers(world, (3, 4, 5), (0, None)))
 
 
-async def test_860_4_the_batch_does_not_get_round_it_either(world: Cluster, caplog: pytest.LogCaptureFixture) -> None:
+async def test_860_4_the_batch_cannot_override_the_clusters_replication_factor_guard(
+    world: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     await set_default(world, {ALLOWED: "false"})
     await eventually(lambda: answers(world, (3, 4, 5), changed(3)))
@@ -143,7 +145,7 @@ async def test_860_4_the_batch_does_not_get_round_it_either(world: Cluster, capl
     assert sum(f"held-1: {changed(3)[1]}" in record.message for record in caplog.records) == 1
 
 
-async def test_860_4_the_servers_own_setting_holds_unless_the_cluster_says_otherwise(zk_connect: str) -> None:
+async def test_860_4_the_servers_setting_applies_unless_the_cluster_has_the_config(zk_connect: str) -> None:
     async with cluster(zk_connect, rules=Rules(replication_factor_change_allowed=False)) as world:
         await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
         assert await answers(world, (3, 4, 5), changed(3))
@@ -151,7 +153,7 @@ async def test_860_4_the_servers_own_setting_holds_unless_the_cluster_says_other
         await eventually(lambda: answers(world, (3, 4, 5), (0, None)))
 
 
-async def test_236_6_a_stock_admin_client_sets_and_takes_away_the_clusters_config(world: Cluster) -> None:
+async def test_236_6_a_stock_admin_client_sets_and_deletes_the_clusters_config(world: Cluster) -> None:
     assert await world.incremental(ENABLED, "perhaps") != 0
     assert await world.incremental(ENABLED, "false") == 0
     assert await answers(world, (3, 4), (POLICY_VIOLATION, BY_CONFIG)), "from the moment that it is answered"

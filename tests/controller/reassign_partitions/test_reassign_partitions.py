@@ -19,7 +19,9 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def test_236_5_entries_become_moves_leave_as_they_finish_and_the_znode_goes_when_empty(world: Cluster) -> None:
+async def test_236_5_entries_become_moves_and_leave_when_these_complete_then_the_znode_is_deleted(
+    world: Cluster,
+) -> None:
     await world.create_topic("held", {0: (2, 1), 1: (1, 2)}, held=True)
     await world.create_topic("free", {0: (1, 2)})
 
@@ -39,7 +41,7 @@ async def test_236_5_entries_become_moves_leave_as_they_finish_and_the_znode_goe
     assert await records(world.zk) == set()
 
 
-async def test_236_5_one_batch_after_the_other(world: Cluster) -> None:
+async def test_236_5_a_second_batch_starts_after_the_first_is_done(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2)})
     for target in ((3, 4), (4, 5), (1, 2)):
         await world.submit({("free", 0): target})
@@ -47,7 +49,7 @@ async def test_236_5_one_batch_after_the_other(world: Cluster) -> None:
         await eventually(lambda target=target: world.has(("free", 0, target)))  # type: ignore[misc]
 
 
-async def test_236_5_what_is_not_valid_is_reported_once_and_what_is_goes_on(
+async def test_236_5_invalid_entries_are_reported_once_and_valid_ones_start(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -68,7 +70,7 @@ async def test_236_5_what_is_not_valid_is_reported_once_and_what_is_goes_on(
     await eventually(lambda: world.started(("held", 0)))
     assert await world.batch() == {("held", 0): {"replicas": [3, 4], "original_replicas": [1, 2]}}
     await world.cancel_all()
-    said = [record.message for record in caplog.records if "reassign_partitions" in record.message]
+    logged = [record.message for record in caplog.records if "reassign_partitions" in record.message]
     for text in (
         "nope-0: The partition does not exist.",
         "held-7: The partition",
@@ -77,11 +79,11 @@ async def test_236_5_what_is_not_valid_is_reported_once_and_what_is_goes_on(
         "entry 5",
         "entry 6",
     ):
-        assert sum(text in line for line in said) == 1, (text, said)
+        assert sum(text in line for line in logged) == 1, (text, logged)
 
 
 @pytest.mark.parametrize("data", [b"", b"{", b"null", b'{"version":3,"partitions":[]}', b"\xff", b"[" * 50_000])
-async def test_i08_an_invalid_batch_is_left_alone_until_it_is_corrected(
+async def test_i08_the_controller_leaves_an_invalid_batch_alone_until_it_is_corrected(
     world: Cluster, data: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -99,12 +101,12 @@ async def test_i08_an_invalid_batch_is_left_alone_until_it_is_corrected(
     assert sum("nothing of it is done" in record.message for record in caplog.records) == 1
 
 
-async def test_236_5_an_empty_batch_goes(world: Cluster) -> None:
+async def test_236_5_the_controller_deletes_an_empty_batch(world: Cluster) -> None:
     await world.submit({})
     await eventually(world.batch_gone)
 
 
-async def test_h01_h02_a_dead_broker_is_waited_for_and_holds_up_nobody_else(world: Cluster) -> None:
+async def test_h01_h02_an_entry_waits_for_its_dead_broker_and_delays_no_other(world: Cluster) -> None:
     await world.create_topic("free", {0: (1, 2), 1: (1, 2)})
     await world.kill_broker(5)
 
@@ -136,7 +138,7 @@ async def test_236_10_a_batch_created_without_a_controller_starts_at_failover(wo
     await eventually(world.batch_gone)
 
 
-async def test_i06_a_client_that_gives_another_target_wins_and_the_entry_leaves(world: Cluster) -> None:
+async def test_i06_a_clients_target_overrides_the_entry_which_leaves_the_batch(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4), ("held", 1): (3, 4)})
     await eventually(lambda: world.started(("held", 0), ("held", 1)))
@@ -150,7 +152,7 @@ async def test_i06_a_client_that_gives_another_target_wins_and_the_entry_leaves(
     assert await world.assignment("held", 1) in ([1, 2], [1, 2, 3, 4]), "until the added replicas are gone"
 
 
-async def test_d03_a_batch_gives_a_move_that_a_client_started_another_target(world: Cluster) -> None:
+async def test_d03_a_batch_changes_the_target_of_a_move_that_a_client_started(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.alter({("held", 0): (3, 4)})
     await world.submit({("held", 0): (4, 5)})
@@ -158,7 +160,7 @@ async def test_d03_a_batch_gives_a_move_that_a_client_started_another_target(wor
     assert await world.batch() == {("held", 0): {"replicas": [4, 5], "original_replicas": [1, 2]}}
 
 
-async def test_236_5_a_batch_changed_by_hand_is_followed(world: Cluster) -> None:
+async def test_236_5_the_controller_follows_changes_of_the_batch_by_hand(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4), ("held", 1): (3, 4)})
     await eventually(lambda: world.started(("held", 0), ("held", 1)))
@@ -173,7 +175,7 @@ async def test_236_5_a_batch_changed_by_hand_is_followed(world: Cluster) -> None
     }
 
 
-async def test_236_5_a_batch_deleted_and_made_anew_by_hand(world: Cluster) -> None:
+async def test_236_5_the_controller_follows_a_batch_that_is_deleted_and_created_again(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
@@ -189,7 +191,7 @@ async def test_236_5_a_batch_deleted_and_made_anew_by_hand(world: Cluster) -> No
     assert await world.batch_gone()
 
 
-async def test_236_5_a_topic_that_is_deleted_takes_its_entries_with_it(world: Cluster) -> None:
+async def test_236_5_the_entries_of_a_deleted_topic_leave_the_batch(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.create_topic("other", {0: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4), ("other", 0): (3, 4)})
@@ -201,7 +203,7 @@ async def test_236_5_a_topic_that_is_deleted_takes_its_entries_with_it(world: Cl
     await eventually(world.batch_gone)
 
 
-async def test_236_5_a_znode_that_cannot_be_deleted_is_emptied_and_holds_up_nobody(world: Cluster) -> None:
+async def test_236_5_the_controller_empties_a_batch_znode_that_it_cannot_delete(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4)})
     await eventually(lambda: world.started(("held", 0)))
@@ -234,7 +236,7 @@ async def test_236_14_entries_whose_original_replicas_do_not_fit_into_the_znode_
     await eventually(lambda: world.has(*((*name, (3, 4)) for name in names[1:])))
 
 
-async def test_236_5_a_batch_that_takes_part_of_its_moves_back_by_hand(world: Cluster) -> None:
+async def test_236_5_a_batch_changed_by_hand_may_send_some_of_its_moves_back(world: Cluster) -> None:
     """An entry with the original replicas as its target is a move like any other, and completes at once."""
     await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
     await world.submit({("held", 0): (3, 4), ("held", 1): (3, 4)})

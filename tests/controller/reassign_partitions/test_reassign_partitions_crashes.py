@@ -107,7 +107,7 @@ async def controller_has_started(zk: ZooKeeper, topic: str, index: int) -> bool:
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-async def test_236_10_a_controller_that_dies_between_any_two_writes_is_made_good(
+async def test_236_10_the_next_controller_completes_what_one_left_between_any_two_writes(
     zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:

@@ -69,31 +69,31 @@ def plan(path: Path, targets: Mapping[Name, Replicas]) -> str:
 async def test_236_5_kafka_2_8s_tool_executes_and_verifies(world: Cluster, tmp_path: Path) -> None:
     moves = plan(tmp_path / "moves.json", {("held", 0): (3, 4), ("free", 0): (4, 5)})
 
-    said = await tool(world, "--reassignment-json-file", moves, "--execute")
-    assert "Successfully started partition reassignments for free-0,held-0" in said, said
+    output = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "Successfully started partition reassignments for free-0,held-0" in output, output
     await eventually(lambda: world.started(("held", 0)))
     await eventually(lambda: world.has(("free", 0, (4, 5))))
 
-    said = await tool(world, "--reassignment-json-file", moves, "--execute")
-    assert "existing assignment running" in said or "existing partition assignment" in said, said
-    said = await tool(world, "--reassignment-json-file", moves, "--verify", "--preserve-throttles")
-    assert "Reassignment of partition free-0 is complete" in said, said
-    assert "Reassignment of partition held-0 is complete" not in said, said
+    output = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "existing assignment running" in output or "existing partition assignment" in output, output
+    output = await tool(world, "--reassignment-json-file", moves, "--verify", "--preserve-throttles")
+    assert "Reassignment of partition free-0 is complete" in output, output
+    assert "Reassignment of partition held-0 is complete" not in output, output
 
     await world.release("held")
     await eventually(world.batch_gone)
-    said = await tool(world, "--reassignment-json-file", moves, "--verify")
+    output = await tool(world, "--reassignment-json-file", moves, "--verify")
     for name in ("free-0", "held-0"):
-        assert f"Reassignment of partition {name} is complete" in said, said
+        assert f"Reassignment of partition {name} is complete" in output, output
 
 
-async def test_236_2_and_236_11_what_kafka_2_8s_tool_began_can_be_cancelled_and_takes_its_throttle_along(
+async def test_236_2_and_236_11_a_cancel_of_moves_by_kafka_2_8s_tool_removes_their_throttle(
     world: Cluster, tmp_path: Path
 ) -> None:
     configs = ConfigStore(world.zk)
     moves = plan(tmp_path / "moves.json", {("held", 0): (3, 4), ("held", 1): (4, 5)})
-    said = await tool(world, "--reassignment-json-file", moves, "--execute", "--throttle", "1")
-    assert "Successfully started" in said, said
+    output = await tool(world, "--reassignment-json-file", moves, "--execute", "--throttle", "1")
+    assert "Successfully started" in output, output
     await eventually(lambda: world.started(("held", 0), ("held", 1)))
     assert (await configs.get("topics", "held"))[FOLLOWER_REPLICAS] == "0:3,0:4,1:4,1:5"
     assert (await configs.get("brokers", "3"))[FOLLOWER_RATE] == "1"
@@ -103,8 +103,8 @@ async def test_236_2_and_236_11_what_kafka_2_8s_tool_began_can_be_cancelled_and_
     assert await world.batch_gone()
     assert await configs.get("topics", "held") == await configs.get("brokers", "3") == {}
     await eventually(lambda: world.has(("held", 0, (1, 2)), ("held", 1, (1, 2))))
-    said = await tool(world, "--reassignment-json-file", moves, "--execute")
-    assert "Successfully started" in said, "and begun anew"
+    output = await tool(world, "--reassignment-json-file", moves, "--execute")
+    assert "Successfully started" in output, "and begun anew"
 
 
 @asynccontextmanager
@@ -159,7 +159,7 @@ async def test_236_5_to_236_8_an_operator_writes_every_znode_by_hand_with_zookee
         await eventually(lambda: world.has(("held", 0, (4, 5)), ("held", 1, (3, 4))))
 
 
-async def test_236_13_a_later_tool_sees_what_waits_as_in_progress_lists_it_and_cancels_it(
+async def test_236_13_a_later_tool_shows_waiting_moves_as_in_progress_lists_and_cancels_them(
     zk_connect: str, tmp_path: Path
 ) -> None:
     require(BROKER_VERSION)
@@ -168,14 +168,14 @@ async def test_236_13_a_later_tool_sees_what_waits_as_in_progress_lists_it_and_c
         moves = plan(tmp_path / "moves.json", {("free", 0): (3, 4)})
         file = ("--reassignment-json-file", moves)
 
-        said = await later_tool(made, *file, "--execute")
-        assert "Successfully started partition reassignment for free-0" in said, said
+        output = await later_tool(made, *file, "--execute")
+        assert "Successfully started partition reassignment for free-0" in output, output
         assert await made.states() == {("free", 0): "waiting"}
-        said = await later_tool(made, *file, "--verify", "--preserve-throttles")
-        assert "Reassignment of partition free-0 is still in progress." in said, said
-        said = await later_tool(made, "--list")
-        assert "free-0: replicas: 1,2. adding: 3,4. removing: 1,2." in said, said
-        said = await later_tool(made, *file, "--cancel")
-        assert "Successfully cancelled partition reassignment for: free-0" in said, said
+        output = await later_tool(made, *file, "--verify", "--preserve-throttles")
+        assert "Reassignment of partition free-0 is still in progress." in output, output
+        output = await later_tool(made, "--list")
+        assert "free-0: replicas: 1,2. adding: 3,4. removing: 1,2." in output, output
+        output = await later_tool(made, *file, "--cancel")
+        assert "Successfully cancelled partition reassignment for: free-0" in output, output
         assert await made.states() == {}
         assert await made.queue_gone()

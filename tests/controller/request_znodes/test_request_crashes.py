@@ -48,7 +48,7 @@ async def request_back(controller: BareController) -> object:
     return await put_request(controller.zk, ORIGIN)
 
 
-async def request_second_as_legacy(controller: BareController) -> object:
+async def request_second_in_the_batchs_name(controller: BareController) -> object:
     return await put_request(controller.zk, SECOND, legacy=True)
 
 
@@ -87,7 +87,7 @@ STORIES = {
     "requests' moves are taken back": Story((request_first, start_requests, request_back), start_requests, ORIGIN),
     "requests' moves are completed": Story((request_first, start_requests), complete, FIRST),
     "the batch's moves are not": Story((batch_first, request_second), start_requests, FIRST),
-    "but by requests in its name": Story((batch_first, request_second_as_legacy), start_requests, SECOND),
+    "but by requests in its name": Story((batch_first, request_second_in_the_batchs_name), start_requests, SECOND),
 }
 
 
@@ -106,7 +106,7 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-async def test_236_10_a_controller_that_dies_between_any_two_writes_is_made_good(
+async def test_236_10_the_next_controller_completes_what_one_left_between_any_two_writes(
     zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def live(zk: ZooKeeper, connect: str, lives: int) -> bool:
@@ -115,7 +115,7 @@ async def test_236_10_a_controller_that_dies_between_any_two_writes_is_made_good
     await every_death(zk_connect, monkeypatch, live)
 
 
-async def test_236_10_moves_then_requests_then_a_batch_are_taken_up_however_often_the_controller_dies(
+async def test_236_10_moves_then_requests_then_a_batch_continue_however_often_the_controller_dies(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A client has started a move, a request another one. Then, with no controller, a request and a batch are created.
@@ -149,7 +149,7 @@ async def test_236_10_moves_then_requests_then_a_batch_are_taken_up_however_ofte
     await every_death(zk_connect, monkeypatch, live)
 
 
-async def test_236_8_what_a_client_was_told_is_cancelled_is_not_started_again_by_the_request_that_started_it(
+async def test_236_8_a_request_does_not_start_a_move_again_after_a_client_has_cancelled_it(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The request is deleted before anybody gets an answer."""

@@ -110,7 +110,7 @@ async def test_236_8_reassignments_disabled_while_requests_are_processed_stay_di
     assert await records(zk) == {A0}
 
 
-async def test_236_8_a_request_that_cannot_be_carried_out_holds_up_no_other(
+async def test_236_8_a_request_that_always_fails_delays_no_other(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """ZooKeeper refuses every write of the request, as where an ACL forbids it."""
@@ -137,7 +137,7 @@ async def test_236_8_a_request_that_cannot_be_carried_out_holds_up_no_other(
     assert await records(zk) == {A0, B0}, "whoever comes next tries again"
 
 
-async def test_236_8_a_request_that_we_may_not_read_holds_up_no_other(
+async def test_236_8_a_request_that_the_controller_may_not_read_delays_no_other(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await put_cluster(zk)

@@ -28,7 +28,7 @@ async def requests(world: Cluster) -> list[str]:
     return sorted(await world.zk.children(znode_paths.REASSIGNMENT_REQUESTS))
 
 
-async def taken_up(world: Cluster) -> bool:
+async def all_requests_are_carried_out(world: Cluster) -> bool:
     return not await requests(world)
 
 
@@ -43,16 +43,16 @@ async def record_of(world: Cluster, name: tuple[str, int]) -> tuple[dict[str, ob
     return json.loads(data), stat.czxid
 
 
-def said(caplog: pytest.LogCaptureFixture, *texts: str) -> int:
+def count_log_lines(caplog: pytest.LogCaptureFixture, *texts: str) -> int:
     return sum(all(text in record.getMessage() for text in texts) for record in caplog.records)
 
 
-async def test_236_8_a_request_becomes_moves_is_deleted_and_each_move_has_its_record_while_it_moves(
+async def test_236_8_a_request_becomes_moves_with_a_record_each_and_its_znode_is_deleted(
     world: Cluster,
 ) -> None:
     await put_request(world.zk, {("held", 0): (3, 4), ("free", 0): (4, 5), ("held", 1): (2, 1)})
 
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await eventually(lambda: world.has(("free", 0, (4, 5))))
     assert await world.moving() == {("held", 0)} == await records(world.zk)
     assert await world.assignment("held", 1) == [2, 1], "a new order is done at once"
@@ -61,7 +61,7 @@ async def test_236_8_a_request_becomes_moves_is_deleted_and_each_move_has_its_re
 
     await put_request(world.zk, {("held", 0): (4, 5)})
     await eventually(lambda: assignment_is(world, ("held", 0), [4, 5, 1, 2]))
-    assert await taken_up(world)
+    assert await all_requests_are_carried_out(world)
     record, same = await record_of(world, ("held", 0))
     assert (record["target"], record["original_replicas"], same) == ([4, 5], [1, 2], move), "one move, changed"
 
@@ -69,25 +69,25 @@ async def test_236_8_a_request_becomes_moves_is_deleted_and_each_move_has_its_re
     await eventually(lambda: world.has(("held", 0, (1, 2))))
     assert await records(world.zk) == set()
     await put_request(world.zk, {("held", 0): (3, 4)})
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     assert (await record_of(world, ("held", 0)))[1] > move, "another move"
     await world.release("held")
     await eventually(lambda: world.has(("held", 0, (3, 4))))
     assert await records(world.zk) == set()
 
 
-async def test_236_8_many_requests_are_taken_up_in_the_order_of_their_numbers(world: Cluster) -> None:
+async def test_236_8_requests_start_in_the_order_of_their_sequence_numbers(world: Cluster) -> None:
     await world.stop_server()
     for count in range(40):
         await put_request(world.zk, {("held", 0): (3, 4 + count % 2), ("held", 1): (5, 3 + count % 2)})
     await put_request(world.zk, {("held", 2): (5, 4)})
     await world.start_server()
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     for index, replicas in enumerate(([3, 5, 1, 2], [5, 4, 1, 2], [5, 4, 1, 2])):
         await eventually(lambda name=("held", index), to=replicas: assignment_is(world, name, to))  # type: ignore[misc]
 
 
-async def test_236_8_what_is_wrong_is_reported_once_and_what_is_right_starts(
+async def test_236_8_invalid_targets_are_reported_once_and_valid_ones_start(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -104,12 +104,16 @@ async def test_236_8_what_is_wrong_is_reported_once_and_what_is_right_starts(
     bad = await put_request(world.zk, json.dumps({"version": 1, "assignments": mixed}).encode())
     await put_request(world.zk, b'{"version":1,"assignments":{"free":{"1":[1],"1":[4,5]},"free":{"0":[4,5]}}}')
 
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await eventually(lambda: world.has(("free", 0, (4, 5)), ("free", 1, (4, 5))))
     assert await world.moving() == {("held", 0)}
-    await eventually(lambda: said(caplog, "free-1 stands there twice: the later target counts") == 1)
+    await eventually(lambda: count_log_lines(caplog, "free-1 stands there twice: the later target counts") == 1)
     for name in names:
-        assert said(caplog, name) == said(caplog, name, "entry.refused: nothing of it can be done") == 1
+        assert (
+            count_log_lines(caplog, name)
+            == count_log_lines(caplog, name, "entry.refused: nothing of it can be done")
+            == 1
+        )
     for text in (
         "held-1: Duplicate replica ids",
         "'held'-2: Expected",
@@ -119,11 +123,11 @@ async def test_236_8_what_is_wrong_is_reported_once_and_what_is_right_starts(
         "no\\nsuch\\ud800-0: The partition does not exist.",
         "'free': no object of partitions",
     ):
-        assert said(caplog, bad, text) == 1, text
-    assert said(caplog, bad) == 7
+        assert count_log_lines(caplog, bad, text) == 1, text
+    assert count_log_lines(caplog, bad) == 7
 
 
-async def test_236_8_what_has_no_number_is_left_alone_and_so_is_what_cannot_be_deleted(
+async def test_236_8_the_controller_leaves_znodes_without_a_number_and_those_that_it_cannot_delete(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
@@ -134,14 +138,14 @@ async def test_236_8_what_has_no_number_is_left_alone_and_so_is_what_cannot_be_d
     await world.zk.create(znode_paths.reassignment_request(f"{name}/somebody"), b"else's")
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
 
-    await eventually(lambda: said(caplog, name, "it is done, and cannot be deleted"))
+    await eventually(lambda: count_log_lines(caplog, name, "it is done, and cannot be deleted"))
     assert (await world.zk.get(znode_paths.reassignment_request(name)))[0] == b"", "nobody takes it up again"
     assert await requests(world) == [name, "request_1"]
     assert await world.moving() == {("held", 0)}
     assert await world.alter({("held", 0): None}) == {("held", 0): (0, None)}
 
     await put_request(world.zk, {("held", 1): (3, 4)})
-    await eventually(lambda: said(caplog, "request_1)", "no sequence number in its name"))
+    await eventually(lambda: count_log_lines(caplog, "request_1)", "no sequence number in its name"))
     await eventually(lambda: world.moving_is({("held", 1)}))
     await world.stop_server()
     await world.start_server()
@@ -151,43 +155,43 @@ async def test_236_8_what_has_no_number_is_left_alone_and_so_is_what_cannot_be_d
     assert await requests(world) == [name, "request_1"]
 
 
-@pytest.mark.parametrize("guard", ["znode", "config"])
-async def test_236_6_requests_wait_for_the_guard_and_one_that_is_deleted_meanwhile_is_withdrawn(
-    world: Cluster, guard: str, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize("switch", ["znode", "config"])
+async def test_236_6_requests_wait_while_reassignments_are_disabled_and_deleting_one_withdraws_it(
+    world: Cluster, switch: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
-    if guard == "znode":
+    if switch == "znode":
         await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
     else:
         await world.configure("brokers", "<default>", {RATE: "1", ENABLED: "false"})
-    await eventually(lambda: said(caplog, "reassignments.disabled"))
+    await eventually(lambda: count_log_lines(caplog, "reassignments.disabled"))
     names = [await put_request(world.zk, {("held", index): (3, 4)}) for index in range(3)]
-    await eventually(lambda: said(caplog, "3 of its znodes wait", "No reassignment may be started"))
+    await eventually(lambda: count_log_lines(caplog, "3 of its znodes wait", "No reassignment may be started"))
     await world.stop_server()
     await world.start_server()
     assert await requests(world) == names
     assert await world.moving() == set()
 
     await world.zk.delete(znode_paths.reassignment_request(names[1]))
-    if guard == "znode":
+    if switch == "znode":
         await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     else:
         await world.configure("brokers", "<default>", {RATE: "1"})
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     assert await world.moving() == {("held", 0), ("held", 2)}
 
 
-async def test_h01_h02_a_request_does_not_wait_for_a_dead_broker_its_move_does(
+async def test_h01_h02_a_move_to_a_dead_broker_waits_and_its_request_is_deleted(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     await world.kill_broker(5)
     await put_request(world.zk, {("free", 0): (1, 5), ("free", 1): (3, 4)})
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await eventually(lambda: world.moving_is({("free", 0)}))
     await eventually(lambda: assignment_is(world, ("free", 1), [3, 4]))
     assert await world.assignment("free", 0) == [1, 5, 2]
-    await eventually(lambda: said(caplog, "free-0: waits for broker(s) [5], which are not alive") == 1)
+    await eventually(lambda: count_log_lines(caplog, "free-0: waits for broker(s) [5], which are not alive") == 1)
     await world.start_broker(5)
     await eventually(lambda: world.has(("free", 0, (1, 5))))
 
@@ -197,13 +201,13 @@ async def test_236_8_the_batch_and_requests_do_not_override_each_other(
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     await put_request(world.zk, {("held", 0): (3, 4)})
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await world.submit({("held", 0): (4, 5), ("held", 1): (3, 4)})
-    await eventually(lambda: said(caplog, "held-0: ignored", "a znode under /admin/reassignment_requests"))
+    await eventually(lambda: count_log_lines(caplog, "held-0: ignored", "a znode under /admin/reassignment_requests"))
     await eventually(lambda: world.started(("held", 1)))
     await put_request(world.zk, {("held", 1): (4, 5), ("held", 2): (4, 5)})
-    await eventually(lambda: said(caplog, "held-1: ignored", "started by /admin/reassign_partitions"))
-    assert await taken_up(world)
+    await eventually(lambda: count_log_lines(caplog, "held-1: ignored", "started by /admin/reassign_partitions"))
+    assert await all_requests_are_carried_out(world)
     assert await world.batch() == {("held", 1): {"replicas": [3, 4], "original_replicas": [1, 2]}}
     targets = [(await record_of(world, ("held", index)))[0]["target"] for index in range(3)]
     assert targets == [[3, 4], [3, 4], [4, 5]]
@@ -212,11 +216,11 @@ async def test_236_8_the_batch_and_requests_do_not_override_each_other(
     assert await world.moving() == {("held", 0), ("held", 2)}, "what the batch did not start is not its to cancel"
 
 
-async def test_236_10_a_new_controller_takes_up_moves_then_requests_then_the_batch(
+async def test_236_10_a_new_controller_continues_moves_then_requests_then_the_batch(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     await put_request(world.zk, {("held", 0): (3, 4)})
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await world.stop_server()
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")
     await world.submit({("held", 0): (4, 5), ("held", 1): (4, 5), ("free", 0): (4, 5)})
@@ -224,15 +228,17 @@ async def test_236_10_a_new_controller_takes_up_moves_then_requests_then_the_bat
 
     await world.start_server()
 
-    await eventually(lambda: taken_up(world))
+    await eventually(lambda: all_requests_are_carried_out(world))
     await eventually(world.batch_gone)
-    await eventually(lambda: said(caplog, "held-0: ignored") == said(caplog, "held-1: ignored") == 1)
+    await eventually(
+        lambda: count_log_lines(caplog, "held-0: ignored") == count_log_lines(caplog, "held-1: ignored") == 1
+    )
     await eventually(lambda: world.has(("free", 0, (4, 5))))
     await world.configure("topics", "held", {THROTTLED: ""})
     await eventually(lambda: world.has(("held", 0, (3, 4)), ("held", 1, (3, 4))))
 
 
-async def test_236_8_a_parent_that_somebody_has_deleted_may_be_made_again(world: Cluster) -> None:
+async def test_236_8_requests_work_after_their_parent_znode_is_deleted_and_created_again(world: Cluster) -> None:
     await world.zk.delete(znode_paths.REASSIGNMENT_REQUESTS)
     await put_request(world.zk, {("free", 0): (4, 5)})
     await eventually(lambda: world.has(("free", 0, (4, 5))))

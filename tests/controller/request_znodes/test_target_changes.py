@@ -40,7 +40,7 @@ async def hold_only(world: Cluster, *brokers: int) -> None:
     await world.configure("topics", "held", {THROTTLED: ",".join(f"0:{broker}" for broker in brokers)})
 
 
-async def test_236_9_the_proposals_example_does_not_keep_what_the_first_target_alone_needed(world: Cluster) -> None:
+async def test_236_9_in_the_proposals_example_replicas_of_the_first_target_alone_are_removed(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.alter({NAME: (2, 3)})
     await eventually(lambda: world.has_all(NAME, 3))
@@ -54,7 +54,7 @@ async def test_236_9_the_proposals_example_does_not_keep_what_the_first_target_a
     assert await isr_is(world, 1, 2)
 
 
-async def test_236_9_a_newcomer_that_leads_leads_on_until_the_other_target_is_in_sync(world: Cluster) -> None:
+async def test_236_9_an_adding_replica_that_leads_stays_leader_until_the_new_target_is_in_sync(world: Cluster) -> None:
     await world.create_topic("held", {0: (1,)}, held=True)
     await world.alter({NAME: (2, 3)})
     await hold_only(world, 3, 4, 5)
@@ -84,7 +84,7 @@ async def test_236_9_a_newcomer_that_leads_leads_on_until_the_other_target_is_in
     assert await records(world.zk) == set()
 
 
-async def test_236_9_a_newcomer_that_stands_in_for_a_dead_replica_stays_in_the_isr(world: Cluster) -> None:
+async def test_236_9_an_adding_replica_in_the_isr_stays_there_while_an_original_replica_is_dead(world: Cluster) -> None:
     await world.create_topic("held", {0: (1, 2)}, held=True)
     await world.alter({NAME: (3, 4)})
     await hold_only(world, 4, 5)
@@ -101,7 +101,7 @@ async def test_236_9_a_newcomer_that_stands_in_for_a_dead_replica_stays_in_the_i
     assert await isr_is(world, 1)
 
 
-async def test_236_9_what_could_cut_producers_off_is_refused_by_every_route(
+async def test_236_9_every_route_refuses_a_target_that_would_leave_too_few_in_sync_replicas_for_producers(
     world: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING, "kafka_reassign_rpc.controller")

@@ -68,7 +68,7 @@ async def put(
         await put_topic(zk, topic, {index: found for (name, index), found in where.items() if name == topic})
 
 
-def standing(controller: BareController) -> dict[Name, Replicas]:
+def targets(controller: BareController) -> dict[Name, Replicas]:
     return {(topic, index): value.target for topic, index, value in controller.cluster.all_partitions()}
 
 

@@ -27,9 +27,7 @@ async def noted(zk: ZooKeeper) -> dict[str, object]:
     return {name: json.loads((await zk.get(f"{znode_paths.FAILED_BROKERS}/{name}"))[0]) for name in names}
 
 
-async def test_46_1_the_time_of_first_notice_is_durable_and_a_new_controller_keeps_it(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_46_1_a_new_controller_knows_since_when_a_broker_has_failed(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3), 1: (2, 1)})
     async with elected_controller(zk_connect) as controller:
@@ -44,7 +42,7 @@ async def test_46_1_the_time_of_first_notice_is_durable_and_a_new_controller_kee
         assert successor.cluster.failed == {3: 1000}
 
 
-async def test_46_1_the_return_of_a_broker_and_the_end_of_its_last_replica_are_forgotten(
+async def test_46_1_the_controller_forgets_a_failure_when_the_broker_returns_or_has_no_replica_left(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2)
@@ -70,7 +68,7 @@ async def test_46_1_a_broker_that_never_held_a_replica_has_not_failed(zk: ZooKee
         assert await noted(zk) == {}
 
 
-async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_46_1_garbage_in_a_failure_znode_is_ignored(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3)})
     await zk.create(f"{znode_paths.FAILED_BROKERS}/3", b"not JSON")
@@ -87,7 +85,7 @@ async def test_46_1_garbage_in_a_znode_does_no_harm(zk: ZooKeeper, zk_connect: s
 
 
 @pytest.mark.parametrize("lives", [0, 1])
-async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good(
+async def test_46_4_the_next_controller_notes_a_failure_if_one_dies_while_noting_it(
     zk: ZooKeeper, zk_connect: str, lives: int
 ) -> None:
     await register(zk, 1, 2)
@@ -104,9 +102,7 @@ async def test_46_4_a_controller_that_dies_while_it_notes_a_failure_is_made_good
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 1000 if lives else 2000}}
 
 
-async def test_46_1_a_failure_under_which_somebody_has_put_znodes_is_over_all_the_same(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 3)})
     async with elected_controller(zk_connect) as controller:

@@ -1,4 +1,4 @@
-"""RepairCounts of failed brokers (KIP-46) with a clock that the test sets: what is queued, when, and when withdrawn."""
+"""Repairs of failed brokers (KIP-46) with a clock that the test sets: what is queued, when, and when withdrawn."""
 
 from collections import Counter
 
@@ -23,7 +23,7 @@ from tests.controller.self_healing.healing_controller import (
     failed_since,
     put,
     queued,
-    standing,
+    targets,
 )
 
 
@@ -66,13 +66,13 @@ async def test_46_3_impossible_repairs_are_reported_once_and_tried_again_when_br
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
         await healing.heal_when_due()
-        said = healing.new_events()
+        new_events = healing.new_events()
         assert queued(controller) == {}
-        assert standing(controller)["a", 1] == (2, 1), "what can be healed is"
-        assert [event for event, _ in said] == [
+        assert targets(controller)["a", 1] == (2, 1), "what can be healed is"
+        assert [event for event, _ in new_events] == [
             "heal.noticed", "heal.alert", "heal.scheduled", "heal.impossible", "heal.impossible",
         ]  # fmt: skip
-        assert {reason for event, reason in said if event == "heal.impossible"} == {
+        assert {reason for event, reason in new_events if event == "heal.impossible"} == {
             "1 partition stays as it is: replication factor 3 is larger than the 2 brokers that can hold a replica",
             "1 partition stays as it is: no live replica is in sync: there is nothing to copy from",
         }
@@ -118,9 +118,7 @@ async def test_46_6_impossible_repairs_are_in_the_status_and_the_metrics_until_t
         assert healing.healer.last_diagnosed == RepairCounts()
 
 
-async def test_46_6_partitions_that_two_repairs_had_to_leave_are_reported_together(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_46_6_impossible_repairs_of_two_brokers_are_reported_together(zk: ZooKeeper, zk_connect: str) -> None:
     """One broker fails ten seconds after the other: the repair of the first one can still mend `a-2`."""
     await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
     async with elected_controller(zk_connect) as controller:
@@ -187,9 +185,7 @@ async def test_46_racks_on_some_brokers_only_are_reported_and_used_as_far_as_pos
         assert found["a", 2] == (6, 1, 2)
 
 
-async def test_46_3_a_move_whose_new_replica_is_on_a_broker_that_is_lost_meanwhile_is_made_good(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_46_3_a_repair_whose_new_broker_fails_too_gets_another_target(zk: ZooKeeper, zk_connect: str) -> None:
     await put(zk, brokers=(1, 2, 3, 4, 5))
     async with elected_controller(zk_connect) as controller:
         assert await controller.alter({("a", 1): (4, 5)}) == {("a", 1): None}
@@ -219,7 +215,7 @@ async def test_46_3_a_repair_is_planned_early_and_compared_with_the_cluster_when
         assert await controller.alter({("a", 0): (4, 1)}) == {("a", 0): None}
         await healing.diagnose(after_ms=PREPARE_MS // 2)
         assert (healing.samples, set(queued(controller))) == (1, {("b", 0), ("b", 1)}), "the plan is what is queued"
-        assert standing(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
+        assert targets(controller)["a", 0] == (4, 1), "what an operator has done meanwhile stands"
         assert await failed(zk) == []
 
 
@@ -246,7 +242,9 @@ async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_the_observed_thro
 
 
 @pytest.mark.parametrize("how", ["a broker comes", "it is too old"])
-async def test_46_3_a_plan_for_another_cluster_state_is_made_anew(zk: ZooKeeper, zk_connect: str, how: str) -> None:
+async def test_46_3_a_repair_is_planned_again_when_the_cluster_has_changed(
+    zk: ZooKeeper, zk_connect: str, how: str
+) -> None:
     await put(zk)
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller)
@@ -261,7 +259,7 @@ async def test_46_3_a_plan_for_another_cluster_state_is_made_anew(zk: ZooKeeper,
         assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
 
 
-async def test_46_3_a_partition_that_lost_its_last_but_one_replica_since_the_plan_goes_first(
+async def test_46_3_a_partition_with_one_replica_left_since_planning_is_repaired_first(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (1, 2, 3)})
@@ -334,11 +332,11 @@ async def test_46_a_queued_move_to_a_broker_that_is_down_is_neither_a_failure_no
         }
         healing = HealingController(controller)
         await healing.heal_when_due()
-        assert standing(controller)["a", 0] in {(2, 1), (4, 1), (5, 1)}
+        assert targets(controller)["a", 0] in {(2, 1), (4, 1), (5, 1)}
         assert queued(controller) == {("a", 1): (1, 9)}
 
 
-async def test_46_an_order_is_refused_where_it_makes_no_sense_and_a_dry_run_changes_nothing(
+async def test_46_a_senseless_order_to_heal_is_refused_and_a_dry_run_changes_nothing(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)
@@ -356,7 +354,7 @@ async def test_46_an_order_is_refused_where_it_makes_no_sense_and_a_dry_run_chan
         assert (queued(controller), healing.new_events()) == ({}, [])
 
 
-async def test_46_3_partitions_that_cannot_be_written_to_go_first_then_those_with_one_replica_left(
+async def test_46_3_partitions_below_min_isr_are_repaired_first_then_those_with_one_replica_left(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk, {("a", 0): (1, 2, 3), ("b", 0): (3, 1), ("c", 0): (2, 3)})
@@ -404,7 +402,7 @@ async def test_46_3_the_broker_with_most_free_bytes_gets_most_whatever_the_size_
     assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
 
 
-async def test_46_an_invalid_config_is_reported_once_and_the_value_before_it_counts(
+async def test_46_an_invalid_config_is_reported_once_and_the_former_value_stays_in_force(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await put(zk)

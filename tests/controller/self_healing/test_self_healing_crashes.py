@@ -14,7 +14,7 @@ from tests.controller.self_healing.healing_controller import (
     failed,
     put,
     queued,
-    standing,
+    targets,
 )
 
 
@@ -36,7 +36,7 @@ async def every_broker_lives(healing: HealingController) -> None:
 
 
 @pytest.mark.parametrize("returns", [False, True], ids=["it stays away", "it returns"])
-async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_repair_is_made_good(
+async def test_46_4_and_46_7_the_next_controller_completes_a_repair_left_between_any_two_writes(
     zk_connect: str, returns: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
@@ -65,7 +65,7 @@ async def test_46_4_and_46_7_a_controller_that_dies_between_any_two_writes_of_a_
                 if returns:
                     assert queued(successor) == {}, "what has not started is dropped"
                     await successor.finish_moves()
-                    found = standing(successor)
+                    found = targets(successor)
                     assert {name: found[name] for name in WHERE if name not in begun} == {
                         name: WHERE[name] for name in WHERE if name not in begun
                     }
@@ -102,7 +102,7 @@ async def test_46_7_a_broker_may_return_after_any_write_of_its_repair_while_the_
                 await healing.read_brokers()
                 await healing.diagnose()
                 assert queued(controller) == {}
-                assert sum(found != WHERE[name] for name, found in standing(controller).items()) == done
+                assert sum(found != WHERE[name] for name, found in targets(controller).items()) == done
                 await every_broker_lives(healing)
             assert await failed(zk) == []
             assert await queue_json(zk) is None

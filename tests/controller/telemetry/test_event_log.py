@@ -59,7 +59,7 @@ def test_sv_7_events_are_read_from_any_number_on_in_answers_of_a_bounded_size(lo
     assert log.read(-1, 100) == ([], 1000, 0)
 
 
-def test_sv_7_only_so_many_files_of_such_a_size_are_kept(log: EventLog) -> None:
+def test_sv_7_the_log_keeps_a_limited_number_of_files_of_limited_size(log: EventLog) -> None:
     for first in range(0, 5000, 10):
         write(log, first, first + 10)
     kept = sorted(log.directory.glob("events-*.jsonl"))
@@ -83,7 +83,7 @@ def test_sv_7_a_restart_goes_on_with_the_next_number(log: EventLog) -> None:
 
 
 @pytest.mark.parametrize("torn", [b'{"se', b'{"seq":3,"pad":"xxx', b"\x00" * 5000, b"}"])
-def test_sv_7_a_line_that_was_cut_off_is_cut_away(log: EventLog, torn: bytes) -> None:
+def test_sv_7_an_incomplete_last_line_is_removed(log: EventLog, torn: bytes) -> None:
     write(log, 0, 3)
     path = next(log.directory.glob("*.jsonl"))
     with path.open("ab") as file:
@@ -96,7 +96,7 @@ def test_sv_7_a_line_that_was_cut_off_is_cut_away(log: EventLog, torn: bytes) ->
     after.close()
 
 
-def test_sv_7_garbage_between_the_lines_is_passed_over(log: EventLog) -> None:
+def test_sv_7_a_reader_skips_garbage_between_the_lines(log: EventLog) -> None:
     write(log, 0, 2)
     path = next(log.directory.glob("*.jsonl"))
     with path.open("ab") as file:
@@ -114,9 +114,7 @@ def test_sv_7_two_processes_never_write_to_one_directory(log: EventLog) -> None:
     other.close()
 
 
-def test_sv_7_what_could_not_be_written_whole_leaves_nothing_behind(
-    log: EventLog, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_sv_7_a_failed_write_leaves_no_part_of_an_event(log: EventLog, monkeypatch: pytest.MonkeyPatch) -> None:
     write(log, 0, 2)
     really = os.write
     calls = itertools.count()
@@ -135,7 +133,7 @@ def test_sv_7_what_could_not_be_written_whole_leaves_nothing_behind(
     assert next(log.directory.glob("*.jsonl")).read_bytes() == lines(0, 2) + lines(4, 6)
 
 
-def test_sv_7_a_directory_that_was_removed_is_made_anew(log: EventLog) -> None:
+def test_sv_7_a_removed_directory_is_created_again(log: EventLog) -> None:
     write(log, 0, 2)
     shutil.rmtree(log.directory)
     write(log, 2, 4)
@@ -166,7 +164,7 @@ async def settled(made: EventRecorder) -> None:
         await asyncio.sleep(0.001)
 
 
-async def test_sv_7_an_event_is_one_line_of_json_with_where_and_when(tmp_path: Path) -> None:
+async def test_sv_7_an_event_is_one_line_of_json_with_its_time_and_place(tmp_path: Path) -> None:
     async with recorder(EventLog(tmp_path)) as made:
         made.record(7, [Event("move.started", "t", 0, 400, target=(3, 2), who="x"), Event("reassignments.enabled")])
         made.record(8, (Event(name) for name in ("controller.elected",)))
@@ -189,7 +187,7 @@ async def test_sv_7_an_event_is_one_line_of_json_with_where_and_when(tmp_path: P
         ]
 
 
-async def test_sv_7_ten_thousand_events_hold_up_nobody_and_do_not_flood_the_log(
+async def test_sv_7_ten_thousand_events_do_not_block_the_event_loop_or_flood_the_log(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -204,12 +202,12 @@ async def test_sv_7_ten_thousand_events_hold_up_nobody_and_do_not_flood_the_log(
         read = await made.read(9_999, 2**20)
         assert read is not None
         assert [json.loads(one)["topic"] for one in read.events] == ["topic-9999"]
-    said = [record.getMessage() for record in caplog.records if "move.started" in record.getMessage()]
-    assert len(said) == LINES + 1
-    assert said[-1] == f"move.started: {10_000 - LINES} more"
+    logged = [record.getMessage() for record in caplog.records if "move.started" in record.getMessage()]
+    assert len(logged) == LINES + 1
+    assert logged[-1] == f"move.started: {10_000 - LINES} more"
 
 
-async def test_sv_7_a_disk_that_takes_nothing_stops_nobody_and_is_said_once(
+async def test_sv_7_a_full_disk_stops_no_move_and_is_reported_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = EventLog(tmp_path)
@@ -232,7 +230,7 @@ async def test_sv_7_a_disk_that_takes_nothing_stops_nobody_and_is_said_once(
         assert sum("takes events again" in record.getMessage() for record in caplog.records) == 1
 
 
-async def test_sv_7_where_no_log_can_be_opened_there_is_none_and_a_warning(
+async def test_sv_7_the_server_warns_and_works_without_a_log_that_it_cannot_open(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").write_text("in the way")
@@ -246,7 +244,7 @@ async def test_sv_7_where_no_log_can_be_opened_there_is_none_and_a_warning(
     assert any("another process writes there" in record.getMessage() for record in caplog.records)
 
 
-async def test_sv_7_a_defect_in_one_event_does_not_take_the_others_with_it(tmp_path: Path) -> None:
+async def test_sv_7_a_defect_in_one_event_does_not_lose_the_others(tmp_path: Path) -> None:
     def broken() -> Iterable[Event]:
         yield Event("move.started", "t", 0)
         raise ZeroDivisionError
@@ -259,7 +257,7 @@ async def test_sv_7_a_defect_in_one_event_does_not_take_the_others_with_it(tmp_p
         assert made.lost == 1
 
 
-async def test_sv_7_garbage_of_any_length_stays_a_line_of_a_bounded_length(tmp_path: Path) -> None:
+async def test_sv_7_an_event_with_garbage_of_any_length_is_a_line_of_bounded_length(tmp_path: Path) -> None:
     async with recorder(EventLog(tmp_path)) as made:
         made.record(1, [Event("entry.refused", "t" * 10**6, 0, target=tuple(range(10**5)), reason="x" * 10**6)])
         await settled(made)
@@ -269,6 +267,6 @@ async def test_sv_7_garbage_of_any_length_stays_a_line_of_a_bounded_length(tmp_p
         assert json.loads(read.events[0])["topic"] == "t" * 1000
 
 
-def test_sv_7_nobody_can_forge_a_line_of_the_log() -> None:
+def test_sv_7_no_name_or_reason_can_forge_a_line_of_the_log() -> None:
     text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)))
     assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: no to [1] (znode)"

@@ -27,10 +27,10 @@ STANDING = ServerStatus(
     RepairCounts(failed=3, alerted=2, waiting=7, moving=6, impossible=8, held_back=True),
 )  # fmt: skip
 
-Found = dict[tuple[str, tuple[str, ...]], float]
+Samples = dict[tuple[str, tuple[str, ...]], float]
 
 
-def parsed(text: str) -> Found:
+def parsed(text: str) -> Samples:
     """Values by the name of the sample, without our prefix, and its labels."""
     return {
         (sample.name.removeprefix("kafka_reassign_"), tuple(sample.labels.values())): sample.value
@@ -39,7 +39,7 @@ def parsed(text: str) -> Found:
     }
 
 
-def shown(metrics: Metrics) -> Found:
+def shown(metrics: Metrics) -> Samples:
     return parsed(metrics.page().body.decode())
 
 
@@ -61,18 +61,18 @@ def test_sv_7_events_are_counted_when_they_happen_also_those_that_many_partition
     assert found["move_duration_seconds_bucket", ("5.0",)] == 1
 
 
-def test_sv_7_how_the_server_stands_is_asked_for_when_somebody_looks() -> None:
+def test_sv_7_a_scrape_reads_the_servers_status_at_that_moment() -> None:
     metrics = Metrics()
     asked = []
 
-    def standing() -> ServerStatus:
+    def status() -> ServerStatus:
         asked.append(1)
         return STANDING
 
     stats = ServerStats(connections_now=3, bytes_sent=17)
     stats.requests[45] = 6
     stats.requests[999] = 1
-    metrics.show(standing, lambda: stats, {45: "AlterPartitionReassignments"})
+    metrics.show(status, lambda: stats, {45: "AlterPartitionReassignments"})
     assert not asked
     found = shown(metrics)
     for name, value in (
@@ -108,7 +108,7 @@ def test_sv_7_two_servers_in_one_process_count_for_themselves() -> None:
     assert ("events_total", ("reassignments.disabled",)) not in shown(other)
 
 
-def test_sv_7_ready_means_controller_or_standing_by_for_it_and_says_why_not() -> None:
+def test_sv_7_a_controller_or_standby_is_ready_and_any_other_state_has_a_reason() -> None:
     assert readiness(STANDING).status == 200
     assert json.loads(readiness(STANDING).body) == {"ready": True, "role": "controller", "controller": 1000}
     away = readiness(STANDING._replace(role="", reason="ZooKeeper is not connected"))
@@ -124,7 +124,7 @@ async def world(zk_connect: str) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def scraped(address: str) -> Found:
+async def scraped(address: str) -> Samples:
     answer = await get(address, "/metrics")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")

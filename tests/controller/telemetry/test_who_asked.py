@@ -19,7 +19,7 @@ CLIENT = "User:ANONYMOUS as test from 127.0.0.1"
 BATCH = "znode /admin/reassign_partitions"
 CANCEL = "znode /admin/cancel_reassignment_in_progress"
 
-Seen = tuple[str, str, str | None]
+RecordedEvent = tuple[str, str, str | None]
 
 
 @pytest_asyncio.fixture
@@ -29,7 +29,7 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
         yield made
 
 
-async def seen(world: Cluster, after: int = 0) -> list[Seen]:
+async def recorded(world: Cluster, after: int = 0) -> list[RecordedEvent]:
     """Events with the partition or topic that they are about, and who asked."""
     found = []
     for event in (await world.events())[after:]:
@@ -39,20 +39,20 @@ async def seen(world: Cluster, after: int = 0) -> list[Seen]:
 
 
 async def has(world: Cluster, name: str, *, times: int = 1) -> bool:
-    return sum(one[0] == name for one in await seen(world)) == times
+    return sum(one[0] == name for one in await recorded(world)) == times
 
 
-async def shows(world: Cluster, after: int, expected: list[Seen]) -> bool:
-    found = await seen(world, after)
+async def shows(world: Cluster, after: int, expected: list[RecordedEvent]) -> bool:
+    found = await recorded(world, after)
     assert found == expected
     return True
 
 
-async def test_sv_7_every_decision_is_recorded_once_and_in_order_with_who_has_asked_for_it(world: Cluster) -> None:
+async def test_sv_7_every_decision_is_recorded_once_in_order_and_with_who_asked_for_it(world: Cluster) -> None:
     begin = len(await world.events())
-    expected: list[Seen] = []
+    expected: list[RecordedEvent] = []
 
-    async def then(*more: Seen) -> None:
+    async def then(*more: RecordedEvent) -> None:
         expected.extend(more)
         await eventually(lambda: shows(world, begin, expected))
 
@@ -146,7 +146,7 @@ async def test_sv_7_a_failover_is_recorded_by_both_and_a_move_keeps_its_id(world
     ]
 
 
-async def test_sv_7_what_was_wrong_with_a_batch_before_anybody_was_controller_is_recorded(world: Cluster) -> None:
+async def test_sv_7_the_first_controller_records_errors_of_a_batch_that_existed_before_it(world: Cluster) -> None:
     await world.stop_server()
     await put_topic(world.zk, "made", {0: (1, 2)})
     await world.zk.create(znode_paths.REASSIGN_PARTITIONS, b'{"version":1,"partitions":[7]}')
@@ -176,9 +176,7 @@ def lose_the_next_answer(zk: DyingZooKeeper) -> None:
     zk.submit_multi = submit  # type: ignore[method-assign]
 
 
-async def test_sv_7_what_was_done_by_a_commit_whose_outcome_nobody_knew_is_recorded_once(
-    zk: ZooKeeper, zk_connect: str
-) -> None:
+async def test_sv_7_a_commit_of_unknown_outcome_is_recorded_once(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
     async with elected_controller(zk_connect) as controller:

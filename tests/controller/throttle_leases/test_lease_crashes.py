@@ -57,7 +57,7 @@ CLEARED: Configs = {
 """After a cancel, with throttles of the stock tool besides: entries of other replicas than the cancelled ones stay."""
 
 
-async def standing(zk: ZooKeeper) -> Configs:
+async def current_configs(zk: ZooKeeper) -> Configs:
     configs = ConfigStore(zk)
     return {entity: await configs.get(*entity) for entity in BEFORE}
 
@@ -72,7 +72,7 @@ async def remembered(zk: ZooKeeper) -> set[str]:
 
 async def throttled(controller: BareController, zk: ZooKeeper) -> bool:
     """Exactly the moving replicas are throttled."""
-    configs = await standing(zk)
+    configs = await current_configs(zk)
     moving = {name: value for name in NAMES if (value := controller.partition(*name)).adding}
     for topic in ("a", "b"):
         of_topic = {index: value for (name, index), value in moving.items() if name == topic}
@@ -183,12 +183,12 @@ async def live_through(zk: ZooKeeper, connect: str, story: Story, lives: int) ->
 
 
 async def stands(zk: ZooKeeper, expected: Configs) -> bool:
-    assert await standing(zk) == expected
+    assert await current_configs(zk) == expected
     return await remembered(zk) == set()
 
 
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
-async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_throttle_and_takes_none(
+async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_lease_and_harms_no_other_throttle(
     zk: ZooKeeper, zk_connect: str, story: Story, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
@@ -211,7 +211,7 @@ async def test_236_11_a_controller_that_dies_between_any_two_writes_leaves_no_th
     assert lives >= 2, "so many transactions can be died between"
 
 
-async def test_236_11_lists_that_zookeeper_would_not_take_are_refused_and_nothing_is_half_done(
+async def test_236_11_lists_too_large_for_zookeeper_are_refused_and_nothing_is_half_done(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(throttle_configs, "MAX_STEP_BYTES", 600)

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 RATE = "1000"
 
 
-async def test_236_11_a_rate_that_is_deleted_again_while_it_is_being_put_back_comes_back_again(
+async def test_236_11_a_rate_deleted_again_while_the_controller_restores_it_is_restored_again(
     zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     configs = ConfigStore(zk)

@@ -48,7 +48,7 @@ async def world(zk_connect: str, tmp_path: Path) -> AsyncIterator[Cluster]:
         yield made
 
 
-class Standing:
+class ThrottleConfigs:
     """The throttle configs, by broker or topic."""
 
     def __init__(self, zk: ZooKeeper) -> None:
@@ -76,29 +76,29 @@ class Standing:
 
 
 @pytest.fixture
-def standing(world: Cluster) -> Standing:
-    return Standing(world.zk)
+def configs(world: Cluster) -> ThrottleConfigs:
+    return ThrottleConfigs(world.zk)
 
 
 async def start(world: Cluster, targets: Mapping[tuple[str, int], tuple[int, ...] | None], throttle: int) -> None:
     assert set((await world.alter(targets, throttle=throttle)).values()) == {(0, None)}
 
 
-async def test_236_11_a_lease_holds_back_the_replicas_of_its_move_and_nobody_else(
-    world: Cluster, standing: Standing
+async def test_236_11_a_lease_throttles_the_replicas_of_its_move_and_no_others(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     await start(world, {("a", 0): (3, 4)}, throttle=1)
-    assert await standing.lists("a") == ("5:5,0:1,0:2", "0:3,0:4"), "before it is answered"
-    assert await standing.rates(1, 2, 3, 4, 5) == [("1", "1")] * 4 + [(None, None)]
+    assert await configs.lists("a") == ("5:5,0:1,0:2", "0:3,0:4"), "before it is answered"
+    assert await configs.rates(1, 2, 3, 4, 5) == [("1", "1")] * 4 + [(None, None)]
     await start(world, {("a", 1): (4, 1), ("b", 0): (3, 4)}, throttle=-1)
     await eventually(lambda: world.has(("b", 0, (3, 4))))
     await eventually(lambda: moving_only(world, ("a", 0)))
-    assert await standing.lists("a") == ("5:5,0:1,0:2", "0:3,0:4")
+    assert await configs.lists("a") == ("5:5,0:1,0:2", "0:3,0:4")
 
     await start(world, {("a", 0): (3, 4)}, throttle=0)
 
     await eventually(lambda: world.has(("a", 0, (3, 4)), ("a", 1, (4, 1))))
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
     told = {
         (event["event"], event["broker"], event.get("bytes")) for event in await world.events() if "broker" in event
     }
@@ -113,12 +113,14 @@ async def moving_only(world: Cluster, *names: tuple[str, int]) -> bool:
     return await world.moving() == set(names)
 
 
-async def test_236_11_a_lease_ends_with_its_move_when_it_completes_under_it(world: Cluster, standing: Standing) -> None:
+async def test_236_11_a_lease_ends_with_its_move_when_it_completes_under_it(
+    world: Cluster, configs: ThrottleConfigs
+) -> None:
     started = asyncio.get_running_loop().time()
     await start(world, {("a", 1): (2, 4)}, throttle=BYTES // 3)
     await eventually(lambda: world.has(("a", 1, (2, 4))))
     assert asyncio.get_running_loop().time() - started > 2.0, "without a throttle it takes one second"
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
 async def test_236_11_describe_shows_the_throttle_of_a_lease_at_once(world: Cluster) -> None:
@@ -135,11 +137,11 @@ async def test_236_11_describe_shows_the_throttle_of_a_lease_at_once(world: Clus
 
 @pytest.mark.parametrize("end", ["cancel", "delete", "cancel the batch too"])
 async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_topic_deleted(
-    world: Cluster, standing: Standing, end: str
+    world: Cluster, configs: ThrottleConfigs, end: str
 ) -> None:
     await start(world, {("b", 0): (3, 4), ("b", 1): (4, 5)}, throttle=1)
     await start(world, {("b", 1): (5, 1)}, throttle=-1)
-    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2,1:2,1:3", "0:3,0:4,1:5,1:1")))
+    await eventually(lambda: lists_are(configs, "b", ("0:1,0:2,1:2,1:3", "0:3,0:4,1:5,1:1")))
     if end == "delete":
         await world.delete_topic("b")
     elif end == "cancel":
@@ -148,59 +150,63 @@ async def test_236_11_a_lease_ends_with_its_move_when_that_is_cancelled_or_its_t
         await world.submit({("b", 0): (3, 4), ("b", 1): (5, 1)})
         await eventually(lambda: world.started(("b", 0), ("b", 1)))
         await world.cancel_all()
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
-async def lists_are(standing: Standing, topic: str, wanted: tuple[str | None, str | None]) -> bool:
-    found = await standing.lists(topic)
+async def lists_are(configs: ThrottleConfigs, topic: str, wanted: tuple[str | None, str | None]) -> bool:
+    found = await configs.lists(topic)
     assert [set((one or "").split(",")) for one in found] == [set((one or "").split(",")) for one in wanted]
     return True
 
 
-async def test_236_11_a_lease_goes_on_and_ends_under_the_next_controller(world: Cluster, standing: Standing) -> None:
+async def test_236_11_a_lease_goes_on_and_ends_under_the_next_controller(
+    world: Cluster, configs: ThrottleConfigs
+) -> None:
     await start(world, {("a", 0): (3, 4), ("b", 0): (3, 4)}, throttle=1)
     await world.stop_server()
     await world.start_server()
-    assert await standing.lists("b") == ("0:1,0:2", "0:3,0:4")
+    assert await configs.lists("b") == ("0:1,0:2", "0:3,0:4")
     await start(world, {("a", 0): None}, throttle=-1)
-    await eventually(lambda: lists_are(standing, "a", ("5:5", None)))
-    assert await standing.rates(3) == [("1", "1")], "the other move needs it"
+    await eventually(lambda: lists_are(configs, "a", ("5:5", None)))
+    assert await configs.rates(3) == [("1", "1")], "the other move needs it"
     await start(world, {("b", 0): None}, throttle=-1)
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
-async def test_236_11_a_move_that_waits_has_its_replicas_named_before_it_starts_and_its_lease_when_it_does(
-    world: Cluster, standing: Standing
+async def test_236_11_a_waiting_moves_replicas_are_listed_before_it_starts_and_its_rate_is_set_when_it_starts(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     """Brokers learn of configs later than of moves. If both came at once, a broker would copy without the throttle."""
     await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "1"})
     await start(world, {("a", 0): (3, 4)}, throttle=1)
     assert await world.alter({("b", 0): (4, 5)}, queue=True, throttle=1) == {("b", 0): (0, None)}
-    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:4,0:5")))
-    assert await standing.rates(5) == [(None, None)], "it waits"
+    await eventually(lambda: lists_are(configs, "b", ("0:1,0:2", "0:4,0:5")))
+    assert await configs.rates(5) == [(None, None)], "it waits"
     await start(world, {("a", 0): None}, throttle=-1)
-    await eventually(lambda: rates_are(standing, ("1", "1"), 1, 2, 4, 5))
-    assert await standing.lists("b") == ("0:1,0:2", "0:4,0:5")
+    await eventually(lambda: rates_are(configs, ("1", "1"), 1, 2, 4, 5))
+    assert await configs.lists("b") == ("0:1,0:2", "0:4,0:5")
     await start(world, {("b", 0): None}, throttle=-1)
     await world.configure("brokers", "<default>", {})
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
-async def test_236_11_a_move_that_leaves_the_queue_without_having_started_leaves_nothing_of_its_lease(
-    world: Cluster, standing: Standing
+async def test_236_11_nothing_of_a_lease_remains_when_its_move_leaves_the_queue_unstarted(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     await world.configure("brokers", "<default>", {MAX_PER_CLUSTER: "0"})
     await world.alter({("a", 0): (3, 4), ("b", 0): (4, 5)}, queue=True, throttle=1)
-    await eventually(lambda: lists_are(standing, "a", ("5:5,0:1,0:2", "0:3,0:4")))
+    await eventually(lambda: lists_are(configs, "a", ("5:5,0:1,0:2", "0:3,0:4")))
     await world.stop_server()
     await world.start_server()
-    await eventually(lambda: lists_are(standing, "b", ("0:1,0:2", "0:4,0:5")))
+    await eventually(lambda: lists_are(configs, "b", ("0:1,0:2", "0:4,0:5")))
     await world.alter({("a", 0): None, ("b", 0): None})
     await world.configure("brokers", "<default>", {})
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
-async def test_236_11_two_operators_do_not_take_each_others_throttle_away(world: Cluster, standing: Standing) -> None:
+async def test_236_11_two_operators_do_not_remove_each_others_throttles(
+    world: Cluster, configs: ThrottleConfigs
+) -> None:
     """One operator has a lease. The other sets and clears all throttles as the stock tool does."""
     await start(world, {("a", 0): (3, 4)}, throttle=10)
     hand = ConfigStore(world.zk)
@@ -209,39 +215,39 @@ async def test_236_11_two_operators_do_not_take_each_others_throttle_away(world:
         await hand.alter("brokers", str(broker), lambda old: {**old, LEADER_RATE: "10", FOLLOWER_RATE: "10"})
     await start(world, {("b", 0): (3, 4)}, throttle=-1)
     await start(world, {("a", 0): None}, throttle=-1)
-    await eventually(lambda: lists_are(standing, "a", ("5:5", None)))
-    assert await standing.rates(3, 4) == [("10", "10")] * 2, "the other's move goes on, under its throttle"
+    await eventually(lambda: lists_are(configs, "a", ("5:5", None)))
+    assert await configs.rates(3, 4) == [("10", "10")] * 2, "the other's move goes on, under its throttle"
 
     await start(world, {("a", 0): (3, 4)}, throttle=7)
-    assert await standing.rates(3, 4) == [("7", "7")] * 2
+    assert await configs.rates(3, 4) == [("7", "7")] * 2
     await hand.alter("topics", "b", lambda _: {})
     for broker in (1, 2, 3, 4):
         await hand.alter("brokers", str(broker), without_rates)
 
-    await eventually(lambda: rates_are(standing, ("7", "7"), 1, 2, 3, 4))
+    await eventually(lambda: rates_are(configs, ("7", "7"), 1, 2, 3, 4))
     await hand.alter("brokers", "3", lambda old: {**old, LEADER_RATE: "5000", FOLLOWER_RATE: "5000"})
-    await eventually(lambda: told_of_a_foreign_rate(world))
-    assert await standing.rates(3) == [("5000", "5000")], "an operator's word stands"
+    await eventually(lambda: foreign_rate_is_reported(world))
+    assert await configs.rates(3) == [("5000", "5000")], "an operator's word stands"
     await start(world, {("a", 0): None, ("b", 0): None}, throttle=-1)
-    await eventually(lambda: rates_are(standing, (None, None), 1, 2, 4))
-    assert await standing.rates(3) == [("5000", "5000")]
+    await eventually(lambda: rates_are(configs, (None, None), 1, 2, 4))
+    assert await configs.rates(3) == [("5000", "5000")]
 
 
 def without_rates(old: Mapping[str, str]) -> Mapping[str, str]:
     return {name: value for name, value in old.items() if name not in (LEADER_RATE, FOLLOWER_RATE)}
 
 
-async def rates_are(standing: Standing, wanted: tuple[str | None, str | None], *brokers: int) -> bool:
-    assert await standing.rates(*brokers) == [wanted] * len(brokers)
+async def rates_are(configs: ThrottleConfigs, wanted: tuple[str | None, str | None], *brokers: int) -> bool:
+    assert await configs.rates(*brokers) == [wanted] * len(brokers)
     return True
 
 
-async def told_of_a_foreign_rate(world: Cluster) -> bool:
+async def foreign_rate_is_reported(world: Cluster) -> bool:
     return any(event["event"] == "throttle.set" and event.get("bytes") == 5000 for event in await world.events())
 
 
 async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(
-    world: Cluster, standing: Standing
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     """Every acknowledged change by a client lasts, whatever leases begin and end meanwhile."""
     cls = IncrementalAlterConfigsRequest
@@ -259,14 +265,14 @@ async def test_236_11_clients_configs_and_leases_do_not_overwrite_each_other(
     for count in range(20):
         target = (3, 4) if count % 2 == 0 else None
         await asyncio.gather(change(count), start(world, {("a", 0): target}, throttle=1 if target else -1))
-    await eventually(lambda: lists_are(standing, "a", ("5:5", None)))
+    await eventually(lambda: lists_are(configs, "a", ("5:5", None)))
     other.close()
     await world.configure("topics", "a", OF_TOPIC)
-    await eventually(standing.as_before)
+    await eventually(configs.as_before)
 
 
-async def test_236_11_a_cancel_of_the_batch_takes_the_stock_tools_throttle_of_what_it_cancels(
-    world: Cluster, standing: Standing
+async def test_236_11_a_cancel_of_the_batch_removes_the_stock_tools_throttle_of_the_cancelled_moves(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     """Only the cancelled replicas leave the lists. Rates go only on brokers without another throttled replica."""
     hand = ConfigStore(world.zk)
@@ -279,14 +285,14 @@ async def test_236_11_a_cancel_of_the_batch_takes_the_stock_tools_throttle_of_wh
 
     await world.cancel_all()
 
-    assert await standing.lists("a") == ("1:2", "1:4")
-    assert await standing.lists("b") == ("0:1", "0:5")
-    assert await standing.rates(1, 2, 3, 4, 5) == [("1", "1"), ("1", "1"), (None, None), ("1", "1"), ("1", "1")]
+    assert await configs.lists("a") == ("1:2", "1:4")
+    assert await configs.lists("b") == ("0:1", "0:5")
+    assert await configs.rates(1, 2, 3, 4, 5) == [("1", "1"), ("1", "1"), (None, None), ("1", "1"), ("1", "1")]
     assert (await hand.get("brokers", "2"))["log.cleaner.threads"] == "2"
 
 
-async def test_236_11_a_move_that_the_queue_replaces_takes_the_throttle_along_that_it_had_by_hand(
-    world: Cluster, standing: Standing
+async def test_236_11_a_hand_made_throttle_goes_when_the_queue_replaces_its_move(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     hand = ConfigStore(world.zk)
     await hand.alter("topics", "b", lambda _: {LEADER_REPLICAS: "0:1,0:2,1:2", FOLLOWER_REPLICAS: "0:3,0:4,1:4"})
@@ -297,17 +303,17 @@ async def test_236_11_a_move_that_the_queue_replaces_takes_the_throttle_along_th
     await world.zk.create(znode_paths.REASSIGN_QUEUE, batch({("b", 0): (4, 5)}))
     await eventually(lambda: world.moves_to(("b", 0), (4, 5)))
 
-    assert await standing.lists("b") == ("0:1,0:2,1:2", "0:4,1:4"), "the new move has replicas 1, 2 and 4, too"
-    assert await standing.rates(2, 3, 4) == [("1", "1"), (None, None), ("1", "1")]
+    assert await configs.lists("b") == ("0:1,0:2,1:2", "0:4,1:4"), "the new move has replicas 1, 2 and 4, too"
+    assert await configs.rates(2, 3, 4) == [("1", "1"), (None, None), ("1", "1")]
     assert await world.alter({("b", 0): (3, 1)}, queue=True, throttle=9) == {("b", 0): (0, None)}
     await eventually(lambda: world.moves_to(("b", 0), (3, 1)))
     await start(world, {("b", 0): None}, throttle=-1)
-    await eventually(lambda: lists_are(standing, "b", ("1:2", "1:4")))
-    await eventually(lambda: rates_are(standing, ("1", "1"), 2, 4))
+    await eventually(lambda: lists_are(configs, "b", ("1:2", "1:4")))
+    await eventually(lambda: rates_are(configs, ("1", "1"), 2, 4))
 
 
-async def test_236_11_a_client_that_cancels_without_a_lease_takes_its_throttles_away_itself(
-    world: Cluster, standing: Standing
+async def test_236_11_a_client_that_cancels_moves_without_a_lease_removes_their_throttles_itself(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     """Remove throttles as the stock tool does without --preserve-throttles."""
     hand = ConfigStore(world.zk)
@@ -316,11 +322,11 @@ async def test_236_11_a_client_that_cancels_without_a_lease_takes_its_throttles_
     await hand.alter("brokers", "4", lambda _: {FOLLOWER_RATE: "1"})
     await start(world, {("b", 0): (3, 4)}, throttle=-1)
     await start(world, {("b", 0): None}, throttle=-1)
-    assert await standing.lists("b") == ("0:1,0:2", "0:3,0:4")
-    assert await standing.rates(3) == [(None, "1")]
+    assert await configs.lists("b") == ("0:1,0:2", "0:3,0:4")
+    assert await configs.rates(3) == [(None, "1")]
 
 
-async def test_236_11_an_invalid_throttle_is_refused(world: Cluster, standing: Standing) -> None:
+async def test_236_11_an_invalid_throttle_is_refused(world: Cluster, configs: ThrottleConfigs) -> None:
     cls = AlterPartitionReassignmentsRequest
     part = cls.ReassignableTopic.ReassignablePartition(partition_index=0, replicas=[3, 4])
     topics = [cls.ReassignableTopic(name=name, partitions=[part]) for name in ("a", "b")]
@@ -330,15 +336,15 @@ async def test_236_11_an_invalid_throttle_is_refused(world: Cluster, standing: S
     assert await world.moving() == set()
 
 
-async def test_236_11_a_config_that_is_garbage_holds_up_no_move_and_no_other_throttle(
-    world: Cluster, standing: Standing
+async def test_236_11_a_garbage_config_delays_no_move_and_no_other_throttle(
+    world: Cluster, configs: ThrottleConfigs
 ) -> None:
     await world.zk.set(znode_paths.config_topic("b"), b"{")
     await world.zk.ensure_path(znode_paths.throttle_memory("brokers", "4"))
     await world.zk.set(znode_paths.throttle_memory("brokers", "4"), b"garbage")
     await start(world, {("a", 0): (3, 4), ("b", 0): (3, 4)}, throttle=1)
     await eventually(lambda: moving_only(world, ("a", 0), ("b", 0)))
-    assert await standing.rates(3, 4) == [("1", "1")] * 2
+    assert await configs.rates(3, 4) == [("1", "1")] * 2
     await start(world, {("a", 0): None, ("b", 0): None}, throttle=-1)
-    await eventually(lambda: rates_are(standing, (None, None), 3, 4))
+    await eventually(lambda: rates_are(configs, (None, None), 3, 4))
     assert (await world.zk.get(znode_paths.config_topic("b")))[0] == b"{"

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Cluster, MoveRecord
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission
-from tests.core.build import TOPIC, broker, cluster, moving, standing, view
+from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view
 
 ALICE = "User:alice as admin-1 from 10.0.0.7"
 
@@ -35,21 +35,21 @@ def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (standing(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE, 400)]),
+        (not_moving(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE, 400)]),
         (
-            standing(1, 2),
-            standing(2, 1),
+            not_moving(1, 2),
+            not_moving(2, 1),
             [("move.started", ALICE, None), ("move.completed", "controller", None)],
         ),
         (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE, 400)]),
-        (moving((1, 2), (3, 2)), standing(3, 2), [("move.completed", "controller", 400)]),
-        (moving((1, 2), (3, 2)), standing(1, 2), [("move.cancelled", ALICE, 400)]),
+        (moving((1, 2), (3, 2)), not_moving(3, 2), [("move.completed", "controller", 400)]),
+        (moving((1, 2), (3, 2)), not_moving(1, 2), [("move.cancelled", ALICE, 400)]),
         (
             moving((1, 2), (3, 2)),
-            standing(2),
+            not_moving(2),
             [("move.retargeted", ALICE, 400), ("move.completed", "controller", 400)],
         ),
-        (moving((1, 2), (3, 2), recorded=False), standing(2, 1), [("move.cancelled", ALICE, None)]),
+        (moving((1, 2), (3, 2), recorded=False), not_moving(2, 1), [("move.cancelled", ALICE, None)]),
     ],
 )
 def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name(
@@ -59,7 +59,7 @@ def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name
 
 
 def test_sv_7_an_event_of_a_move_has_its_id_target_and_replicas() -> None:
-    (started,) = events_of(deque([AssignmentDecision(TOPIC, 3, standing(1, 2), moving((1, 2), (3, 2)), ALICE)]), {})
+    (started,) = events_of(deque([AssignmentDecision(TOPIC, 3, not_moving(1, 2), moving((1, 2), (3, 2)), ALICE)]), {})
     assert started == Event(
         "move.started",
         TOPIC,
@@ -72,7 +72,7 @@ def test_sv_7_an_event_of_a_move_has_its_id_target_and_replicas() -> None:
         replicas=(3, 2, 1),
         started=1_700_000_000_000,
     )
-    (back,) = events_of(deque([AssignmentDecision(TOPIC, 3, moving((1, 2), (3, 2)), standing(1, 2), ALICE)]), {})
+    (back,) = events_of(deque([AssignmentDecision(TOPIC, 3, moving((1, 2), (3, 2)), not_moving(1, 2), ALICE)]), {})
     assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))
 
 
@@ -83,7 +83,7 @@ def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_fo
     moves = moving((1, 2), (3, 2))
     assert moves.move is not None
     moves = replace(moves, move=replace(moves.move, route=HEAL, reason=reason))
-    steps = [(standing(1, 2), moves), (moves, standing(3, 2)), (moves, standing(1, 2))]
+    steps = [(not_moving(1, 2), moves), (moves, not_moving(3, 2)), (moves, not_moving(1, 2))]
     events = list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE) for before, after in steps]), {}))
     assert [event.event for event in events] == ["move.started", "move.completed", "move.cancelled"]
     assert {(event.route, event.reason) for event in events} == {(HEAL, expected)}
@@ -98,7 +98,7 @@ def decide(here: RoundView, target: tuple[int, ...] | None, by: str = ALICE) -> 
 
 
 def test_sv_7_every_decision_of_a_round_has_an_event_with_its_requester_and_id() -> None:
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     decide(here, (3, 2))
     decide(here, (4, 2), by="bob")
     decide(here, None, by="carol")
@@ -117,7 +117,7 @@ def test_sv_7_every_decision_of_a_round_has_an_event_with_its_requester_and_id()
 
 
 def test_sv_7_changes_of_leader_and_isr_alone_have_no_event() -> None:
-    here = view(standing(1, 2), moving((1, 2), (3, 2)))
+    here = view(not_moving(1, 2), moving((1, 2), (3, 2)))
     for index in (0, 1):
         stands = here.get(TOPIC, index)
         assert stands is not None
@@ -128,7 +128,7 @@ def test_sv_7_changes_of_leader_and_isr_alone_have_no_event() -> None:
 
 
 def test_sv_7_the_deletion_of_a_topic_is_reported_with_its_requester() -> None:
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     here.by = ALICE
     here.add(TopicDeletionStarted(TOPIC))
     here.report(Event("entry.refused", TOPIC, 0, who="znode /x"))
@@ -139,7 +139,7 @@ def test_sv_7_the_deletion_of_a_topic_is_reported_with_its_requester() -> None:
 
 
 def test_sv_7_of_a_lost_commit_only_durable_decisions_are_reported() -> None:
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     decide(here, (3, 2))
     unchanged = here.cluster
     assert list(durable_notes(here.notes, unchanged)) == []
@@ -150,7 +150,7 @@ def test_sv_7_of_a_lost_commit_only_durable_decisions_are_reported() -> None:
     decide(here, None)
     assert list(durable_notes(here.notes, durable)) == [], "half of a round: the cancel is decided again"
     assert list(durable_notes(here.notes, unchanged)) == [], "nothing is there of it"
-    put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(standing(1, 2, epoch=7), pending_deletion=(3,)))
+    put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(not_moving(1, 2, epoch=7), pending_deletion=(3,)))
     assert seen(list(events_of(deque(durable_notes(here.notes, unchanged)), {}))) == [
         ("move.started", ALICE, None),
         ("move.cancelled", ALICE, None),
@@ -181,7 +181,7 @@ def test_sv_7_a_completion_that_a_failover_repeats_is_not_reported_again() -> No
 
 def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported() -> None:
     refused = Event("entry.refused", TOPIC, 0, who="znode", reason="no")
-    here = cluster(standing(1, 2))
+    here = cluster(not_moving(1, 2))
     here.batch = BatchZnode({TopicPartition(TOPIC, 0): BatchEntry((3, 4))})
     assert list(durable_notes([refused], here)) == [], "it will be refused again"
     here.batch = None
@@ -190,7 +190,7 @@ def test_sv_7_an_entry_that_left_with_a_lost_commit_is_reported() -> None:
 
 
 def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     name, first, second = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC, "why"), WaitingMove((4, 2), HEAL)
     here.by = ALICE
     assert queue_admission.append(here, name, first) is None
@@ -212,7 +212,7 @@ def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
 
 def test_sv_7_of_a_lost_commit_durable_changes_of_the_queue_are_reported() -> None:
     name, move = TopicPartition(TOPIC, 0), WaitingMove((3, 2), RPC)
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     queue_admission.append(here, name, move)
     assert list(durable_notes(here.notes, here.cluster)) == [], "it joins when that is decided again"
     for _ in here.cluster.queue.put(QueuePart("/q", "/q", {name: move})):
@@ -247,7 +247,7 @@ def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_err
 
 def test_sv_7_changes_of_brokers_and_disabled_reassignments_are_reported_once() -> None:
     news = ClusterNews()
-    here = cluster(standing(1, 2), live=(1, 2, 3))
+    here = cluster(not_moving(1, 2), live=(1, 2, 3))
     assert list(news.of(here)) == []
     here.brokers = {1: broker(1), 3: broker(3, epoch=900), 4: broker(4)}
     here.disabled_by_znode = True

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, StaleBroker
 from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, may_shut_down, settle
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
-from tests.core.build import TOPIC, cluster, made, moving, standing, view
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
 
@@ -16,23 +16,23 @@ def settled(here: RoundView, *, down: tuple[int, ...] = ()) -> Partition:
 
 
 def test_sv_4_a_healthy_partition_does_not_change() -> None:
-    assert settle(view(standing(1, 2, 3)), TOPIC, 0) == []
-    assert settle(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), TOPIC, 0) == []
+    assert settle(view(not_moving(1, 2, 3)), TOPIC, 0) == []
+    assert settle(view(not_moving(1, 2, 3, isr=(1, 2)), live=(1, 2)), TOPIC, 0) == []
     assert settle(view(), TOPIC, 0) == []
 
 
 def test_sv_4_a_dead_follower_leaves_the_isr() -> None:
-    before = standing(1, 2, 3)
+    before = not_moving(1, 2, 3)
     assert settled(view(before, live=(1, 3))) == replace(before, isr=(1, 3), leader_epoch=6)
 
 
 def test_sv_4_a_dead_leader_is_replaced_by_the_first_live_replica_in_sync() -> None:
-    value = settled(view(standing(1, 2, 3, isr=(1, 3)), live=(2, 3)))
+    value = settled(view(not_moving(1, 2, 3, isr=(1, 3)), live=(2, 3)))
     assert (value.leader, value.isr, value.leader_epoch) == (3, (3,), 6)
 
 
 def test_sv_4_the_last_in_sync_replicas_stay_in_the_isr_and_lead_again_when_they_return() -> None:
-    gone = settled(view(standing(1, 2), live=()))
+    gone = settled(view(not_moving(1, 2), live=()))
     assert (gone.leader, gone.isr, gone.leader_epoch) == (NO_LEADER, (1, 2), 6)
     assert settle(view(gone, live=()), TOPIC, 0) == []
     back = settled(view(gone, live=(2,)))
@@ -40,20 +40,20 @@ def test_sv_4_the_last_in_sync_replicas_stay_in_the_isr_and_lead_again_when_they
 
 
 def test_sv_4_a_replica_out_of_sync_leads_only_where_the_topic_allows_it() -> None:
-    before = standing(1, 2, isr=(1,))
+    before = not_moving(1, 2, isr=(1,))
     assert settled(view(before, live=(2,))).leader == NO_LEADER
     value = settled(view(before, live=(2,), configs=UNCLEAN))
     assert (value.leader, value.isr, value.leader_recovery_state) == (2, (2,), 1)
 
 
 def test_sv_4_the_clusters_default_for_unclean_elections_counts() -> None:
-    here = view(standing(1, 2, isr=(1,)), live=(2,))
+    here = view(not_moving(1, 2, isr=(1,)), live=(2,))
     here.cluster.broker_configs["<default>"] = {"unclean.leader.election.enable": "TRUE"}
     assert settled(here).leader == 2
 
 
 def test_sv_4_a_bounced_broker_leaves_and_may_come_back() -> None:
-    here = view(standing(1, 2), standing(1))
+    here = view(not_moving(1, 2), not_moving(1))
     for index in (0, 1):
         for change in settle(here, TOPIC, index, down=(1,)):
             here.add(change)
@@ -85,9 +85,9 @@ def test_455_4_the_return_of_a_broker_completes_a_move_that_waited_for_it() -> N
 
 
 def test_455_4_a_replica_pending_deletion_counts_as_deleted_once_its_broker_is_gone() -> None:
-    (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3, 4)), live=(1, 2, 4)), TOPIC, 0)
+    (change,) = settle(view(replace(not_moving(1, 2), pending_deletion=(3, 4)), live=(1, 2, 4)), TOPIC, 0)
     assert (change.value.pending_deletion, change.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
-    (change,) = settle(view(replace(standing(1, 2), pending_deletion=(3,)), live=(1, 2)), TOPIC, 0)
+    (change,) = settle(view(replace(not_moving(1, 2), pending_deletion=(3,)), live=(1, 2)), TOPIC, 0)
     assert (change.value.pending_deletion, change.assignment) == ((), AssignmentWrite.NOW)  # type: ignore[union-attr]
 
 
@@ -98,22 +98,22 @@ def leaving(*partitions: Partition, broker: int, live: tuple[int, ...] = (1, 2, 
 
 
 def test_sv_4_controlled_shutdown_moves_leadership_and_isr_away() -> None:
-    still, changes = controlled_shutdown(leaving(standing(1, 2, 3), broker=1), TOPIC, 0, 1)
+    still, changes = controlled_shutdown(leaving(not_moving(1, 2, 3), broker=1), TOPIC, 0, 1)
     value = made(changes)
     assert (still, value.leader, value.isr, value.leader_epoch) == (False, 2, (2, 3), 6)
-    still, changes = controlled_shutdown(leaving(standing(1, 2, 3), broker=2), TOPIC, 0, 2)
+    still, changes = controlled_shutdown(leaving(not_moving(1, 2, 3), broker=2), TOPIC, 0, 2)
     value = made(changes)
     assert (still, value.leader, value.isr) == (False, 1, (1, 3))
 
 
 def test_sv_4_a_leader_without_a_replacement_stays_the_leader() -> None:
-    here = leaving(standing(1, 2, isr=(1,)), broker=1)
+    here = leaving(not_moving(1, 2, isr=(1,)), broker=1)
     assert controlled_shutdown(here, TOPIC, 0, 1) == (True, [])
     assert settle(here, TOPIC, 0) == []
 
 
 def test_sv_4_controlled_shutdown_ignores_single_replicas_and_partitions_of_other_brokers() -> None:
-    here = leaving(standing(1), standing(2, 3), standing(2, 1, isr=(2,)), broker=1)
+    here = leaving(not_moving(1), not_moving(2, 3), not_moving(2, 1, isr=(2,)), broker=1)
     for index in (0, 1, 2, 3):
         assert controlled_shutdown(here, TOPIC, index, 1) == (False, [])
 

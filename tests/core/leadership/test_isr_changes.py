@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
 from kafka_reassign_rpc.core.state.cluster import Partition
-from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, standing, view
+from tests.core.build import TOPIC, TOPIC_ID, cluster, made, moving, not_moving, view
 
 
 def asked(
@@ -39,7 +39,7 @@ def asked(
     )
 
 
-LATE = standing(1, 2, 3, isr=(1, 2))
+LATE = not_moving(1, 2, 3, isr=(1, 2))
 
 
 def error(change: IsrChange, *, sender: int = 1, before: Partition = LATE, version: int = 3) -> type[KafkaError]:
@@ -87,7 +87,7 @@ def test_sv_4_only_the_leader_may_ask() -> None:
 
 
 def test_sv_4_a_dead_replica_is_not_eligible() -> None:
-    before = standing(1, 2, 3, 4, isr=(1, 2))
+    before = not_moving(1, 2, 3, 4, isr=(1, 2))
     assert error(asked((1, 2, 4)), before=before) is IneligibleReplica
     assert error(asked((1, 2, 4), topic=TOPIC, topic_id=None), before=before, version=1) is OperationNotAttempted
 
@@ -98,7 +98,7 @@ def test_sv_4_unknown_broker_epochs_are_not_checked() -> None:
 
 
 def test_sv_4_a_recovering_leader_stays_alone_until_it_has_recovered() -> None:
-    before = replace(standing(1, 2, isr=(1,)), leader_recovery_state=1)
+    before = replace(not_moving(1, 2, isr=(1,)), leader_recovery_state=1)
     assert error(asked((1, 2), leader_recovery_state=1), before=before) is InvalidRequest
     assert made(alter_partition(view(before), 1, asked((1,)), 3).changes).leader_recovery_state == 0
 

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.reassignment.alter import Decision, alter
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, REQUEST, RPC, MoveRecord, Partition, TopicPartition
-from tests.core.build import TOPIC, made, moving, sets, standing, view
+from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 UNCLEAN = {"unclean.leader.election.enable": "true"}
 
@@ -59,7 +59,7 @@ def accepted(decision: Decision) -> Partition:
     ],
 )
 def test_455_1_b_an_invalid_target_is_refused_with_kafkas_text(target: tuple[int, ...], text: str) -> None:
-    refused(given(view(standing(1, 2, 3), live=(1, 2, 3)), target), InvalidReplicaAssignment, text)
+    refused(given(view(not_moving(1, 2, 3), live=(1, 2, 3)), target), InvalidReplicaAssignment, text)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_455_1_b_an_invalid_target_is_refused_with_kafkas_text(target: tuple[int
 )
 def test_455_1_b05_an_unknown_partition_is_refused(topic: str, index: int) -> None:
     text = "The partition does not exist."
-    refused(given(view(standing(1, 2)), (1, 2), index, topic), UnknownTopicOrPartition, text)
+    refused(given(view(not_moving(1, 2)), (1, 2), index, topic), UnknownTopicOrPartition, text)
 
 
 def test_455_1_an_unknown_partition_with_a_bad_target_is_refused_for_the_target() -> None:
@@ -81,13 +81,13 @@ def test_455_6_a_cancel_of_an_unknown_partition_finds_nothing_in_progress() -> N
 
 
 def test_455_1_b09_a_broker_in_controlled_shutdown_is_not_alive() -> None:
-    here = view(standing(1, 2, 3))
+    here = view(not_moving(1, 2, 3))
     here.cluster.shutting_down.add(4)
     assert type(given(here, (1, 2, 4))[0]) is InvalidReplicaAssignment
 
 
 def test_455_1_b10_a_dead_replica_may_be_kept_and_reordered() -> None:
-    value = accepted(given(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), (3, 2, 1)))
+    value = accepted(given(view(not_moving(1, 2, 3, isr=(1, 2)), live=(1, 2)), (3, 2, 1)))
     assert (value.replicas, value.isr, value.leader, value.is_moving) == ((3, 2, 1), (1, 2), 1, False)
 
 
@@ -102,7 +102,7 @@ def test_455_1_i01_a_topic_in_deletion_has_no_partitions() -> None:
 
 
 def test_455_3_c05_a_start_leaves_the_leader_and_the_isr_alone() -> None:
-    error, changes = given(view(standing(1, 2, 3)), (1, 2, 4))
+    error, changes = given(view(not_moving(1, 2, 3)), (1, 2, 4))
     assert error is None
     value = made(changes)
     assert sets(value) == ((1, 2, 4, 3), (4,), (3,))
@@ -112,26 +112,26 @@ def test_455_3_c05_a_start_leaves_the_leader_and_the_isr_alone() -> None:
 
 
 def test_455_1_c02_the_present_assignment_as_the_target_changes_nothing() -> None:
-    assert given(view(standing(1, 2, 3)), (1, 2, 3)) == (None, [])
+    assert given(view(not_moving(1, 2, 3)), (1, 2, 3)) == (None, [])
 
 
 def test_455_4_c03_a_reorder_completes_at_once_and_the_leader_stays() -> None:
-    value = accepted(given(view(standing(1, 2, 3)), (3, 1, 2)))
+    value = accepted(given(view(not_moving(1, 2, 3)), (3, 1, 2)))
     assert sets(value) == ((3, 1, 2), (), ())
     assert (value.leader, value.leader_epoch, value.move, value.pending_deletion) == (1, 6, None, ())
 
 
 def test_455_4_c04_a_shrink_completes_at_once() -> None:
-    value = accepted(given(view(standing(1, 2, 3)), (1, 2)))
+    value = accepted(given(view(not_moving(1, 2, 3)), (1, 2)))
     assert sets(value) == ((1, 2), (), ())
     assert (value.isr, value.leader, value.leader_epoch, value.pending_deletion) == ((1, 2), 1, 6, (3,))
 
 
 def test_455_4_g02_a_shrink_that_removes_the_leader_elects_the_first_target_replica_in_sync() -> None:
-    value = accepted(given(view(standing(1, 2, 3, isr=(1, 2)), live=(1, 2)), (3, 2)))
+    value = accepted(given(view(not_moving(1, 2, 3, isr=(1, 2)), live=(1, 2)), (3, 2)))
     # 3 is not in sync: the shrink waits for it rather than leave one in-sync replica instead of two.
     assert sets(value) == ((3, 2, 1), (), (1,))
-    value = accepted(given(view(standing(1, 2, 3)), (3, 2)))
+    value = accepted(given(view(not_moving(1, 2, 3)), (3, 2)))
     assert (value.replicas, value.leader, value.isr) == ((3, 2), 3, (2, 3))
 
 
@@ -142,7 +142,7 @@ def test_455_5_the_same_target_again_is_propagated_again() -> None:
 
 
 def test_a_replica_that_is_pending_deletion_may_come_back() -> None:
-    value = accepted(given(view(replace(standing(1, 2), pending_deletion=(3, 4))), (1, 2, 3)))
+    value = accepted(given(view(replace(not_moving(1, 2), pending_deletion=(3, 4))), (1, 2, 3)))
     assert (value.adding, value.pending_deletion) == ((3,), (4,))
 
 
@@ -158,7 +158,7 @@ def test_455_5_d03_replicas_of_the_former_target_leave_assignment_and_isr_at_onc
 
 
 def test_236_8_a_move_has_the_route_of_its_current_target() -> None:
-    here = view(standing(1, 2, 3))
+    here = view(not_moving(1, 2, 3))
     for route in (BATCH, REQUEST, RPC):
         error, changes = alter(here, TOPIC, 0, (4, 5), allow_replication_factor_change=True, route=route)
         assert error is None
@@ -216,7 +216,7 @@ def test_455_5_a_change_to_a_target_in_sync_completes_at_once() -> None:
 
 
 def test_455_6_e01_a_cancel_without_a_move_finds_nothing_in_progress() -> None:
-    refused(given(view(standing(1, 2)), None), NoReassignmentInProgress, "No partition reassignment is in progress.")
+    refused(given(view(not_moving(1, 2)), None), NoReassignmentInProgress, "No partition reassignment is in progress.")
 
 
 def test_455_6_e03_a_cancel_restores_the_original_order_at_once() -> None:
@@ -270,7 +270,7 @@ def test_455_6_e13_leadership_goes_back_to_the_origin() -> None:
 
 
 def test_455_1_e11_a_decision_sees_the_earlier_ones_of_its_round() -> None:
-    here = view(moving((1, 2), (3, 4)), standing(1, 2))
+    here = view(moving((1, 2), (3, 4)), not_moving(1, 2))
     for index, target in ((0, None), (1, (3, 4)), (0, (5, 6))):
         error, changes = given(here, target, index)
         assert error is None
@@ -283,32 +283,32 @@ def test_455_1_e11_a_decision_sees_the_earlier_ones_of_its_round() -> None:
 # ------------------------------------------------------------------------------------------------ K: KIP-860
 
 
-def answer_of_guard(before: Partition, target: tuple[int, ...] | None) -> KafkaError | None:
+def error_without_factor_change(before: Partition, target: tuple[int, ...] | None) -> KafkaError | None:
     return alter(view(before), TOPIC, 0, target, allow_replication_factor_change=False)[0]
 
 
 def test_860_2_k01_a_change_of_the_replication_factor_is_refused() -> None:
-    error = answer_of_guard(standing(1, 2, 3), (1, 2, 3, 4))
+    error = error_without_factor_change(not_moving(1, 2, 3), (1, 2, 3, 4))
     assert type(error) is InvalidReplicationFactor
     assert str(error) == "The replication factor is changed from 3 to 4"
 
 
 def test_860_2_k03_the_same_replication_factor_is_no_change() -> None:
-    assert answer_of_guard(standing(1, 2, 3), (1, 2, 4)) is None
+    assert error_without_factor_change(not_moving(1, 2, 3), (1, 2, 4)) is None
 
 
 def test_860_2_in_flight_the_size_of_the_target_counts() -> None:
     before = moving((1, 2, 3), (4, 5))
-    assert answer_of_guard(before, (5, 6)) is None
-    assert str(answer_of_guard(before, (1, 2, 3))) == "The replication factor is changed from 2 to 3"
+    assert error_without_factor_change(before, (5, 6)) is None
+    assert str(error_without_factor_change(before, (1, 2, 3))) == "The replication factor is changed from 2 to 3"
 
 
 def test_860_2_k07_a_cancel_ignores_the_guard() -> None:
-    assert answer_of_guard(moving((1, 2, 3), (4, 5)), None) is None
+    assert error_without_factor_change(moving((1, 2, 3), (4, 5)), None) is None
 
 
 def test_860_2_an_invalid_target_is_refused_as_invalid_before_the_guard() -> None:
-    assert type(answer_of_guard(standing(1, 2, 3), (1, 1))) is InvalidReplicaAssignment
+    assert type(error_without_factor_change(not_moving(1, 2, 3), (1, 1))) is InvalidReplicaAssignment
 
 
 @pytest.mark.parametrize("target", [(1, 2, 4), None])

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import SLICE, MoveProgress, ProgressTracker, SampledLogDir, Totals
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
-from tests.core.build import TOPIC, cluster, moving, standing
+from tests.core.build import TOPIC, cluster, moving, not_moving
 
 STALL_S = 60.0
 NAME = TopicPartition(TOPIC, 0)
@@ -127,7 +127,7 @@ def test_240_6_a_change_of_target_starts_progress_anew_and_a_partition_at_rest_h
     followed.put(moving((1, 2), (4, 5)))
     assert followed.look(50, says(b1=100, b4=40, b5=None)).copied == {4: 40, 5: 0}
     assert followed.look(50 + STALL_S - 1, says(b1=100, b4=40, b5=None)).stalled is None
-    followed.put(standing(4, 5))
+    followed.put(not_moving(4, 5))
     followed.cluster.moving.clear()
     followed.sizes.clear()
     list(followed.tracker.update(200, followed.cluster, {}, followed.events, followed.sizes))

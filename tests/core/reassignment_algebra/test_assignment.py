@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import Reassigned, cancel, pending_deletion_after, reassign
 from kafka_reassign_rpc.core.state.cluster import MoveRecord, Partition
-from tests.core.build import moving, standing
+from tests.core.build import moving, not_moving
 
 replica_lists = st.lists(st.integers(0, 9), min_size=1, max_size=6, unique=True).map(tuple)
 
@@ -28,7 +28,7 @@ def test_455_3_a_start_puts_the_target_first_and_the_tail_in_its_old_order(
     adding: tuple[int, ...],
     removing: tuple[int, ...],
 ) -> None:
-    assert reassign(standing(*origin), target) == Reassigned(replicas, adding, removing, ())
+    assert reassign(not_moving(*origin), target) == Reassigned(replicas, adding, removing, ())
 
 
 def test_455_5_d03_a_change_of_target_keeps_the_origin_and_removes_replicas_of_the_former_target_at_once() -> None:
@@ -58,7 +58,7 @@ def test_a_replica_that_comes_back_is_no_longer_pending_deletion() -> None:
 
 @given(replica_lists, replica_lists)
 def test_455_a_start_makes_room_for_both_sets(origin: tuple[int, ...], target: tuple[int, ...]) -> None:
-    to = reassign(standing(*origin), target)
+    to = reassign(not_moving(*origin), target)
     assert not set(to.adding) & set(to.removing)
     assert to.replicas == target + to.removing
     assert set(to.replicas) == {*origin, *target}
@@ -71,7 +71,7 @@ def test_455_5_a_change_of_target_is_a_start_from_the_origin(
     origin: tuple[int, ...], first: tuple[int, ...], second: tuple[int, ...]
 ) -> None:
     to = reassign(moving(origin, first), second)
-    fresh = reassign(standing(*origin), second)
+    fresh = reassign(not_moving(*origin), second)
     assert (set(to.replicas), to.adding, set(to.removing)) == (
         set(fresh.replicas),
         fresh.adding,

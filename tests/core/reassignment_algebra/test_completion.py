@@ -7,7 +7,7 @@ from kafka_reassign_rpc.core.leadership.broker_changes import settle
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.reassignment_algebra.completion import is_complete
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite
-from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 
 
 @pytest.mark.parametrize(
@@ -66,12 +66,12 @@ def test_a_move_that_removes_nothing_has_its_znode_written_at_once() -> None:
 
 
 def test_a_partition_at_rest_or_unknown_does_not_change() -> None:
-    assert settle(view(standing(1, 2)), TOPIC, 0) == []
+    assert settle(view(not_moving(1, 2)), TOPIC, 0) == []
     assert settle(view(), TOPIC, 5) == []
 
 
 def test_455_4_the_last_confirmation_clears_the_topic_znode() -> None:
-    here = view(replace(standing(1, 2), pending_deletion=(3, 4)))
+    here = view(replace(not_moving(1, 2), pending_deletion=(3, 4)))
     (first,) = confirm_stopped(here, TOPIC, 0, (3,))
     assert (first.value.pending_deletion, first.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
     here.add(first)

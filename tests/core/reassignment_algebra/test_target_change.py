@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.reassignment_algebra.target_change import (
 )
 from kafka_reassign_rpc.core.round.replay import LoadedAssignment, durable_assignment, partition_of
 from kafka_reassign_rpc.core.state.cluster import Partition
-from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 
 Replicas = tuple[int, ...]
 
@@ -156,7 +156,7 @@ def test_236_9_a_target_that_could_cut_producers_off_is_refused(origin: Replicas
     assert answer((4, 3)) is type(None)
     assert (
         alter(
-            view(standing(1), configs={"min.insync.replicas": "3"}),
+            view(not_moving(1), configs={"min.insync.replicas": "3"}),
             TOPIC,
             0,
             (2,),
@@ -175,7 +175,7 @@ ALLOWED = {"allow_replication_factor_change": True}
 def test_236_9_the_topics_min_insync_replicas_counts_then_the_clusters(
     own: str | None, default: str | None, counts: int
 ) -> None:
-    here = cluster(standing(1), configs={} if own is None else {"min.insync.replicas": own})
+    here = cluster(not_moving(1), configs={} if own is None else {"min.insync.replicas": own})
     if default is not None:
         here.broker_configs["<default>"] = {"min.insync.replicas": default}
     assert min_insync_replicas(here, TOPIC) == counts

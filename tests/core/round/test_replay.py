@@ -15,7 +15,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     TopicDeletionStarted,
 )
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
-from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, standing
+from tests.core.build import TOPIC, TOPIC_ID, broker, cluster, moving, not_moving
 
 NOTHING = Durable({}, {}, {})
 
@@ -28,7 +28,7 @@ def replayed(here: Cluster, view: RoundView, durable: Durable = NOTHING) -> Repl
 
 
 def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
-    here = cluster(standing(1, 2))
+    here = cluster(not_moving(1, 2))
     view = RoundView(here)
     view.add(
         PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
@@ -39,28 +39,28 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)
     assert (value.partition_epoch, value.controller_epoch, here.topics[TOPIC].version) == (12, 9, 4)
     assert here.moving == {TOPIC: {0}}
-    assert applied.partitions == [(TOPIC, 0, standing(1, 2), value)]
+    assert applied.partitions == [(TOPIC, 0, not_moving(1, 2), value)]
 
 
 def test_455_4_a_completed_move_leaves_the_index() -> None:
     here = cluster(moving((1, 2), (1, 3)), moving((1, 2), (1, 3)))
     view = RoundView(here)
-    view.add(PartitionChange(TOPIC, 0, standing(1, 3)))
+    view.add(PartitionChange(TOPIC, 0, not_moving(1, 3)))
     replayed(here, view)
     assert here.moving == {TOPIC: {1}}
     view = RoundView(here)
-    view.add(PartitionChange(TOPIC, 1, standing(1, 3)))
+    view.add(PartitionChange(TOPIC, 1, not_moving(1, 3)))
     replayed(here, view)
     assert here.moving == {}
 
 
 def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() -> None:
-    here = cluster(standing(1, 2))
+    here = cluster(not_moving(1, 2))
     topic = here.topics[TOPIC]
     revisions = [topic.revision]
     for target in ((1, 3), (1, 2)):
         view = RoundView(here)
-        view.add(PartitionChange(TOPIC, 0, standing(*target)))
+        view.add(PartitionChange(TOPIC, 0, not_moving(*target)))
         replayed(here, view)
         revisions.append(topic.revision)
     revisions.append(replay.put_topic(here, TOPIC, None, topic.partitions, version=1).revision)
@@ -70,7 +70,7 @@ def test_240_6_every_change_of_a_topic_and_its_recreation_give_a_new_revision() 
 def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = RoundView(here)
-    view.add(TopicCreated("new", UUID(int=2), {0: standing(1)}, {"a": "b"}))
+    view.add(TopicCreated("new", UUID(int=2), {0: not_moving(1)}, {"a": "b"}))
     applied = replayed(here, view, Durable({"new": 0}, {TopicPartition("new", 0): 0}, {}))
     assert applied.created == ["new"]
     assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
@@ -101,15 +101,15 @@ def test_sv_4_a_topics_life() -> None:
 def test_a_change_to_a_topic_that_is_gone_changes_nothing() -> None:
     here = Cluster()
     view = RoundView(here)
-    view.add(PartitionChange("gone", 0, standing(1)))
+    view.add(PartitionChange("gone", 0, not_moving(1)))
     assert replayed(here, view).partitions == []
 
 
 def test_a_large_round_is_replayed_in_slices() -> None:
-    here = cluster(*[standing(1, 2)] * 500)
+    here = cluster(*[not_moving(1, 2)] * 500)
     view = RoundView(here)
     for index in range(500):
-        view.add(PartitionChange(TOPIC, index, standing(2, 1)))
+        view.add(PartitionChange(TOPIC, index, not_moving(2, 1)))
     assert sum(1 for _ in replay.replay(here, view, NOTHING, 1, ReplayedChanges())) == 2
 
 
@@ -129,7 +129,7 @@ def test_455_9_the_record_distinguishes_pending_deletions_from_removing_replicas
 
 def test_sv_4_a_topic_that_is_read_again_replaces_the_known_one() -> None:
     here = cluster(moving((1,), (2,)))
-    replay.put_topic(here, TOPIC, UUID(int=3), {0: standing(2)}, version=9)
+    replay.put_topic(here, TOPIC, UUID(int=3), {0: not_moving(2)}, version=9)
     assert (here.moving, here.topic_names) == ({}, {UUID(int=3): TOPIC})
     replay.remove_topic(here, TOPIC)
     replay.remove_topic(here, TOPIC)
@@ -166,7 +166,7 @@ def test_configs_come_and_go() -> None:
 
 
 def test_236_13_sizes_survive_a_second_reading_of_their_topic_and_go_with_its_deletion() -> None:
-    here = cluster(*[standing(1, 2)] * 500)
+    here = cluster(*[not_moving(1, 2)] * 500)
     every = {TopicPartition(TOPIC, index): 10 * index for index in range(500)}
     assert len(list(replay.put_sizes(here, {**every, TopicPartition("gone", 0): 7}))) == 500 // replay.SLICE
     assert here.sizes == every

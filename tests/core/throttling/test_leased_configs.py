@@ -50,11 +50,11 @@ def rates(leader: str | None, follower: str | None = None) -> dict[str, str]:
 def test_236_11_a_list_has_the_leased_replicas_and_returns_to_exactly_its_former_value(
     before: str | None, during: str
 ) -> None:
-    standing = lists(before) | {"retention.ms": "1"}
-    after = topic_after(standing, TopicMemory(), ["0:1", "0:2"], [])
+    original = lists(before) | {"retention.ms": "1"}
+    after = topic_after(original, TopicMemory(), ["0:1", "0:2"], [])
     assert after.configs == lists(during) | {"retention.ms": "1"}
     assert topic_after(after.configs, after.memory, ["0:1", "0:2"], []) == after, "nothing more to do"
-    assert topic_after(after.configs, after.memory, [], []) == (standing, TopicMemory())
+    assert topic_after(after.configs, after.memory, [], []) == (original, TopicMemory())
 
 
 def test_236_11_entries_that_others_add_stay_and_leased_entries_that_they_remove_are_put_back() -> None:
@@ -97,18 +97,18 @@ def test_236_11_a_star_that_somebody_sets_meanwhile_stays() -> None:
 def test_236_11_a_rate_is_the_stricter_of_lease_and_former_rate_and_the_former_one_returns(
     before: str | None, default: str | None, during: str
 ) -> None:
-    standing, defaults = rates(before) | {"x": "y"}, rates(default)
-    after = broker_after(standing, defaults, BrokerMemory(), 100)
+    original, defaults = rates(before) | {"x": "y"}, rates(default)
+    after = broker_after(original, defaults, BrokerMemory(), 100)
     assert after.configs == rates(during) | {"x": "y"}
     assert broker_after(after.configs, defaults, after.memory, 100) == after, "nothing more to do"
-    assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (standing, BrokerMemory())
+    assert broker_after(after.configs, defaults, after.memory, NO_RATE) == (original, BrokerMemory())
 
 
 def test_236_11_leader_and_follower_rates_are_remembered_separately() -> None:
-    standing = {LEADER_RATE: "7"}
-    after = broker_after(standing, {}, BrokerMemory(), 100)
+    original = {LEADER_RATE: "7"}
+    after = broker_after(original, {}, BrokerMemory(), 100)
     assert after.configs == {LEADER_RATE: "7", FOLLOWER_RATE: "100"}
-    assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == standing
+    assert broker_after(after.configs, {}, after.memory, NO_RATE).configs == original
 
 
 def test_236_11_the_remaining_lease_sets_the_rate() -> None:
@@ -153,8 +153,8 @@ def test_236_11_a_cancelled_move_removes_only_its_own_replicas_from_the_lists() 
     configs = lists("0:1,0:2,1:1,0:9", "0:3,1:3") | {"retention.ms": "1"}
     assert without_cancelled(configs, {0: (3, 1, 2)}) == lists("1:1,0:9", "1:3") | {"retention.ms": "1"}
     assert without_cancelled(lists("0:1", "0:3"), {0: (1, 3)}) == {}
-    for standing in (lists("*", "*"), lists("5:1"), lists(" 1:1 , 2:2 "), {}):
-        assert without_cancelled(standing, {0: (1, 2, 3)}) == standing
+    for original in (lists("*", "*"), lists("5:1"), lists(" 1:1 , 2:2 "), {}):
+        assert without_cancelled(original, {0: (1, 2, 3)}) == original
 
 
 def test_236_11_the_lists_of_a_topic_give_the_brokers_that_they_name() -> None:

@@ -45,7 +45,7 @@ def test_46_5_a_share_is_of_the_observed_throughput_or_else_of_one_gigabit_per_s
     assert (HealingThrottle(7).explained(1000), HealingThrottle().explained(0)) == ("", "")
 
 
-class Seen:
+class TwoMoves:
     """Two partitions move from broker 1, one to 3, the other to 3 and 4."""
 
     def __init__(self) -> None:
@@ -63,34 +63,34 @@ class Seen:
 
 
 def test_46_5_the_observed_throughput_is_the_highest_rate_of_all_moves_to_a_broker_between_two_samples() -> None:
-    seen = Seen()
-    assert seen.look(100.0, {3: {0: 0, 1: 0}, 4: {1: 0}}) == 0, "one sample says nothing"
-    assert seen.look(105.0, {3: {0: 1000, 1: 4000}, 4: {1: 2000}}) == 1000
-    assert seen.look(107.0, {3: {0: 1500, 1: 4500}, 4: {1: 7000}}) == 2500, "another broker is faster"
-    assert seen.look(117.0, {3: {0: 1501, 1: 4501}, 4: {1: 7001}}) == 2500
+    moves = TwoMoves()
+    assert moves.look(100.0, {3: {0: 0, 1: 0}, 4: {1: 0}}) == 0, "one sample says nothing"
+    assert moves.look(105.0, {3: {0: 1000, 1: 4000}, 4: {1: 2000}}) == 1000
+    assert moves.look(107.0, {3: {0: 1500, 1: 4500}, 4: {1: 7000}}) == 2500, "another broker is faster"
+    assert moves.look(117.0, {3: {0: 1501, 1: 4501}, 4: {1: 7001}}) == 2500
 
 
 def test_46_5_a_broker_whose_moves_completed_in_between_does_not_count() -> None:
-    seen = Seen()
-    seen.look(0.0, {3: {0: WHOLE - 10, 1: WHOLE - 10}, 4: {1: 0}})
-    assert seen.look(5.0, {3: {0: WHOLE, 1: WHOLE}, 4: {1: 0}}) == 0
+    moves = TwoMoves()
+    moves.look(0.0, {3: {0: WHOLE - 10, 1: WHOLE - 10}, 4: {1: 0}})
+    assert moves.look(5.0, {3: {0: WHOLE, 1: WHOLE}, 4: {1: 0}}) == 0
 
 
 @pytest.mark.parametrize("whose", ["4", "<default>"])
 def test_46_5_a_throttled_broker_does_not_count(whose: str) -> None:
-    seen = Seen()
-    seen.cluster.broker_configs[whose] = {"follower.replication.throttled.rate": "400"}
-    seen.look(0.0, {3: {0: 0, 1: 0}, 4: {1: 0}})
-    assert seen.look(5.0, {3: {0: 0, 1: 0}, 4: {1: 2000}}) == 0
-    del seen.cluster.broker_configs[whose]
-    assert seen.look(10.0, {3: {0: 0, 1: 0}, 4: {1: 4000}}) == 400
+    moves = TwoMoves()
+    moves.cluster.broker_configs[whose] = {"follower.replication.throttled.rate": "400"}
+    moves.look(0.0, {3: {0: 0, 1: 0}, 4: {1: 0}})
+    assert moves.look(5.0, {3: {0: 0, 1: 0}, 4: {1: 2000}}) == 0
+    del moves.cluster.broker_configs[whose]
+    assert moves.look(10.0, {3: {0: 0, 1: 0}, 4: {1: 4000}}) == 400
 
 
 def test_46_5_a_broker_that_answered_late_does_not_count_for_some_samples() -> None:
-    seen = Seen()
+    moves = TwoMoves()
     at_rest = {3: {0: 0, 1: 0}}
-    seen.look(0.0, {**at_rest, 4: {1: 0}})
-    assert seen.look(5.0, {**at_rest, 4: None}) == 0
-    assert seen.look(10.0, {**at_rest, 4: {1: 5000}}) == 0, "this may be the answer to the question before"
-    assert seen.look(15.0, {**at_rest, 4: {1: 15_000}}) == 0, "so that nobody knows how much time is between the two"
-    assert seen.look(20.0, {**at_rest, 4: {1: 20_000}}) == 1000
+    moves.look(0.0, {**at_rest, 4: {1: 0}})
+    assert moves.look(5.0, {**at_rest, 4: None}) == 0
+    assert moves.look(10.0, {**at_rest, 4: {1: 5000}}) == 0, "this may be the answer to the question before"
+    assert moves.look(15.0, {**at_rest, 4: {1: 15_000}}) == 0, "so that nobody knows how much time is between the two"
+    assert moves.look(20.0, {**at_rest, 4: {1: 20_000}}) == 1000

@@ -29,7 +29,7 @@ from kafka_reassign_rpc.core.round.round_view import (
 )
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.core.topics import topic_changes
-from tests.core.build import TOPIC, made, moving, standing, view
+from tests.core.build import TOPIC, made, moving, not_moving, view
 
 Change = TypeVar("Change")
 
@@ -102,7 +102,7 @@ def test_sv_4_names_collide_where_only_dot_and_underscore_differ() -> None:
 
 
 def test_sv_4_an_existing_topic_is_not_created_again() -> None:
-    here = view(standing(1))
+    here = view(not_moving(1))
     assert refusal(TopicAlreadyExists, lambda: create(here, TOPIC)) == "Topic 't' already exists."
     here.cluster.topics[TOPIC].deleting = True
     assert refusal(TopicAlreadyExists, lambda: create(here, TOPIC)) == "Topic 't' is marked for deletion."
@@ -153,12 +153,12 @@ def test_sv_4_an_invalid_topic_is_refused(how: dict[str, object], kind: type[Kaf
 
 
 def test_sv_4_a_topic_grows_where_its_first_partition_starts() -> None:
-    added = grow(view(standing(2, 3), live=(1, 2, 3)), TOPIC, 3)
+    added = grow(view(not_moving(2, 3), live=(1, 2, 3)), TOPIC, 3)
     assert {index: value.replicas for index, value in added.partitions.items()} == {1: (3, 2), 2: (1, 3)}
 
 
 def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
-    here = view(standing(1))
+    here = view(not_moving(1))
     here.add(grow(here, TOPIC, 2))
     assert sorted(grow(here, TOPIC, 4).partitions) == [1, 2, 3]
 
@@ -199,18 +199,18 @@ def test_sv_4_a_topic_grows_twice_in_one_round() -> None:
 def test_sv_4_an_invalid_growth_is_refused(
     count: int, assignments: list[tuple[int, ...]] | None, kind: type[KafkaError], text: str
 ) -> None:
-    here = view(standing(1, 2))
+    here = view(not_moving(1, 2))
     assert refusal(kind, lambda: grow(here, TOPIC, count, assignments)) == text
 
 
 def test_455_i05_a_topic_does_not_grow_while_one_of_its_partitions_moves() -> None:
-    here = view(standing(1, 2), moving((1, 2), (1, 3)))
+    here = view(not_moving(1, 2), moving((1, 2), (1, 3)))
     text = refusal(ReassignmentInProgress, lambda: grow(here, TOPIC, 3))
     assert text == "A partition reassignment is in progress for the topic 't'."
 
 
 def test_sv_4_an_unknown_topic_or_one_in_deletion_neither_grows_nor_is_deleted() -> None:
-    here = view(standing(1))
+    here = view(not_moving(1))
     unknown = refusal(UnknownTopicOrPartition, lambda: grow(here, "nope", 3))
     assert unknown == "The topic 'nope' does not exist."
     refusal(UnknownTopicOrPartition, lambda: topic_changes.delete_topic(here, "nope"))
@@ -222,7 +222,7 @@ def test_sv_4_an_unknown_topic_or_one_in_deletion_neither_grows_nor_is_deleted()
 
 
 def test_sv_4_a_deletion_waits_for_every_replica_but_not_for_pending_deletions_on_dead_brokers() -> None:
-    here = view(replace(standing(1, 9), pending_deletion=(2, 8)), live=(1, 2)).cluster
+    here = view(replace(not_moving(1, 9), pending_deletion=(2, 8)), live=(1, 2)).cluster
     left = set(topic_changes.replicas_to_delete(here, TOPIC, ()))
     assert left == {(0, 1), (0, 9), (0, 2)}
     assert list(topic_changes.replicas_to_delete(here, TOPIC, left)) == []
@@ -253,15 +253,15 @@ def test_sv_4_the_servers_own_id_in_a_stock_brokers_assignment_is_replaced(
 
 
 def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
-    here = view(standing(1, 1000, isr=(1,)), live=(1, 2))
-    value = topic_changes.without_own_id(here.cluster, standing(1, 1000, isr=(1,)), 1000, 0)
+    here = view(not_moving(1, 1000, isr=(1,)), live=(1, 2))
+    value = topic_changes.without_own_id(here.cluster, not_moving(1, 1000, isr=(1,)), 1000, 0)
     assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
 
 
 def test_sv_1_a_topic_too_large_for_its_znode_is_refused_at_once() -> None:
     text = refusal(PolicyViolation, lambda: create(view(), num_partitions=2**31 - 1, replication_factor=1))
     assert text == "Topic 'new' cannot get 2147483647 partitions: its znode has room for fewer than 100000."
-    grown = refusal(PolicyViolation, lambda: grow(view(standing(1)), TOPIC, 2**31 - 1))
+    grown = refusal(PolicyViolation, lambda: grow(view(not_moving(1)), TOPIC, 2**31 - 1))
     assert grown == "Topic 't' cannot get 2147483646 partitions: its znode has room for fewer than 100000."
     others = refusal(PolicyViolation, lambda: create(view(), num_partitions=4, replication_factor=1, most=3))
     assert others.endswith("with this request, which asks for many others: ask for fewer topics at a time.")
@@ -276,5 +276,5 @@ def test_sv_1_many_partitions_are_made_in_slices() -> None:
     by_hand = topic_changes.create_topic(
         view(), "new", topic_id=UUID(int=1), start=0, shift=0, assignments=dict.fromkeys(range(count), (1,))
     )
-    grown = topic_changes.create_partitions(view(standing(1)), TOPIC, count + 1)
+    grown = topic_changes.create_partitions(view(not_moving(1)), TOPIC, count + 1)
     assert [sum(1 for _ in steps) for steps in (made_anew, by_hand, grown)] == [10, 20, 10]

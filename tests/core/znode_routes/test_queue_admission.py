@@ -27,7 +27,7 @@ from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import QueuePart, WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, SetData, Stat
-from tests.core.build import TOPIC, cluster, made, moving, sets, standing
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets
 
 ROOT = "/admin/reassign_partitions_queue"
 Target = tuple[int, ...]
@@ -64,7 +64,7 @@ def outcome(
 
 def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
     """Otherwise, with a hundred thousand of them, a full pass holds the event loop for too long."""
-    in_cluster = cluster(*[standing(1, 2)] * 5000)
+    in_cluster = cluster(*[not_moving(1, 2)] * 5000)
     gc.collect()
     before = len(gc.get_objects())
     queued(in_cluster, dict.fromkeys(range(5000), (3, 4)))
@@ -75,7 +75,7 @@ def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
 def test_236_13_every_part_is_a_slice_even_a_short_one() -> None:
     """The controller reads and writes a thousand parts in one go. Without a yield per part they held the event loop for
     100 ms."""
-    in_cluster = cluster(*[standing(1, 2)] * 3)
+    in_cluster = cluster(*[not_moving(1, 2)] * 3)
     part = QueuePart(
         ROOT, f"{ROOT}/part_0000000001", {(TOPIC, index): WaitingMove((3, 4), QUEUE) for index in range(3)}
     )
@@ -88,7 +88,7 @@ def test_236_13_every_part_is_a_slice_even_a_short_one() -> None:
 
 
 def test_236_7_a_waiting_move_starts_with_its_route_and_reason() -> None:
-    found = outcome(standing(1, 2), WaitingMove((3, 4), "heal", "broker 2 is lost"))
+    found = outcome(not_moving(1, 2), WaitingMove((3, 4), "heal", "broker 2 is lost"))
     assert found.leaves
     value = made(found.changes)
     assert sets(value) == ((3, 4, 1, 2), (3, 4), (1, 2))
@@ -96,7 +96,7 @@ def test_236_7_a_waiting_move_starts_with_its_route_and_reason() -> None:
     assert (value.move.route, value.move.reason) == ("heal", "broker 2 is lost")
 
 
-@pytest.mark.parametrize("partition", [standing(3, 4), moving((1, 2), (3, 4))])
+@pytest.mark.parametrize("partition", [not_moving(3, 4), moving((1, 2), (3, 4))])
 def test_236_7_a_waiting_move_that_is_done_or_in_flight_leaves(partition: Partition) -> None:
     assert outcome(partition, WaitingMove((3, 4), QUEUE)) == queue_admission.QueueOutcome(leaves=True)
 
@@ -149,7 +149,7 @@ def test_236_7_a_move_waits_for_the_end_of_one_that_cannot_be_cancelled() -> Non
 
 
 def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
-    assert outcome(standing(1, 2), WaitingMove((3, 3), QUEUE)).report == (
+    assert outcome(not_moving(1, 2), WaitingMove((3, 3), QUEUE)).report == (
         "INVALID_REPLICA_ASSIGNMENT: Duplicate replica ids in partition reassignment replica list: ArrayBuffer(3, 3)"
     )
     view = RoundView(cluster())
@@ -157,28 +157,28 @@ def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
         view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), Rules(), scheduled(view)
     )
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
-    found = outcome(standing(1, 2), WaitingMove((3,), QUEUE), Rules(replication_factor_change_allowed=False))
+    found = outcome(not_moving(1, 2), WaitingMove((3,), QUEUE), Rules(replication_factor_change_allowed=False))
     assert found.leaves
     assert found.report is not None
     assert "replication.factor.change.allowed=false forbids" in found.report
 
 
 def test_236_13_a_move_waits_for_a_dead_broker() -> None:
-    assert outcome(standing(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == 6
-    assert outcome(standing(1, 6), WaitingMove((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
+    assert outcome(not_moving(1, 2), WaitingMove((1, 6), QUEUE), live=(1, 2)).waits_for == 6
+    assert outcome(not_moving(1, 6), WaitingMove((6, 1), QUEUE), live=(1, 2)).leaves, "it is not brought in"
 
 
 # ------------------------------------------------------------------------------------------------------------ caps
 
 
 def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
-    in_cluster = cluster(standing(1, 2), standing(1, 4))
+    in_cluster = cluster(not_moving(1, 2), not_moving(1, 4))
     rules = Rules(limits=InFlightCaps(per_broker=1))
     queued(in_cluster, {0: (1, 3), 1: (4, 5)})
     durable(in_cluster, admitted(in_cluster, rules))
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
-    replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, standing(1, 4, isr=(4,)))
+    replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, not_moving(1, 4, isr=(4,)))
     assert set(admitted(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
 
 
@@ -201,7 +201,7 @@ def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_ret
 def test_236_13_a_move_waits_for_the_cap_that_is_reached(
     caps: InFlightCaps, target: Target, waits_for: int | None
 ) -> None:
-    in_cluster = cluster(moving((1, 2), (3, 4)), standing(1, 2))
+    in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
     view = RoundView(in_cluster)
     rules = Rules(limits=caps)
@@ -212,7 +212,7 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
 
 
 def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
-    in_cluster = cluster(standing(1, 2))
+    in_cluster = cluster(not_moving(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 1000}
     view = RoundView(in_cluster)
     rules = Rules(limits=InFlightCaps(bytes_in_flight=10))
@@ -222,7 +222,7 @@ def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
 
 
 def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() -> None:
-    in_cluster = cluster(moving((1, 2), (1, 3)), standing(2, 1), standing(4, 1))
+    in_cluster = cluster(moving((1, 2), (1, 3)), not_moving(2, 1), not_moving(4, 1))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
     rules = Rules(limits=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
@@ -243,7 +243,7 @@ def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
 
 
 def test_236_13_the_cluster_config_overrides_the_setting() -> None:
-    in_cluster = cluster(standing(1))
+    in_cluster = cluster(not_moving(1))
     rules = Rules(limits=InFlightCaps(1, 2, 3))
     in_cluster.broker_configs["<default>"] = {
         "partition.reassignments.max.per.broker": "-1",
@@ -255,17 +255,17 @@ def test_236_13_the_cluster_config_overrides_the_setting() -> None:
 
 def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
     value = moving((1, 2), (3, 4))
-    assert makes_room(value, standing(3, 4))
+    assert makes_room(value, not_moving(3, 4))
     assert makes_room(value, replace(value, leader=2))
     assert not makes_room(value, replace(value, isr=(1, 2, 3)))
-    assert not makes_room(standing(1, 2), value)
+    assert not makes_room(not_moving(1, 2), value)
 
 
 # ------------------------------------------------------------------------------------------------------ all of them
 
 
 def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_that_need_it() -> None:
-    in_cluster = cluster(*[standing(1, 2) for _ in range(3)], *[standing(2, 1) for _ in range(3)])
+    in_cluster = cluster(*[not_moving(1, 2) for _ in range(3)], *[not_moving(2, 1) for _ in range(3)])
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
     view = admitted(in_cluster, Rules(limits=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
@@ -273,7 +273,7 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_t
 
 
 def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
-    in_cluster = cluster(*[standing(1, 2) for _ in range(500)])
+    in_cluster = cluster(*[not_moving(1, 2) for _ in range(500)])
     queued(in_cluster, dict.fromkeys(range(500), (1, 3)))
     rules = Rules(limits=InFlightCaps(per_broker=1))
     durable(in_cluster, admitted(in_cluster, rules))
@@ -294,7 +294,7 @@ def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.Monke
 
 
 def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
-    in_cluster = cluster(*[standing(1, 2) for _ in range(10)])
+    in_cluster = cluster(*[not_moving(1, 2) for _ in range(10)])
     queued(in_cluster, dict.fromkeys(range(10), (3, 4)))
     durable(in_cluster, admitted(in_cluster, most=4))
     assert in_cluster.queue.more
@@ -303,14 +303,14 @@ def test_236_13_a_round_starts_a_limited_number_of_moves() -> None:
 
 
 def test_236_7_an_abandoned_round_leaves_all_moves_in_the_line() -> None:
-    in_cluster = cluster(standing(1, 2), standing(1, 2))
+    in_cluster = cluster(not_moving(1, 2), not_moving(1, 2))
     queued(in_cluster, {0: (3, 4), 1: (4, 5)})
     admitted(in_cluster)
     assert set(admitted(in_cluster).partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 1)}
 
 
 def test_236_7_of_two_moves_of_a_partition_the_later_one_counts() -> None:
-    in_cluster = cluster(standing(1, 2), standing(1, 2))
+    in_cluster = cluster(not_moving(1, 2), not_moving(1, 2))
     queued(in_cluster, {0: (3, 4), 1: (3, 4)})
     queued(in_cluster, {0: (5, 6)}, path=f"{ROOT}/part_0000000000")
     view = admitted(in_cluster)
@@ -320,7 +320,7 @@ def test_236_7_of_two_moves_of_a_partition_the_later_one_counts() -> None:
 
 
 def test_236_7_a_cancel_of_a_waiting_move_succeeds() -> None:
-    in_cluster = cluster(standing(1, 2), standing(1, 2))
+    in_cluster = cluster(not_moving(1, 2), not_moving(1, 2))
     queued(in_cluster, {0: (3, 4)})
     view = RoundView(in_cluster)
     nothing = NoReassignmentInProgress()
@@ -331,7 +331,7 @@ def test_236_7_a_cancel_of_a_waiting_move_succeeds() -> None:
 
 
 def test_236_14_a_target_that_does_not_fit_into_a_part_is_refused() -> None:
-    view = RoundView(cluster(standing(1, 2)))
+    view = RoundView(cluster(not_moving(1, 2)))
     error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove(tuple(range(1000)), QUEUE))
     assert error is not None
     assert error.name == "POLICY_VIOLATION"
@@ -339,7 +339,7 @@ def test_236_14_a_target_that_does_not_fit_into_a_part_is_refused() -> None:
 
 
 def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
-    in_cluster = cluster(standing(1, 2))
+    in_cluster = cluster(not_moving(1, 2))
     queued(in_cluster, {0: (3, 4)})
     in_cluster.disabled_by_znode = True
     view = admitted(in_cluster)
@@ -401,7 +401,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     sizes = data.draw(st.lists(st.integers(0, 20), min_size=len(origins), max_size=len(origins)))
     caps_ = InFlightCaps(data.draw(caps), data.draw(caps), data.draw(st.integers(-1, 60)))
     rules = Rules(limits=caps_)
-    in_cluster = cluster(*[standing(*replicas) for replicas in origins])
+    in_cluster = cluster(*[not_moving(*replicas) for replicas in origins])
     in_cluster.sizes = {TopicPartition(TOPIC, index): size for index, size in enumerate(sizes)}
     everybody = in_cluster.brokers
     cut = data.draw(st.integers(0, len(targets)))

@@ -14,7 +14,7 @@ from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView,
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
-from tests.core.build import TOPIC, made, moving, sets, standing, view
+from tests.core.build import TOPIC, made, moving, not_moving, sets, view
 
 NAME = TopicPartition(TOPIC, 0)
 CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed": "false"}
@@ -36,7 +36,7 @@ def rolled_back(
 
 
 def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() -> None:
-    outcome = decided(view(standing(3, 1, 2)), 1, 4, 5)
+    outcome = decided(view(not_moving(3, 1, 2)), 1, 4, 5)
     assert outcome.entry == BatchEntry((1, 4, 5), (3, 1, 2))
     assert sets(made(outcome.changes)) == ((1, 4, 5, 3, 2), (4, 5), (3, 2))
     assert made(outcome.changes).move == MoveRecord((1, 4, 5), (3, 1, 2), route=BATCH)
@@ -44,11 +44,11 @@ def test_236_1_an_entry_that_starts_gets_its_original_replicas_in_their_order() 
 
 
 def test_236_1_a_start_replaces_original_replicas_that_somebody_else_wrote() -> None:
-    assert decided(view(standing(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
+    assert decided(view(not_moving(1, 2)), 3, 4, original=(5, 6)).entry == BatchEntry((3, 4), (1, 2))
 
 
 def test_236_5_an_entry_leaves_when_its_partition_has_the_target() -> None:
-    assert decided(view(standing(1, 2)), 1, 2, original=(5, 6)) == reassign_partitions.BatchEntryOutcome(None)
+    assert decided(view(not_moving(1, 2)), 1, 2, original=(5, 6)) == reassign_partitions.BatchEntryOutcome(None)
 
 
 def test_236_5_an_entry_of_a_move_in_flight_stays_as_it_is() -> None:
@@ -75,7 +75,7 @@ def test_d03_an_entry_gives_a_moving_partition_another_target_and_keeps_the_orig
 
 
 def test_h01_a_target_with_a_dead_broker_starts_waits_for_the_broker_and_reports_it() -> None:
-    outcome = decided(view(standing(1, 2), live=(1, 2, 3)), 1, 9)
+    outcome = decided(view(not_moving(1, 2), live=(1, 2, 3)), 1, 9)
     assert outcome.entry == BatchEntry((1, 9), (1, 2))
     value = made(outcome.changes)
     assert (value.leader, value.isr, value.leader_epoch) == (1, (1, 2), 6)
@@ -91,19 +91,19 @@ def test_h01_a_target_with_a_dead_broker_starts_waits_for_the_broker_and_reports
     ],
 )
 def test_236_5_an_entry_with_an_invalid_target_leaves_with_the_reason(target: tuple[int, ...], text: str) -> None:
-    assert decided(view(standing(1, 2)), *target) == reassign_partitions.BatchEntryOutcome(None, report=text)
+    assert decided(view(not_moving(1, 2)), *target) == reassign_partitions.BatchEntryOutcome(None, report=text)
 
 
 def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
     outcome = reassign_partitions.decide_entry(
-        view(standing(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules()
+        view(not_moving(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules()
     )
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
 
 @pytest.mark.parametrize("how", ["znode", "config"])
 def test_236_6_disabled_reassignments_start_no_entry_and_let_moves_in_flight_go_on(how: str) -> None:
-    in_view = view(standing(1, 2))
+    in_view = view(not_moving(1, 2))
     if how == "znode":
         in_view.cluster.disabled_by_znode = True
     else:
@@ -117,7 +117,7 @@ def test_236_6_disabled_reassignments_start_no_entry_and_let_moves_in_flight_go_
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None:
-    in_view = view(standing(1, 2))
+    in_view = view(not_moving(1, 2))
     text = (
         "The replication factor is changed from 2 to 3,"
         " which partition.reassignments.replication.factor.change.allowed=false forbids"
@@ -132,7 +132,7 @@ def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None
 
 
 def test_860_4_the_cluster_config_overrides_the_server_setting_unless_it_is_invalid() -> None:
-    cluster = view(standing(1, 2)).cluster
+    cluster = view(not_moving(1, 2)).cluster
     strict, lax = Rules(replication_factor_change_allowed=False), Rules()
     assert not restrictions.replication_factor_may_change(cluster, strict)
     cluster.broker_configs["<default>"] = {restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED: "true"}
@@ -168,8 +168,8 @@ def test_236_3_an_original_replica_replaces_a_leader_from_outside_the_original_s
 
 
 def test_236_2_a_cancel_only_removes_entries_that_are_completed_not_started_or_moving_elsewhere() -> None:
-    assert rolled_back(view(standing(3, 4)), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(None)
-    assert rolled_back(view(standing(1, 2)), 3, 4, original=None) == reassign_partitions.BatchEntryOutcome(None)
+    assert rolled_back(view(not_moving(3, 4)), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(None)
+    assert rolled_back(view(not_moving(1, 2)), 3, 4, original=None) == reassign_partitions.BatchEntryOutcome(None)
     assert rolled_back(view(moving((1, 2), (5, 6))), 3, 4, original=(1, 2)) == reassign_partitions.BatchEntryOutcome(
         None
     )
@@ -232,7 +232,7 @@ def with_batch(in_view: RoundView, **entries: BatchEntry) -> RoundView:
 
 
 def test_236_1_entries_that_start_are_written_first_and_leave_last() -> None:
-    in_view = with_batch(view(standing(1, 2), standing(1, 2)), p0=BatchEntry((3, 4)), p1=BatchEntry((2, 1)))
+    in_view = with_batch(view(not_moving(1, 2), not_moving(1, 2)), p0=BatchEntry((3, 4)), p1=BatchEntry((2, 1)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
     in_view.batch.ended = {TopicPartition(TOPIC, 1): None}
     found = reassign_partitions.contents(in_view.cluster, in_view)
@@ -246,7 +246,7 @@ def test_236_5_an_entry_leaves_in_the_round_in_which_its_partition_reaches_the_t
     in_view = with_batch(view(standing_), p0=BatchEntry((3, 4), (1, 2)))
     in_view.add(PartitionChange(*NAME, replace(standing_, leader_epoch=9)))
     assert reassign_partitions.contents(in_view.cluster, in_view) is None, "still on its way"
-    in_view.add(PartitionChange(*NAME, standing(3, 4)))
+    in_view.add(PartitionChange(*NAME, not_moving(3, 4)))
     found = reassign_partitions.contents(in_view.cluster, in_view)
     assert found == ({NAME: BatchEntry((3, 4), (1, 2))}, {})
 
@@ -273,14 +273,14 @@ def test_i06_a_refused_request_withdraws_no_entry() -> None:
 
 
 def test_236_6_a_client_can_cancel_a_waiting_entry_once() -> None:
-    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
+    in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4)))
     assert reassign_partitions.withdraw_for_client(in_view, NAME, NoReassignmentInProgress()) is None
     again = NoReassignmentInProgress()
     assert reassign_partitions.withdraw_for_client(in_view, NAME, again) is again
 
 
 def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() -> None:
-    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4)))
+    in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4)))
     in_view.batch.started = {NAME: BatchEntry((3, 4), (1, 2))}
     reassign_partitions.put_durable(in_view.cluster, in_view, 5, 950)
     assert in_view.cluster.batch == BatchZnode({NAME: BatchEntry((3, 4), (1, 2))}, version=5, changed=950)
@@ -295,7 +295,7 @@ def test_236_2_a_committed_round_puts_the_batch_into_the_cluster_as_written() ->
 
 
 def test_236_5_a_reading_older_than_the_last_write_changes_nothing() -> None:
-    in_view = with_batch(view(standing(1, 2)), p0=BatchEntry((3, 4), (1, 2)))
+    in_view = with_batch(view(not_moving(1, 2)), p0=BatchEntry((3, 4), (1, 2)))
     known = in_view.cluster.batch
     assert not reassign_partitions.put_read(in_view, BatchZnode({NAME: BatchEntry((3, 4))}, version=3, changed=899))
     assert in_view.cluster.batch == known

@@ -9,7 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, R
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest, RequestOutcome
-from tests.core.build import TOPIC, cluster, made, moving, sets, standing, view
+from tests.core.build import TOPIC, cluster, made, moving, not_moving, sets, view
 
 NAME = TopicPartition(TOPIC, 0)
 
@@ -26,7 +26,7 @@ def by(route: str, partition: Partition) -> Partition:
 
 
 def test_236_8_a_target_of_a_request_starts_with_the_route_request() -> None:
-    outcome = decided(view(standing(1, 2)), 2, 3)
+    outcome = decided(view(not_moving(1, 2)), 2, 3)
     assert outcome.report is None
     value = made(outcome.changes)
     assert sets(value) == ((2, 3, 1), (3,), (1,))
@@ -35,41 +35,41 @@ def test_236_8_a_target_of_a_request_starts_with_the_route_request() -> None:
 
 
 def test_236_8_a_legacy_request_starts_moves_of_the_batch() -> None:
-    value = made(decided(view(standing(1, 2)), 2, 3, legacy=True).changes)
+    value = made(decided(view(not_moving(1, 2)), 2, 3, legacy=True).changes)
     assert value.move is not None
     assert value.move.route == BATCH
 
 
 @pytest.mark.parametrize("name", [TopicPartition("nope", 0), TopicPartition(TOPIC, 7), TopicPartition(TOPIC, -1)])
 def test_236_8_a_partition_that_does_not_exist_is_reported(name: TopicPartition) -> None:
-    assert decided(view(standing(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
+    assert decided(view(not_moving(1, 2)), 2, 3, name=name) == RequestOutcome(report="The partition does not exist.")
 
 
 @pytest.mark.parametrize(
     ("target", "text"), [((), "Empty replica list"), ((3, 3), "Duplicate replica ids"), ((-1,), "Invalid broker id")]
 )
 def test_236_8_an_invalid_target_is_reported_with_kafkas_text(target: tuple[int, ...], text: str) -> None:
-    outcome = decided(view(standing(1, 2)), *target)
+    outcome = decided(view(not_moving(1, 2)), *target)
     assert outcome.changes == ()
     assert outcome.report is not None
     assert text in outcome.report
 
 
 def test_h01_a_move_waits_for_a_dead_broker_and_reports_it() -> None:
-    outcome = decided(view(standing(1, 2), live=(1, 2)), 2, 3)
+    outcome = decided(view(not_moving(1, 2), live=(1, 2)), 2, 3)
     assert made(outcome.changes).adding == (3,)
     assert outcome.report == "waits for broker(s) [3], which are not alive"
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
-    outcome = decided(view(standing(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
+    outcome = decided(view(not_moving(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
     assert outcome.changes == ()
     assert outcome.report is not None
     assert "is changed from 2 to 3" in outcome.report
     assert "allowed=false" in outcome.report
 
 
-@pytest.mark.parametrize("partition", [standing(2, 3), moving((1, 2), (2, 3)), by(BATCH, moving((1, 2), (2, 3)))])
+@pytest.mark.parametrize("partition", [not_moving(2, 3), moving((1, 2), (2, 3)), by(BATCH, moving((1, 2), (2, 3)))])
 @pytest.mark.parametrize("legacy", [False, True])
 def test_236_10_a_request_that_is_decided_again_changes_nothing(partition: Partition, legacy: bool) -> None:
     assert not decided(view(partition), 2, 3, legacy=legacy).changes
@@ -116,7 +116,7 @@ def test_236_8_the_batch_overrides_a_client_as_in_kafka() -> None:
 
 
 def test_236_10_the_batch_waits_for_unread_requests() -> None:
-    here = view(standing(1, 2), standing(1, 2))
+    here = view(not_moving(1, 2), not_moving(1, 2))
     here.cluster.requests = frozenset(("request_0000000000",))
     assert reassign_partitions.decide_entry(
         here, NAME, BatchEntry((2, 4)), NO_RULES
@@ -127,7 +127,7 @@ def test_236_10_the_batch_waits_for_unread_requests() -> None:
 
 
 def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> None:
-    here = RoundView(cluster(standing(1, 2)))
+    here = RoundView(cluster(not_moving(1, 2)))
     for target in ((2, 3), (2, 4)):
         for change in decided(here, *target).changes:
             here.add(change)
