@@ -4,7 +4,7 @@ All coroutines here run on the event loop of kafka-python's network thread.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
@@ -122,7 +122,7 @@ def in_pieces(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:
         yield resources[first : first + RESOURCES_PER_REQUEST]
 
 
-def config_request(changes: Changes) -> Any:
+def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:
     """An IncrementalAlterConfigs request."""
     resource_class = IncrementalAlterConfigsRequest.AlterConfigsResource
     return IncrementalAlterConfigsRequest(

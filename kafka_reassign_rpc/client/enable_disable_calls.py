@@ -6,8 +6,6 @@ and only a ZooKeeper client can delete it.
 All coroutines here run on the event loop of kafka-python's network thread.
 """
 
-from typing import Any
-
 from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
@@ -24,13 +22,12 @@ NO_SWITCH = (
 async def why_disabled(router: RequestRouter, timeout_ms: int) -> str | None:
     await require(router, DescribeReassignmentsRequest, NO_SWITCH)
 
-    def build(_version: int) -> Any:
+    def build(_version: int) -> DescribeReassignmentsRequest:
         return DescribeReassignmentsRequest(topic_reassignments=[], timeout_ms=timeout_ms)
 
     answer = await router.ask_controller(build, DescribeReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
-    reason: str | None = answer.closed
-    return reason
+    return answer.closed
 
 
 async def set_enabled(router: RequestRouter, enabled: bool, timeout_ms: int) -> str | None:

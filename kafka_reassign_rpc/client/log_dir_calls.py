@@ -5,7 +5,7 @@ All coroutines here run on the event loop of kafka-python's network thread.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
@@ -13,7 +13,11 @@ from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsRequest, DescribeLogDirsRequest
+from kafka_reassign_rpc.protocol.messages import (
+    AlterReplicaLogDirsRequest,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+)
 
 
 class HeldReplica(NamedTuple):
@@ -60,7 +64,9 @@ async def describe_log_dirs(
     return found
 
 
-def _replicas(log_dirs: Iterable[Any]) -> dict[TopicPartition, ReplicaLogDir]:
+def _replicas(
+    log_dirs: Iterable[DescribeLogDirsResponse.DescribeLogDirsResult],
+) -> dict[TopicPartition, ReplicaLogDir]:
     current: dict[TopicPartition, tuple[str, int, int]] = {}
     future: dict[TopicPartition, str] = {}
     for log_dir in log_dirs:

@@ -7,7 +7,7 @@ it undecoded, and the caller decodes it topic by topic on its own thread with `r
 """
 
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, error_of, raise_for
 from kafka_reassign_rpc.client.kafka_python_request import UndecodedAnswer
@@ -41,7 +41,7 @@ class Everything(NamedTuple):
 async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
     """The nodes that clients may connect to."""
 
-    def build(version: int) -> Any:
+    def build(version: int) -> DescribeClusterRequest:
         fenced = {} if version < 2 else {"include_fenced_brokers": False}
         return DescribeClusterRequest(
             include_cluster_authorized_operations=False, endpoint_type=router.endpoint_type, **fenced
@@ -84,11 +84,11 @@ def read_everything(answer: UndecodedAnswer) -> Everything:
     return Everything(head.cluster_id or "", head.controller_id, nodes, map(_topic, topics))
 
 
-def _topic(topic: Any) -> TopicInfo:
-    return TopicInfo(topic.name, _partitions(topic), error_of(topic.error_code, None))
+def _topic(topic: MetadataResponse.MetadataResponseTopic) -> TopicInfo:
+    return TopicInfo(topic.name or "", _partitions(topic), error_of(topic.error_code, None))
 
 
-def _partitions(topic: Any) -> dict[int, PartitionInfo]:
+def _partitions(topic: MetadataResponse.MetadataResponseTopic) -> dict[int, PartitionInfo]:
     return {
         one.partition_index: PartitionInfo(one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
         for one in topic.partitions
