@@ -309,9 +309,9 @@ class _Writer:
     def _simple(self, field: SimpleField, target: str, depth: int, *, nullable: bool) -> None:
         codec = field._type
         if isinstance(codec, codecs.String):
-            self._sized(field, target, depth, "data[pos:stop].decode()", legacy=(">h", 2), nullable=nullable)
+            self._sized(field, target, depth, "data[pos:stop].decode()", inflexible=(">h", 2), nullable=nullable)
         elif codec is codecs.Bytes:
-            self._sized(field, target, depth, "data[pos:stop]", legacy=(">i", 4), nullable=nullable)
+            self._sized(field, target, depth, "data[pos:stop]", inflexible=(">i", 4), nullable=nullable)
         elif codec is codecs.UUID:
             self.line(depth, "stop = pos + 16")
             self.line(depth, "if stop > end:")
@@ -330,12 +330,12 @@ class _Writer:
             self.line(depth, f"pos += {codec.size}")
 
     def _sized(
-        self, field: SimpleField, target: str, depth: int, value: str, *, legacy: tuple[str, int], nullable: bool
+        self, field: SimpleField, target: str, depth: int, value: str, *, inflexible: tuple[str, int], nullable: bool
     ) -> None:
         """Writes the code that reads a string or bytes: a length, then that many bytes. The compact length is one more,
         0 for null."""
         size = self._local("n")
-        self._read_length(size, depth, legacy)
+        self._read_length(size, depth, inflexible)
         self.line(depth, f"if {size} >= 0:")
         self.line(depth + 1, f"stop = pos + {size}")
         self.line(depth + 1, "if stop > end:")
@@ -344,7 +344,7 @@ class _Writer:
         self.line(depth + 1, "pos = stop")
         self._null(field, target, depth, size, nullable)
 
-    def _read_length(self, into: str, depth: int, legacy: tuple[str, int]) -> None:
+    def _read_length(self, into: str, depth: int, inflexible: tuple[str, int]) -> None:
         if self._flexible:
             self.line(depth, f"{into} = data[pos] - 1")
             self.line(depth, f"if {into} > 126:")
@@ -353,7 +353,7 @@ class _Writer:
             self.line(depth, "else:")
             self.line(depth + 1, "pos += 1")
         else:
-            layout, size = legacy
+            layout, size = inflexible
             self.line(depth, f"{into}, = {self._constant('unpack', struct.Struct(layout).unpack_from)}(data, pos)")
             self.line(depth, f"pos += {size}")
 
