@@ -121,8 +121,12 @@ def settings_page() -> str:
         "kafka-configs.sh --bootstrap-server … --entity-type brokers --entity-default --alter --add-config"
         " failure.interval.ms=1800000\n"
         "```",
-        "Two dynamic configs have no setting beside them: `partition.reassignments.enabled` (false: no new move starts)"
-        " and `self.healing.paused` (true: no repair starts).",
+        "## Dynamic configs that are no settings",
+        "These two exist only as dynamic configs of the whole cluster. No flag and no key of the file sets them.",
+        "- `partition.reassignments.enabled` (default `true`): with `false` no new move starts by any route, and"
+        " cancels go through. `kafka-reassign --disable` sets it, `--enable` deletes it.\n"
+        "- `self.healing.paused` (default `false`): with `true` no repair starts. `kafka-reassign heal --pause` sets"
+        " it, `--resume` deletes it.",
     ]
     for group, rows in groups.items():
         parts += [f"## {group[:1].upper()}{group[1:]}", table(head, rows)]

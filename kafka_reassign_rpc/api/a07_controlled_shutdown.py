@@ -2,7 +2,7 @@
 
 Behaviour   The answer has the partitions that the broker still leads; with none it may stop. Top-level errors:
             NOT_CONTROLLER, STALE_BROKER_EPOCH, BROKER_NOT_AVAILABLE. Versions before 2 carry no broker epoch: -1,
-            which is not checked.
+            which is not checked. Decided in `core.leadership.broker_changes`.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext

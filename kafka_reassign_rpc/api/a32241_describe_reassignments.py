@@ -88,7 +88,7 @@ async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassig
         error_code=0,
         error_message=None,
         descriptions=[],
-        closed=None if disabled is None else disabled.message,
+        disabled_reason=None if disabled is None else disabled.message,
     )
 
 

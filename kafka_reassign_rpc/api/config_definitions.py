@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from kafka_reassign_rpc.core.throttling.observed_throughput import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 

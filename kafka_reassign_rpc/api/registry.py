@@ -33,8 +33,8 @@ SERVER_APIS: Mapping[int, Api] = _load()
 """All APIs that the server process serves."""
 
 CLIENT_APIS: Mapping[int, Api] = _of(ApiGroup.CLIENT)
-"""APIs that every node serves. A node that is not the controller answers NOT_CONTROLLER where only the controller can
-do what is asked."""
+"""APIs that every node serves. A node that is not the controller answers NOT_CONTROLLER to a request that only the
+controller can carry out."""
 
 INTER_BROKER_APIS: Mapping[int, Api] = _of(ApiGroup.INTER_BROKER)
 """APIs that brokers call on their controller."""

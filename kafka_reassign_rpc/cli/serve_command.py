@@ -15,17 +15,17 @@ from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
-from kafka_reassign_rpc.core.restrictions import (
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.reassignment_settings import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
     MAX_PER_CLUSTER,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
     InFlightCaps,
-    Rules,
+    ReassignmentSettings,
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 
 HELP = "run the controller, for your cluster or for a simulated one"
 USAGE = "kafka-reassign-rpc serve [-h] [--config FILE] [--SETTING VALUE …]"
@@ -130,7 +130,7 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
-        rules=Rules(
+        settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
             healing=_healing_config(values),
@@ -146,8 +146,8 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
     )
 
 
-def _healing_config(values: dict[str, Any]) -> Healing:
-    return Healing(
+def _healing_config(values: dict[str, Any]) -> HealingSettings:
+    return HealingSettings(
         interval_ms=values[healing_settings.INTERVAL],
         alert_interval_ms=values[healing_settings.ALERT_INTERVAL],
         max_brokers=values[healing_settings.MAX_BROKERS],

@@ -17,14 +17,15 @@ from kafka_reassign_rpc.cli.value_parsers import (
     zookeeper_connect,
 )
 from kafka_reassign_rpc.controller.duties import progress_sampling
-from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Endpoint
-from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED, HealingThrottle
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 
-_HEALING = Healing()
+_HEALING = HealingSettings()
 _LIMITS = ServerLimits()
 _UNLIMITED = f"{2**31 - 1}, in effect no limit"
 
@@ -134,7 +135,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="PERCENT",
     ),
     Setting(
-        restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED,
+        reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,
         true_or_false,
         True,
         "Whether a reassignment may change the number of a partition's replicas (KIP-860).",
@@ -143,7 +144,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="true|false",
     ),
     Setting(
-        restrictions.MAX_PER_BROKER,
+        reassignment_settings.MAX_PER_BROKER,
         whole(-1, 2**31 - 1),
         -1,
         "Moves in flight for one broker: moves that add a replica on it, and moves of partitions that it leads. Moves"
@@ -153,7 +154,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MOVES",
     ),
     Setting(
-        restrictions.MAX_PER_CLUSTER,
+        reassignment_settings.MAX_PER_CLUSTER,
         whole(-1, 2**31 - 1),
         -1,
         "Moves in flight in the whole cluster. Moves above the limit wait in the queue. -1: no limit.",
@@ -162,7 +163,7 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MOVES",
     ),
     Setting(
-        restrictions.MAX_BYTES_IN_FLIGHT,
+        reassignment_settings.MAX_BYTES_IN_FLIGHT,
         whole(-1),
         -1,
         "Bytes that all moves in flight have to copy. Moves above the limit wait in the queue. -1: no limit.",

@@ -140,7 +140,7 @@ class ReassignmentClient:
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         """A page of the events that a server has recorded, from number `from_seq` on.
 
-        `server` is the id of the server; None stands for the controller. If `from_seq` is below 0 the page is empty,
+        `server` is the id of the server; None is the controller. If `from_seq` is below 0 the page is empty,
         and its `next_seq` is the number of the next event to come. Raises UnsupportedHere if the controller is not a
         kafka-reassign-rpc server, PolicyViolation if the server keeps no event log.
         """

@@ -22,7 +22,7 @@ _SET_BY_SOMEBODY = frozenset({1, 2, 3, 4})
 """ConfigSource of values that are no defaults: of a topic, of a broker, of all brokers, in server.properties."""
 
 Resource = tuple[int, str]
-"""Kind (TOPIC or BROKER) and name. The BROKER "" stands for all brokers."""
+"""Kind (TOPIC or BROKER) and name. The BROKER "" means all brokers."""
 Changes = Mapping[Resource, Mapping[str, str | None]]
 """New values by resource and config name; None deletes a config."""
 

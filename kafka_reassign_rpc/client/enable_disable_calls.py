@@ -10,7 +10,7 @@ from kafka_reassign_rpc.client.client_errors import raise_for
 from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter
-from kafka_reassign_rpc.core.restrictions import ENABLED
+from kafka_reassign_rpc.core.reassignment_settings import ENABLED
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest
 
 NO_SWITCH = (
@@ -27,7 +27,7 @@ async def why_disabled(router: RequestRouter, timeout_ms: int) -> str | None:
 
     answer = await router.ask_controller(build, DescribeReassignmentsRequest)
     raise_for(answer.error_code, answer.error_message)
-    return answer.closed
+    return answer.disabled_reason
 
 
 async def set_enabled(router: RequestRouter, enabled: bool, timeout_ms: int) -> str | None:

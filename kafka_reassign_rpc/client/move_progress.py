@@ -41,7 +41,7 @@ class CopiedBytes:
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of one move, or of all moves together. None stands for what is not known.
+    """The progress of one move, or of all moves together. A value that is not known is None.
 
     done               bytes copied
     total              bytes to copy

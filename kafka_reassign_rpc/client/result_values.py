@@ -88,7 +88,7 @@ class PartitionReassignment:
     replicas  in flight: the target, then the removing replicas; waiting: the replicas that the partition has now
     id        the identity of the move (KIP-240); -1: the server gives none, or the move waits
     state     MOVING or WAITING
-    route     how the move came: rpc, batch, queue, request or heal; stock Kafka does not tell, so it is rpc there
+    route     how the move came: rpc, batch, queue, request or heal; stock Kafka does not say it, so it is rpc there
     reason    what the move is for, as the client that started it says
     """
 

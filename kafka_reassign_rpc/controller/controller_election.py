@@ -5,7 +5,7 @@
            create  /controller  ephemeral )
 
 The version of `/controller_epoch` that the transaction returns fences every later write (see `commit.durable_store`).
-If the answer of the transaction is lost, the session that owns `/controller` tells whether it was carried out.
+If the answer of the transaction is lost, the session that owns `/controller` shows whether it was carried out.
 Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 """
 

@@ -33,7 +33,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
 from kafka_reassign_rpc.core.events import catalogue, decided_events
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, PolicyViolation, UnknownServerError
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
@@ -54,7 +54,7 @@ class ControllerLoop:
     propagate          called after the replay with what the round changed; yields after each slice
     failover_command   makes the command that decides about everything after the cluster was read again; its argument:
                        the topics that are gone since
-    rules              the server's rules for every new move
+    settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
 
@@ -67,7 +67,7 @@ class ControllerLoop:
         store: DurableStore,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
         failover_command: Callable[[Sequence[Topic]], Command[None]],
-        rules: Rules = NO_RULES,
+        settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         observe_duration: ObserveDuration = lambda *_: None,
     ) -> None:
@@ -75,7 +75,7 @@ class ControllerLoop:
         self._store = store
         self._propagate = propagate
         self._failover_command = failover_command
-        self.rules = rules
+        self.settings = settings
         self._record = record
         self._observe_duration = observe_duration
         self.throttle_configs = ThrottleConfigs(cluster, store, record)
@@ -123,7 +123,7 @@ class ControllerLoop:
         first: list[Command[Any]] = []
         gone: list[Topic] = []
         for _ in range(ATTEMPTS):
-            work = Round(RoundView(self.cluster), refused | self._unreadable(), self.rules)
+            work = Round(RoundView(self.cluster), refused | self._unreadable(), self.settings)
             decided = await self._decide([*first, *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]

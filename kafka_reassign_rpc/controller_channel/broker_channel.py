@@ -15,8 +15,8 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     LeaderAndIsr,
     LiveBrokers,
     PendingRequests,
-    ReplicaStop,
     StopReplica,
+    StopReplicaState,
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, StaleControllerEpoch
@@ -36,8 +36,6 @@ from kafka_reassign_rpc.support.tasks import end
 
 log = logging.getLogger(__name__)
 
-PARTITIONS_PER_REQUEST = 500
-"""Keeps the time that the event loop builds and encodes one request well under 20 ms."""
 ANSWER_TIMEOUT_S = 30.0
 """Kafka's controller.socket.timeout.ms."""
 FIRST_BACKOFF_S = 0.05
@@ -56,7 +54,7 @@ _REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
     StopReplica: StopReplicaRequest,
 }
 
-Stopped = Callable[[int, dict[TopicPartition, ReplicaStop]], None]
+Stopped = Callable[[int, dict[TopicPartition, StopReplicaState]], None]
 
 
 class BrokerChannel:
@@ -128,7 +126,7 @@ class BrokerChannel:
             await backoff.sleep(longest=defect)
 
     async def _send_next(self, client: RpcClient) -> None:
-        request = self.pending.take(PARTITIONS_PER_REQUEST)
+        request = self.pending.take()
         if request is None:
             self._wakeup.clear()
             await self._wakeup.wait()

@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, Stopped
-from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
 
 
 class ChannelManager:
-    """One channel per registered broker. Methods mark what is out of date there; `flush` makes the channels send it."""
+    """One channel per registered broker. The methods mark state that is out of date on a broker; `flush` makes the
+    channels send it.
+    """
 
     def __init__(
         self,
@@ -26,7 +28,7 @@ class ChannelManager:
         self._controller_moved = controller_moved
         self._listener = listener
         self._channels: dict[int, BrokerChannel] = {}
-        self._stops_on_absent_brokers: dict[int, dict[TopicPartition, ReplicaStop]] = {}
+        self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
         self._closing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
@@ -82,7 +84,7 @@ class ChannelManager:
             if to is None or to == broker_id:
                 channel.pending.metadata(topic, indexes)
 
-    def stop(self, broker_id: int, topic: str, index: int, stop: ReplicaStop) -> None:
+    def stop(self, broker_id: int, topic: str, index: int, stop: StopReplicaState) -> None:
         channel = self._channels.get(broker_id)
         if channel is not None:
             channel.pending.stop(topic, index, stop)
@@ -92,7 +94,7 @@ class ChannelManager:
 
         Where the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
         """
-        stop = ReplicaStop(value.leader_epoch, delete=True)
+        stop = StopReplicaState(value.leader_epoch, delete=True)
         if broker_id in self._cluster().brokers:
             self.stop(broker_id, topic, index, stop)
         else:
@@ -105,7 +107,7 @@ class ChannelManager:
             channel.pending.topic_deleted(topic, (index for index, _ in found))
         for index, value in found:
             for replica in (*value.replicas, *value.pending_deletion):
-                self.stop(replica, topic, index, ReplicaStop(DELETED_EPOCH, delete=True))
+                self.stop(replica, topic, index, StopReplicaState(DELETED_EPOCH, delete=True))
 
     def flush(self) -> None:
         """Send what has been marked."""

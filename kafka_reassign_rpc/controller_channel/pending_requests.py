@@ -1,4 +1,4 @@
-"""What one broker still has to learn.
+"""What one broker still has to learn: the order, the size and the repetition of the requests to it.
 
 `PendingRequests` holds no messages. It holds the names of the partitions whose state at the broker is out of date; the
 channel builds the request from the cluster when the connection is free. So a burst of changes to one partition costs
@@ -12,9 +12,11 @@ The order (the first one that applies is sent next):
 4. UpdateMetadata;
 5. StopReplica for all other partitions.
 
-A StopReplica drops a LeaderAndIsr that was pending for the same partition. A StopReplica that the broker has refused is
-repeated later, unless the partition has been assigned to the broker again by then. (Kafka does not repeat it: the log
-stays until the broker or the controller changes.)
+A request has at most `PARTITIONS_PER_REQUEST` partitions. A request without an answer is repeated on the next
+connection (`restore`), with the state of that time. A StopReplica drops a LeaderAndIsr that was pending for the same
+partition. A StopReplica that the broker has refused is repeated later, unless the partition has been assigned to the
+broker again by then. (Kafka does not repeat it: the log stays until the broker or the controller changes.) Other
+requests that the broker has refused are not repeated.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -26,12 +28,18 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
+PARTITIONS_PER_REQUEST = 500
+"""Keeps the time that the event loop builds and encodes one request well under 20 ms."""
+
 DELETED_EPOCH = -2
 """Leader epoch of a StopReplica for a topic in deletion (Kafka's LeaderAndIsr.EpochDuringDelete)."""
 
 
-class ReplicaStop(NamedTuple):
-    """A replica to stop. `leader_epoch` fences an older stop; `delete` removes the log."""
+class StopReplicaState(NamedTuple):
+    """How a StopReplica stops one replica (Kafka's StopReplicaPartitionState).
+
+    `leader_epoch` fences an older stop; `delete` removes the log.
+    """
 
     leader_epoch: int
     delete: bool
@@ -53,7 +61,7 @@ class UpdateMetadata(NamedTuple):
 
 
 class StopReplica(NamedTuple):
-    stops: Mapping[TopicPartition, ReplicaStop]
+    stops: Mapping[TopicPartition, StopReplicaState]
 
 
 BrokerRequest = LiveBrokers | LeaderAndIsr | UpdateMetadata | StopReplica
@@ -67,9 +75,9 @@ class PendingRequests:
         self._leader_and_isr: dict[str, dict[int, bool]] = {}
         self._metadata: dict[str, set[int]] = {}
         self._deleted: dict[str, set[int]] = {}
-        self._stops: dict[TopicPartition, ReplicaStop] = {}
-        self._urgent_stops: dict[TopicPartition, ReplicaStop] = {}
-        self._refused_stops: dict[TopicPartition, ReplicaStop] = {}
+        self._stops: dict[TopicPartition, StopReplicaState] = {}
+        self._urgent_stops: dict[TopicPartition, StopReplicaState] = {}
+        self._refused_stops: dict[TopicPartition, StopReplicaState] = {}
 
     def __bool__(self) -> bool:
         return bool(
@@ -113,7 +121,7 @@ class PendingRequests:
             if not deleted:
                 del self._deleted[topic]
 
-    def stop(self, topic: str, partition: int, stop: ReplicaStop) -> None:
+    def stop(self, topic: str, partition: int, stop: StopReplicaState) -> None:
         pending = self._leader_and_isr.get(topic)
         if pending is not None and pending.pop(partition, None) is not None and not pending:
             del self._leader_and_isr[topic]
@@ -122,7 +130,7 @@ class PendingRequests:
         self._refused_stops.pop(name, None)
         self._stops[name] = stop
 
-    def stops_refused(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+    def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has refused these stops: they wait for `retry_refused_stops`. Newer requests replace them."""
         for name, stop in stops.items():
             if not self.has_stop(name) and name.partition not in self._leader_and_isr.get(name.topic, ()):
@@ -136,8 +144,9 @@ class PendingRequests:
         """Whether a stop of this replica is pending."""
         return name in self._stops or name in self._urgent_stops
 
-    def take(self, limit: int) -> BrokerRequest | None:
-        """The next request, of at most `limit` partitions; None when the broker knows everything."""
+    def take(self, limit: int | None = None) -> BrokerRequest | None:
+        """The next request; None when the broker knows everything. `limit`: instead of `PARTITIONS_PER_REQUEST`."""
+        limit = PARTITIONS_PER_REQUEST if limit is None else limit
         if self._brokers:
             self._brokers = False
             return LiveBrokers()
@@ -178,7 +187,7 @@ class PendingRequests:
                 if index not in deleted and TopicPartition(topic, index) not in self._stops:
                     self.leader_and_isr(topic, index, is_new=is_new)
 
-    def _restore_stops(self, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+    def _restore_stops(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         for name, stop in stops.items():
             if name in self._stops:
                 continue

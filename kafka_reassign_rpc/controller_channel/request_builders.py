@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Broker, Cluster, Endpoint, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 
@@ -161,13 +161,13 @@ def leader_and_isr(
 
 
 def stop_replica(
-    sender: Sender, broker: Broker, stops: Mapping[TopicPartition, ReplicaStop], version: int
+    sender: Sender, broker: Broker, stops: Mapping[TopicPartition, StopReplicaState], version: int
 ) -> StopReplicaRequest:
     """StopReplica. Below version 3 one request deletes all or none: there the caller gives one kind at a time."""
     body = StopReplicaRequest(
         version=version, controller_id=sender.id, controller_epoch=sender.epoch, broker_epoch=broker.epoch
     )
-    topics: dict[str, list[tuple[int, ReplicaStop]]] = {}
+    topics: dict[str, list[tuple[int, StopReplicaState]]] = {}
     for name, stop in stops.items():
         topics.setdefault(name.topic, []).append((name.partition, stop))
     if version >= 3:

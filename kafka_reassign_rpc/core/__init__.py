@@ -1,17 +1,18 @@
 """The controller's decisions, as pure functions: no I/O, no clock, no event loop.
 
-reassignment_algebra    replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
-reassignment            one move: start, change of target, cancel; caps; progress; pending deletion
-leadership              leaders and ISR: elections, AlterPartition, brokers that come and go
-znode_routes            moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
-throttling              replication throttles, throttle leases, observed replication throughput
-healing                 self-healing: which failed brokers are repaired, and when (KIP-46)
-topics                  creation, growth and deletion of topics, replica placement
-round                   the result of decisions (`round_view`), and how it enters the cluster (`replay`)
-events                  the events of decisions
-state                   the values that all others use: cluster, partition, move, queue, leases
-controller_failover.py  what a new controller decides about each partition that it has loaded
-restrictions.py         whether reassignments are disabled, and the rule on replication factors
-kafka_errors.py         errors with their Kafka codes
-config_values.py        parsing of dynamic config values
+reassignment_algebra      replica sets in, replica sets out: target, adding, removing, cancel, completion (KIP-455)
+reassignment              one move: start, change of target, cancel; caps; progress; pending deletion
+leadership                leaders and ISR: elections, AlterPartition, brokers that come and go
+znode_routes              moves that come through ZooKeeper: batch, queue, request znodes (KIP-236)
+throttling                replication throttles, throttle leases, observed replication throughput
+healing                   self-healing: which failed brokers are repaired, and when (KIP-46)
+topics                    creation, growth and deletion of topics, replica placement
+round                     the result of decisions (`round_view`), and how it enters the cluster (`replay`)
+events                    the events of decisions
+state                     the values that all others use: cluster, partition, move, queue, leases
+controller_failover.py    what a new controller decides about each partition that it has loaded
+reassignment_settings.py  the settings that hold for every new move, among them the caps in force
+restrictions.py           whether reassignments are disabled, and the rule on replication factors
+kafka_errors.py           errors with their Kafka codes
+config_values.py          parsing of dynamic config values
 """

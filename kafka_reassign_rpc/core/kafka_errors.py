@@ -1,7 +1,25 @@
 """Errors that an operator or a client can get, each with its Kafka code.
 
 There is one class per Kafka error. The message says what is wrong and, where it helps, what to do. The wire carries
-`code` and `str(error)` unchanged, so this file is the only mapping.
+`code` and `str(error)` unchanged, so this file is the only mapping from a class to its code. An exception of another
+class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
+
+    exception                           Kafka error                               caught in
+    ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
+    during a reload                     loop
+    ReloadNeeded at a commit            none: the round is decided again; after   controller/controller_loop.py
+                                        some attempts UNKNOWN_SERVER_ERROR
+    TopicTooLarge                       POLICY_VIOLATION, to the topic's          controller/controller_loop.py
+                                        partitions
+    a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
+    ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
+    for a block of producer ids
+    ZkError or a defect, at a config    UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
+    any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py
+    RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
+                                        Kafka; UNSUPPORTED_VERSION where the
+                                        version of ApiVersions is not served
+
 Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 """
 

@@ -96,4 +96,4 @@ BROKER_APIS: Mapping[int, Api] = {
     **{key: api for key, api in {**CLIENT_APIS, **INTER_BROKER_APIS}.items() if key not in _NOT_OF_KAFKA_3_9},
     **CONTROLLED_APIS,
 }
-"""All APIs that a simulated broker serves. It answers NOT_CONTROLLER where only a controller can do what is asked."""
+"""All APIs that a simulated broker serves. It answers NOT_CONTROLLER to a request for the controller."""

@@ -14,9 +14,9 @@ from kafka_reassign_rpc.fleet.fleet_config import FleetConfig
 from kafka_reassign_rpc.fleet.seed_topics import SeedSizes, TopicSeeder
 from kafka_reassign_rpc.fleet.simulated_broker import LISTENER, SimulatedBroker
 from kafka_reassign_rpc.fleet.throttled_replicas import ThrottledReplicas
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError

@@ -1,4 +1,6 @@
-"""The ISRs that a leader wants, and its proposals to the controller.
+"""The ISRs that a leader wants, and its proposals to the controller: how a simulated broker shrinks and expands an ISR.
+
+A follower that is late (`leader_replication`, replica.lag.time.max.ms) leaves the ISR; one that has caught up joins it.
 
 A partition that may need another ISR is *due*. The wanted ISR of each due partition is computed when a request is
 built; so any number of changes between two requests costs one proposal. A partition has at most one proposal in flight.

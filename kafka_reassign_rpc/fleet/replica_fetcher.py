@@ -64,7 +64,7 @@ class InboundBudget:
         return amount, throttled
 
     def pace_s(self) -> float:
-        """How long a fetcher waits that could not receive all that it wanted: longer with more fetchers."""
+        """How long a fetcher waits after it could not receive all that it wanted: longer with more fetchers."""
         return max(PACE_MS / 1000, self.busy / ASKS_PER_S)
 
     def settle(self, reserved: tuple[int, int], used: tuple[int, int], now: float) -> None:

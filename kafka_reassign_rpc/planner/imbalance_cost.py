@@ -1,8 +1,8 @@
 """What a broker costs that is away from its targets.
 
 A load is expressed as shares of the broker's targets: 1.0 is on target. Around 1.0 lies a band (low … high) in which a
-broker costs nothing, so the planner leaves alone what is good enough. Outside of it a broker costs, for each measure,
-the goal's weight times the square of the distance from the band.
+broker costs nothing: the planner makes no move for it. Outside of the band a broker costs, for each measure, the goal's
+weight times the square of the distance from the band.
 """
 
 from collections.abc import Iterable, Mapping

@@ -6,6 +6,7 @@ bounded_decoder.py     decoders, generated from the schemas, that check every le
 log_dirs_reader.py     large DescribeLogDirs answers, read in slices
 flexible_encoding.py   varints, compact strings and arrays, for answers packed without message objects
 messages.py            every message class that the product uses
+generate_stubs.py      writes messages.pyi, the types of these classes
 versions.py            API keys, and the versions that the codec reads and writes
 frame_errors.py        the errors that a frame can have
 """

@@ -1820,7 +1820,7 @@ class DescribeReassignmentsResponse(Message):
     error_code: int
     error_message: str | None
     descriptions: list[ReassignmentDescription]
-    closed: str | None
+    disabled_reason: str | None
     def __init__(
         self,
         *,
@@ -1828,7 +1828,7 @@ class DescribeReassignmentsResponse(Message):
         error_code: int = ...,
         error_message: str | None = ...,
         descriptions: Sequence[ReassignmentDescription | tuple[object, ...]] = ...,
-        closed: str | None = ...,
+        disabled_reason: str | None = ...,
         version: int | None = ...,
     ) -> None: ...
 

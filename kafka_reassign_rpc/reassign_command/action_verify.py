@@ -1,4 +1,4 @@
-"""--verify: tells which moves of a file are completed; when no move is in flight it clears the throttles."""
+"""--verify: shows which moves of a file are completed; when no move is in flight it clears the throttles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

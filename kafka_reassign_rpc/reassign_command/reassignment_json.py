@@ -1,4 +1,4 @@
-"""Reads and writes the JSON files; names what is wrong with a file in the stock tool's words.
+"""Reads and writes the JSON files; reports the errors of a file in the stock tool's words.
 
 Sources: ReassignPartitionsCommand.parsePartitionReassignmentData, parseExecuteAssignmentArgs,
 parseGenerateAssignmentArgs, formatAsReassignmentJson; org.apache.kafka.server.util.Json.

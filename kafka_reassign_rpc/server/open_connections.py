@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
-from kafka_reassign_rpc.server.connection_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.request_service import Service
+from kafka_reassign_rpc.server.server_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 
 TICK_SECONDS = 1.0

@@ -5,11 +5,11 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.listener import Listener, stop_listening
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 
 log = logging.getLogger(__name__)

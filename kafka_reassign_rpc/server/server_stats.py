@@ -16,7 +16,7 @@ class ServerStats(msgspec.Struct):
     connections_malformed: int = 0
     """Closed for malformed input."""
     connections_slow_closed: int = 0
-    """Closed in the middle of a frame, to get below queued.max.request.bytes."""
+    """Closed in the middle of a frame, to get below `ServerLimits.queued_max_request_bytes`."""
     bytes_received: int = 0
     bytes_sent: int = 0
     requests_in_work_now: int = 0

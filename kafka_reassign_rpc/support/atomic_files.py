@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def hidden_path(path: Path) -> Path:
-    """The name under which this process writes what is to stand at `path`."""
+    """The name under which this process writes the new content of `path`."""
     return path.with_name(f".{path.name}.{os.getpid()}")
 
 
@@ -41,12 +41,12 @@ class AtomicDirectory:
         self.hidden.mkdir(parents=True)
 
     def publish(self) -> None:
-        """Put it in its place, where nothing stands yet."""
+        """Rename it to `path`, which must not exist yet."""
         self.hidden.rename(self.path)
         self.is_published = True
 
     def replace(self) -> None:
-        """Put it in its place, and remove what stands there. Between the two renames nothing stands there."""
+        """Rename it to `path`, and remove the former content. Between the two renames `path` does not exist."""
         old = hidden_path(self.path.with_name(f"{self.path.name}.old"))
         if self.path.exists():
             self.path.rename(old)

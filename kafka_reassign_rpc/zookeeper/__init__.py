@@ -9,8 +9,9 @@ transactions.py                  splitting by size, the controller epoch as a fe
 jute.py                          encoding and decoding of packets that are sent by the thousand
 zookeeper_errors.py              what a call can end in: sent or not, done or not
 znode_paths.py                   the paths of all znodes
-znode_contents.py                the contents of Kafka's znodes, of move records and of failed brokers
+znode_contents.py                the contents of Kafka's znodes and of failed brokers
 config_znodes.py                 /config: dynamic configs and their announcement
+reassignments_znodes.py          /admin/reassignments: the records of moves
 reassign_partitions_znode.py     /admin/reassign_partitions and the queue
 reassignment_request_znodes.py   /admin/reassignment_requests
 throttle_memory_znodes.py        /admin/reassignment_throttles

@@ -2,7 +2,8 @@
 
 A `decode_*` function raises BadZnode with the path, and no other error, for any content that Kafka would not have
 written (no JSON, wrong types, unknown versions, impossible numbers). The caller reports it and goes on without that
-znode. Formats: kafka.zk.ZkData (Kafka 3.9); the record of a move: KIP-236.
+znode. Formats: kafka.zk.ZkData (Kafka 3.9); failed brokers: KIP-46. The other modules `*_znode(s)` of this package have
+the formats of KIP-236's znodes, of configs and of throttle leases.
 """
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
@@ -12,8 +13,7 @@ from uuid import UUID
 
 import msgspec
 
-from kafka_reassign_rpc.core.state.cluster import RPC, Broker, Endpoint, MoveRecord
-from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 
@@ -43,7 +43,8 @@ class BadZnode(ValueError):
         self.reason = reason
 
 
-def _decode(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
+def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
+    """What `decoder` makes of the content. Raises BadZnode."""
     try:
         return decoder.decode(data)
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -78,7 +79,7 @@ _text_or_null = msgspec.json.Decoder(str | None)
 
 def decode_topic(data: bytes, path: str) -> TopicZnode:
     """Versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's."""
-    fields = _decode(_topic_fields, data, path)
+    fields = decode_json(_topic_fields, data, path)
     _version(fields.pop("version", None), TOPIC_VERSIONS, path)
     raw = fields.pop("partitions", None)
     if raw is None:
@@ -109,7 +110,7 @@ def _moving(fields: Raw, names: Sequence[str], path: str) -> dict[int, tuple[int
 
 
 def _replicas(raw: msgspec.Raw, path: str) -> dict[int, tuple[int, ...]]:
-    sets = _decode(_replica_sets, bytes(raw), path)
+    sets = decode_json(_replica_sets, bytes(raw), path)
     for index, replicas in sets.items():
         if len(set(replicas)) != len(replicas):
             raise BadZnode(path, f"partition {index} has a replica twice: {list(replicas)}")
@@ -138,7 +139,7 @@ def encode_topic_id(topic_id: UUID) -> str:
 
 
 def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
-    text = _decode(_text_or_null, bytes(raw), path)
+    text = decode_json(_text_or_null, bytes(raw), path)
     if text is None:
         return None
     try:
@@ -150,7 +151,7 @@ def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
 def _version(raw: msgspec.Raw | None, known: Sequence[int], path: str) -> int:
     if raw is None:
         raise BadZnode(path, "no version")
-    version = _decode(_int, bytes(raw), path)
+    version = decode_json(_int, bytes(raw), path)
     if version not in known:
         raise BadZnode(path, f"unknown version {version}")
     return version
@@ -174,7 +175,7 @@ _state = msgspec.json.Decoder(PartitionState)
 
 
 def decode_state(data: bytes, path: str) -> PartitionState:
-    state = _decode(_state, data, path)
+    state = decode_json(_state, data, path)
     if state.version != 1:
         raise BadZnode(path, f"unknown version {state.version}")
     if len(set(state.isr)) != len(state.isr):
@@ -198,50 +199,6 @@ def encode_state(
     return _json.encode(_WrittenState(controller_epoch, leader, 1, leader_epoch, isr, leader_recovery_state))
 
 
-# ------------------------------------------------------------------------------------------------------- moves
-
-
-class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
-    version: int
-    target: tuple[Id, ...]
-    original_replicas: tuple[Id, ...]
-    route: str = RPC
-    reason: str = ""
-    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
-    kept: tuple[Id, ...] = ()
-
-
-_move = msgspec.json.Decoder(_MoveRecord)
-
-
-def decode_move(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
-    """`/admin/reassignments/$topic/$partition`. The id and the start of the move come from `stat`."""
-    record = _decode(_move, data, path)
-    if record.version != 1:
-        raise BadZnode(path, f"unknown version {record.version}")
-    for replicas in (record.target, record.original_replicas):
-        if len(set(replicas)) != len(replicas):
-            raise BadZnode(path, f"not a replica set: {list(replicas)}")
-    id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
-    return MoveRecord(
-        record.target,
-        record.original_replicas,
-        id_,
-        started,
-        record.route,
-        record.reason,
-        record.throttle,
-        record.kept,
-    )
-
-
-def encode_move(move: MoveRecord) -> bytes:
-    """Target and original replicas; other fields only where they do not have their default."""
-    return _json.encode(
-        _MoveRecord(1, move.target, move.original, move.route, move.reason, move.throttle, move.retained)
-    )
-
-
 # ----------------------------------------------------------------------------------------------------- brokers
 
 
@@ -263,7 +220,7 @@ def encode_failure(since_ms: int) -> bytes:
 
 def decode_failure(data: bytes, path: str) -> int:
     """The time of the failure. Raises BadZnode."""
-    return _decode(_failure, data, path).timestamp
+    return decode_json(_failure, data, path).timestamp
 
 
 Text = Annotated[str, msgspec.Meta(max_length=8191)]
@@ -289,7 +246,7 @@ def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
     broker_id = znode_paths.parse_index(path.rpartition("/")[2])
     if broker_id is None or broker_id > MAX_INT32:
         raise BadZnode(path, "not a broker id")
-    found = _decode(_registration, data, path)
+    found = decode_json(_registration, data, path)
     if found.version not in BROKER_VERSIONS:
         raise BadZnode(path, f"unknown version {found.version}")
     if found.version == 1:
@@ -355,7 +312,7 @@ _controller = msgspec.json.Decoder(Controller)
 
 
 def decode_controller(data: bytes, path: str = znode_paths.CONTROLLER) -> Controller:
-    found = _decode(_controller, data, path)
+    found = decode_json(_controller, data, path)
     if found.version not in CONTROLLER_VERSIONS:
         raise BadZnode(path, f"unknown version {found.version}")
     return found
@@ -408,7 +365,7 @@ def decode_config(data: bytes, path: str) -> dict[str, str]:
     """`/config/$type/$name`; empty where the znode has no data."""
     if not data:
         return {}
-    found = _decode(_config, data, path)
+    found = decode_json(_config, data, path)
     if found.version != 1:
         raise BadZnode(path, f"unknown version {found.version}")
     return found.config
@@ -420,7 +377,7 @@ def encode_config(config: Mapping[str, str]) -> bytes:
 
 def decode_config_change(data: bytes, path: str) -> str:
     """The entity path (`topics/x`) of `/config/changes/config_change_…`, versions 1 and 2."""
-    found = _decode(_config_change, data, path)
+    found = decode_json(_config_change, data, path)
     if found.version == 1 and found.entity_type in ("topics", "clients") and found.entity_name:
         return f"{found.entity_type}/{found.entity_name}"
     if found.version != 2 or not found.entity_path or "/" not in found.entity_path:
@@ -455,7 +412,7 @@ def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BL
     """The last allocated producer id, None before the first."""
     if not data:
         return None
-    found = _decode(_block, data, path)
+    found = decode_json(_block, data, path)
     end = found.block_end
     if found.version != 1 or not (end.isascii() and end.isdigit() and int(end) <= MAX_INT64):
         raise BadZnode(path, f"not a block of producer ids: {data[:80]!r}")
@@ -467,7 +424,7 @@ def encode_producer_id_block(broker_id: int, first: int, last: int) -> bytes:
 
 
 def decode_cluster_id(data: bytes, path: str = znode_paths.CLUSTER_ID) -> str:
-    return _decode(_cluster_id, data, path).id
+    return decode_json(_cluster_id, data, path).id
 
 
 def encode_cluster_id(cluster_id: str) -> bytes:

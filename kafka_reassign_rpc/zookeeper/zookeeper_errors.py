@@ -3,7 +3,7 @@
 NotSent             not sent: the same call may be made again
 SessionOver         not sent: the session that the call was bound to is not the current one
 TooBig              not sent: larger than ZooKeeper takes in one packet
-Answered            ZooKeeper refused; nothing was changed. One class for each code that a caller may want to tell apart
+Answered            ZooKeeper refused; nothing was changed. One class for each code that callers distinguish
 TransactionFailed   ZooKeeper refused a multi as a whole; `index` and `error` name the operation at fault
 Fenced              ZooKeeper refused a transaction because there is a newer controller epoch
 BatchesFailed       a sequence of transactions failed; has those that were done, not done, and perhaps done

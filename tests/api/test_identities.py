@@ -91,10 +91,10 @@ async def test_236_6_asked_for_no_moves_it_says_why_none_may_start() -> None:
     asked = node()
     nothing = DescribeReassignmentsRequest(version=0, timeout_ms=1, topic_reassignments=[])
     answer = await ask(asked, nothing, 0)
-    assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], None)
+    assert (answer.error_code, answer.descriptions, answer.disabled_reason) == (0, [], None)
     asked.controller.disabled = PolicyViolation("Not today.")
     answer = await ask(asked, nothing, 0)
-    assert (answer.error_code, answer.descriptions, answer.closed) == (0, [], "Not today.")
+    assert (answer.error_code, answer.descriptions, answer.disabled_reason) == (0, [], "Not today.")
 
 
 async def test_240_2_a_rate_counts_only_for_replicas_that_the_topic_names_and_a_broker_has_or_inherits() -> None:

@@ -5,8 +5,9 @@ import pytest
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
-from kafka_reassign_rpc.core.healing.healing_settings import Healing, settings_of
-from kafka_reassign_rpc.core.restrictions import NO_RULES, limits, replication_factor_may_change
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, caps_in_force
+from kafka_reassign_rpc.core.restrictions import replication_factor_may_change
 from kafka_reassign_rpc.core.state.cluster import Cluster
 
 NAMES = [setting.name for setting in SETTINGS]
@@ -20,9 +21,10 @@ def takes_precedence(name: str, value: str) -> bool:
     """Whether a dynamic config of the whole cluster changes the value that the server applies."""
     cluster, unset = cluster_with(name, value), Cluster()
     return (
-        limits(cluster, NO_RULES) != limits(unset, NO_RULES)
-        or replication_factor_may_change(cluster, NO_RULES) != replication_factor_may_change(unset, NO_RULES)
-        or settings_of(cluster, Healing())[0] != Healing()
+        caps_in_force(cluster, DEFAULT_SETTINGS) != caps_in_force(unset, DEFAULT_SETTINGS)
+        or replication_factor_may_change(cluster, DEFAULT_SETTINGS)
+        != replication_factor_may_change(unset, DEFAULT_SETTINGS)
+        or settings_of(cluster, HealingSettings())[0] != HealingSettings()
     )
 
 

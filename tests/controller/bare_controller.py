@@ -18,7 +18,7 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_cluster
 from kafka_reassign_rpc.controller.loading.load_queue import read_root
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
-from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -163,7 +163,7 @@ class BareController:
     async def stopped(self, name: Name) -> None:
         """Brokers confirm the deletion of all replicas that are pending deletion."""
         for broker in self.partition(*name).pending_deletion:
-            stop = {TopicPartition(*name): ReplicaStop(0, delete=True)}
+            stop = {TopicPartition(*name): StopReplicaState(0, delete=True)}
             await self.loop.submit(cluster_commands.StopsConfirmed(broker, stop))
 
     async def read_admin_znodes(self) -> None:

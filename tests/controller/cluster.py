@@ -13,7 +13,7 @@ from typing import Any
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
 from kafka_reassign_rpc.protocol.messages import (
@@ -51,7 +51,7 @@ class Cluster:
         self,
         connect: str,
         zk: ZooKeeper,
-        rules: Rules,
+        settings: ReassignmentSettings,
         event_log: Path | None = None,
         sampling: Sampling = SAMPLING,
         *,
@@ -62,7 +62,7 @@ class Cluster:
         self.zk = zk
         self.fleets: dict[int, Fleet] = {}
         self._configs = ConfigStore(zk)
-        self._rules = rules
+        self._settings = settings
         self._event_log = event_log
         self._sampling = sampling
         self._metrics = metrics
@@ -81,7 +81,7 @@ class Cluster:
             zookeeper_connect=self.connect,
             listeners=LISTENERS,
             server_id=server_id,
-            rules=self._rules,
+            settings=self._settings,
             metrics_listener=("127.0.0.1", 0) if self._metrics else None,
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
             sampling=self._sampling,
@@ -342,7 +342,7 @@ async def cluster(
     connect: str,
     *,
     brokers: Collection[int] = BROKERS,
-    rules: Rules = NO_RULES,
+    settings: ReassignmentSettings = DEFAULT_SETTINGS,
     event_log: Path | None = None,
     sampling: Sampling = SAMPLING,
     metrics: bool = False,
@@ -350,7 +350,7 @@ async def cluster(
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered."""
     async with ZooKeeper(connect) as zk:
-        made = Cluster(connect, zk, rules, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
+        made = Cluster(connect, zk, settings, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

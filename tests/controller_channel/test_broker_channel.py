@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel import ChannelManager, broker_channel
+from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests
+from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
-from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_response
@@ -95,10 +96,10 @@ class ChannelReports:
     """What the channel has reported."""
 
     def __init__(self) -> None:
-        self.stopped: list[tuple[int, dict[TopicPartition, ReplicaStop]]] = []
+        self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
         self.controller_moved = 0
 
-    def note_stopped(self, broker: int, stops: dict[TopicPartition, ReplicaStop]) -> None:
+    def note_stopped(self, broker: int, stops: dict[TopicPartition, StopReplicaState]) -> None:
         self.stopped.append((broker, stops))
 
     def note_controller_moved(self) -> None:
@@ -129,7 +130,7 @@ async def connected(
 
 async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
     async with connected() as (broker, channel, reports, _):
-        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.pending.metadata("t", [0, 1])
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.pending.live_brokers_changed()
@@ -137,7 +138,7 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
 
         await eventually(lambda: reports.stopped)
         assert broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
-        assert reports.stopped == [(3, {TopicPartition("t", 1): ReplicaStop(5, delete=True)})]
+        assert reports.stopped == [(3, {TopicPartition("t", 1): StopReplicaState(5, delete=True)})]
         assert broker.connections == 1
 
 
@@ -145,7 +146,7 @@ async def test_sv_4_a_request_without_an_answer_is_sent_again_on_a_new_connectio
     async with connected() as (broker, channel, reports, _):
         answers = iter([None, None])
         broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
-        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.wake()
 
         await eventually(lambda: reports.stopped)
@@ -180,8 +181,8 @@ async def test_sv_4_requests_are_sent_in_the_versions_of_an_old_broker() -> None
     async with connected(old) as (broker, channel, reports, _):
         channel.pending.leader_and_isr("t", 0, is_new=True)
         channel.pending.metadata("t", [0])
-        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
-        channel.pending.stop("t", 2, ReplicaStop(5, delete=False))
+        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
+        channel.pending.stop("t", 2, StopReplicaState(5, delete=False))
         channel.wake()
 
         await eventually(lambda: len(reports.stopped) == 2)
@@ -203,8 +204,8 @@ async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this
 async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(broker_channel, "FIRST_REFUSAL_S", 0.01)
-    stop, times = ReplicaStop(5, delete=True), 3
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    stop, times = StopReplicaState(5, delete=True), 3
 
     def refuse(body: Any) -> Any:
         """The second replica some times, the third for ever: it is fenced."""
@@ -257,7 +258,7 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
             version=4, topic_name="t", partition_index=1, error_code=KAFKA_STORAGE_ERROR
         )
         broker.answer = lambda _: StopReplicaResponse(version=4, error_code=0, partition_errors=[failed])
-        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.wake()
 
         await eventually(lambda: len(waits) == 9)
@@ -270,7 +271,7 @@ async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_cha
 async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() -> None:
     async with connected() as (broker, channel, reports, _):
         broker.answer = lambda body: b"garbage" if len(broker.received) == 1 else RESPONSES[body.API_KEY]
-        channel.pending.stop("t", 1, ReplicaStop(5, delete=True))
+        channel.pending.stop("t", 1, StopReplicaState(5, delete=True))
         channel.wake()
 
         await eventually(lambda: reports.stopped)
@@ -280,7 +281,7 @@ async def test_sv_4_the_channel_reconnects_to_a_broker_that_answers_garbage() ->
 async def test_236_14_many_partitions_are_propagated_in_requests_of_bounded_size(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(broker_channel, "PARTITIONS_PER_REQUEST", 10)
+    monkeypatch.setattr(pending_requests, "PARTITIONS_PER_REQUEST", 10)
     async with connected() as (broker, channel, _, found):
         found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(95)})
         for index in range(95):

@@ -9,8 +9,8 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     LeaderAndIsr,
     LiveBrokers,
     PendingRequests,
-    ReplicaStop,
     StopReplica,
+    StopReplicaState,
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -25,7 +25,7 @@ def drain(pending: PendingRequests, limit: int = 1000) -> list[Any]:
 
 def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -> None:
     pending = PendingRequests()
-    pending.stop("t", 1, ReplicaStop(4, delete=True))
+    pending.stop("t", 1, StopReplicaState(4, delete=True))
     pending.metadata("t", [0, 1])
     pending.leader_and_isr("t", 0, is_new=True)
     pending.live_brokers_changed()
@@ -34,7 +34,7 @@ def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -
         LiveBrokers(),
         LeaderAndIsr({"t": {0: True}}),
         UpdateMetadata({"t": {0, 1}}, {}),
-        StopReplica({TopicPartition("t", 1): ReplicaStop(4, delete=True)}),
+        StopReplica({TopicPartition("t", 1): StopReplicaState(4, delete=True)}),
     ]
     assert not pending
 
@@ -42,25 +42,25 @@ def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -
 def test_455_5_a_stop_drops_the_earlier_leader_and_isr() -> None:
     pending = PendingRequests()
     pending.leader_and_isr("t", 0, is_new=True)
-    pending.stop("t", 0, ReplicaStop(3, delete=True))
+    pending.stop("t", 0, StopReplicaState(3, delete=True))
 
-    assert drain(pending) == [StopReplica({TopicPartition("t", 0): ReplicaStop(3, delete=True)})]
+    assert drain(pending) == [StopReplica({TopicPartition("t", 0): StopReplicaState(3, delete=True)})]
 
 
 def test_455_5_a_replica_that_is_assigned_again_is_stopped_before_its_leader_and_isr() -> None:
     pending = PendingRequests()
-    pending.stop("t", 0, ReplicaStop(3, delete=True))
+    pending.stop("t", 0, StopReplicaState(3, delete=True))
     pending.leader_and_isr("t", 0, is_new=True)
 
     assert drain(pending) == [
-        StopReplica({TopicPartition("t", 0): ReplicaStop(3, delete=True)}),
+        StopReplica({TopicPartition("t", 0): StopReplicaState(3, delete=True)}),
         LeaderAndIsr({"t": {0: True}}),
     ]
 
 
 def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr() -> None:
     pending = PendingRequests()
-    pending.stop("t", 0, ReplicaStop(3, delete=True))
+    pending.stop("t", 0, StopReplicaState(3, delete=True))
     lost = pending.take(10)
     assert lost is not None
     pending.leader_and_isr("t", 0, is_new=True)
@@ -74,10 +74,10 @@ def test_455_5_a_leader_and_isr_without_answer_does_not_undo_a_later_stop() -> N
     pending.leader_and_isr("t", 0, is_new=False)
     lost = pending.take(10)
     assert lost is not None
-    pending.stop("t", 0, ReplicaStop(5, delete=True))
+    pending.stop("t", 0, StopReplicaState(5, delete=True))
     pending.restore(lost)
 
-    assert drain(pending) == [StopReplica({TopicPartition("t", 0): ReplicaStop(5, delete=True)})]
+    assert drain(pending) == [StopReplica({TopicPartition("t", 0): StopReplicaState(5, delete=True)})]
 
 
 def test_455_4_a_deleted_topic_leaves_the_metadata_and_all_other_requests() -> None:
@@ -146,7 +146,7 @@ def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_top
 def test_455_5_a_refused_stop_is_repeated_unless_a_newer_request_replaces_it() -> None:
     pending = PendingRequests()
     names = [TopicPartition("t", index) for index in range(5)]
-    old, new = ReplicaStop(3, delete=True), ReplicaStop(5, delete=True)
+    old, new = StopReplicaState(3, delete=True), StopReplicaState(5, delete=True)
     for name in names:
         pending.stop(*name, old)
     taken = pending.take(10)

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
-from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
@@ -127,7 +127,10 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
 @pytest.mark.parametrize("version", versions(StopReplicaRequest))
 def test_455_4_stop_replica_deletes_in_every_version_and_is_fenced_from_version_3(version: int) -> None:
     _, broker = made()
-    stops = {TopicPartition("t", 0): ReplicaStop(7, delete=True), TopicPartition("u", 3): ReplicaStop(8, delete=True)}
+    stops = {
+        TopicPartition("t", 0): StopReplicaState(7, delete=True),
+        TopicPartition("u", 3): StopReplicaState(8, delete=True),
+    }
     read = over_the_wire(request_builders.stop_replica(SENDER, broker, stops, version), version)
 
     if version >= 3:

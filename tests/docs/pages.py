@@ -6,6 +6,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 PAGES = (README, *sorted(DOCS.rglob("*.md")))
 
 _FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)

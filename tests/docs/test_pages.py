@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.pages import DOCS, PAGES, README, ROOT, prose_of, text_of
+from tests.docs.pages import CONTRIBUTING, DOCS, PAGES, README, ROOT, prose_of, text_of
 
 README_LINES = 150
 SITE = ROOT / "mkdocs.yml"
@@ -71,6 +71,13 @@ def test_every_link_resolves(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_file_that_is_named_exists(page: Path) -> None:
     assert [name for name in names(page) if not exists(name)] == []
+
+
+def test_every_file_that_a_recipe_names_exists_but_for_those_that_it_makes() -> None:
+    made = re.compile("server_?time", re.IGNORECASE)  # the example of the recipe for an API key
+    found = [name for name in names(CONTRIBUTING) if not made.search(name)]
+    assert len(found) > 50
+    assert [name for name in found if not exists(name)] == []
 
 
 def test_every_page_can_be_reached_from_the_index_or_the_sites_navigation() -> None:

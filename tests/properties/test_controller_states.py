@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
-from kafka_reassign_rpc.core.leadership.elections import Election, elect
+from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
@@ -203,11 +203,11 @@ class Controller(RuleBasedStateMachine):
 
     @rule(name=names, crash=crashes)
     def the_preferred_replica_leads(self, name: TopicPartition, crash: int | None) -> None:
-        self.an_operator_requests_an_election(name=name, election=Election.PREFERRED, crash=crash)
+        self.an_operator_requests_an_election(name=name, election=ElectionType.PREFERRED, crash=crash)
 
-    @rule(name=names, election=st.sampled_from(Election), crash=crashes)
-    def an_operator_requests_an_election(self, name: TopicPartition, election: Election, crash: int | None) -> None:
-        self.unclean_asked = election is Election.UNCLEAN
+    @rule(name=names, election=st.sampled_from(ElectionType), crash=crashes)
+    def an_operator_requests_an_election(self, name: TopicPartition, election: ElectionType, crash: int | None) -> None:
+        self.unclean_asked = election is ElectionType.UNCLEAN
         view = RoundView(self.cluster)
         error, changes = elect(view, *name, election)
         assert bool(changes) == (error is None)

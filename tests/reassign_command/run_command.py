@@ -1,32 +1,44 @@
 """Runs the command as a process, as users do, and gives its exit code and output."""
 
 import asyncio
+import atexit
 import json
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+from tests.fork_server import ForkServer
 from tests.stock.tools import Output
+
+MODULE = "kafka_reassign_rpc.reassign_command.main"
+
+
+@cache
+def fork_server() -> ForkServer:
+    """One for the whole run of the tests: importing the command takes longer than most of its calls."""
+    server = ForkServer(MODULE)
+    atexit.register(server.close)
+    return server
 
 
 async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Event | None = None) -> Output:
     """Run the command to its end. `first_line` is set when it has printed its first line."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "kafka_reassign_rpc.reassign_command.main",
-        *args,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
     async with asyncio.timeout(timeout):
-        first = b""
-        if first_line is not None:
-            assert process.stdout is not None
-            first = await process.stdout.readline()
-            first_line.set()
-        out, err = await process.communicate()
+        if first_line is None:
+            return Output(*await fork_server().run(args))
+        return await _kafka_reassign_line_by_line(args, first_line)
+
+
+async def _kafka_reassign_line_by_line(args: Sequence[str], first_line: asyncio.Event) -> Output:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", MODULE, *args, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    first = await process.stdout.readline()
+    first_line.set()
+    out, err = await process.communicate()
     assert process.returncode is not None
     return Output(process.returncode, (first + out).decode(), err.decode())
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest_asyncio
 
 from kafka_reassign_rpc.api.dispatch import Dispatcher
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 from tests.api.model_node import ModelNode
 
 StartServer = Callable[..., Awaitable[Server]]

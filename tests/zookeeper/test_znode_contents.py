@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.state.cluster import BATCH, Endpoint, MoveRecord
+from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.znode_contents import Assignment, BadZnode
 
 PATH = "/brokers/topics/t"
@@ -87,27 +88,6 @@ def test_455_4_a_partition_state_has_kafkas_text() -> None:
     assert znode_contents.encode_state(-1, 0, (), 1, 1).endswith(b'"isr":[],"leader_recovery_state":1}')
 
 
-@given(replica_sets, replica_sets)
-def test_236_1_the_record_of_a_move_keeps_the_original_order(
-    target: tuple[int, ...], original: tuple[int, ...]
-) -> None:
-    data = znode_contents.encode_move(MoveRecord(target, original, 7, 99))
-    assert json.loads(data) == {"version": 1, "target": list(target), "original_replicas": list(original)}
-    stat = Stat(7, 0, 99, *[0] * 8)
-    assert znode_contents.decode_move(data, PATH, stat) == MoveRecord(target, original, 7, 99)
-    assert znode_contents.decode_move(data, PATH) == MoveRecord(target, original)
-
-
-def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what_we_do_not_know() -> None:
-    data = znode_contents.encode_move(MoveRecord((3,), (1,), route=BATCH))
-    assert json.loads(data) == {"version": 1, "target": [3], "original_replicas": [1], "route": "batch"}
-    assert znode_contents.decode_move(data[:-1] + b',"later":{"than":"this"}}', PATH).route == BATCH
-    with pytest.raises(BadZnode):
-        znode_contents.decode_move(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
-    said = znode_contents.encode_move(MoveRecord((3,), (1,), reason='heal "broker" \u20ac3'))
-    assert znode_contents.decode_move(said, PATH) == MoveRecord((3,), (1,), reason='heal "broker" \u20ac3')
-
-
 def test_sv_4_a_broker_registration_of_every_version_is_read() -> None:
     modern = (
         b'{"features":{},"listener_security_protocol_map":{"INTERNAL":"SASL_SSL","PLAINTEXT":"PLAINTEXT"},'
@@ -160,7 +140,7 @@ GARBAGE = [
 DECODERS = [
     znode_contents.decode_topic,
     znode_contents.decode_state,
-    znode_contents.decode_move,
+    decode_move_record,
     znode_contents.decode_controller,
     znode_contents.decode_controller_epoch,
     znode_contents.decode_config_change,

@@ -35,9 +35,9 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         """Partitions that had no move in flight, but a waiting one, which this command withdrew."""
 
     def decide(self, work: Round) -> Iterator[None]:
-        yield from work.schedule_moves()
+        yield from work.count_moves_in_flight()
         disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
-        may_change = restrictions.replication_factor_may_change(work.view.cluster, work.rules)
+        may_change = restrictions.replication_factor_may_change(work.view.cluster, work.settings)
         results: list[ItemResult] = []
         refusals = Refusals(self.by)
         for topic, items in self._request.topics:
@@ -95,7 +95,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         return self._withdraw_others(work, name, restrictions.with_reason(error, forbidden=not may_change))
 
     def _has_to_wait(self, work: Round, name: TopicPartition, target: tuple[int, ...], after: Partition) -> bool:
-        if work.schedule.limits.unlimited and not self._request.queue:
+        if work.in_flight.caps.unlimited and not self._request.queue:
             return False
         before = work.view.get(*name)
         if before is None or (before.is_moving and before.target == target):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
-from kafka_reassign_rpc.controller_channel.pending_requests import ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
@@ -111,7 +111,7 @@ class SizesSampled(Command[None]):
 class StopsConfirmed(Command[None]):
     """A broker has confirmed that it stopped and deleted these replicas."""
 
-    def __init__(self, broker_id: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+    def __init__(self, broker_id: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         super().__init__()
         self._broker_id = broker_id
         self._stops = stops

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Iterator
 from typing import Generic, TypeVar
 
-from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import Schedule
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -34,45 +34,47 @@ class Round:
 
     refused   topics whose znode would not fit into ZooKeeper with this round's changes, with the reason: a command
               that changes their assignment answers with the reason instead
-    rules     the server's rules for every new move
+    settings  the server's settings for every new move
     """
 
-    def __init__(self, view: RoundView, refused: dict[str, KafkaError], rules: Rules = NO_RULES) -> None:
+    def __init__(
+        self, view: RoundView, refused: dict[str, KafkaError], settings: ReassignmentSettings = DEFAULT_SETTINGS
+    ) -> None:
         self.view = view
         self.refused = refused
-        self.rules = rules
-        self.schedule: Schedule
-        """What is in flight and what may join it. Exists once `schedule_moves` has run."""
+        self.settings = settings
+        self.in_flight: MovesInFlight
+        """What is in flight and what may join it. Exists once `count_moves_in_flight` has run."""
 
-    def schedule_moves(self) -> Iterator[None]:
+    def count_moves_in_flight(self) -> Iterator[None]:
         """Count what is in flight, once in each round."""
-        if not hasattr(self, "schedule"):
-            schedule = Schedule(
+        if not hasattr(self, "in_flight"):
+            in_flight = MovesInFlight(
                 self.view.cluster,
-                restrictions.limits(self.view.cluster, self.rules),
-                sizes_sampled=self.rules.sizes_sampled,
+                reassignment_settings.caps_in_force(self.view.cluster, self.settings),
+                sizes_sampled=self.settings.sizes_sampled,
             )
-            yield from schedule.count(self.view)
-            self.schedule = schedule
+            yield from in_flight.count(self.view)
+            self.in_flight = in_flight
 
     def starts(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether the caps on moves in flight allow this change now."""
-        if self.schedule.waits_for(name, before, after) is not None:
+        if self.in_flight.waits_for(name, before, after) is not None:
             return False
-        self.schedule.replace(name, before, after)
+        self.in_flight.replace(name, before, after)
         return True
 
     def has_to_wait(self, name: TopicPartition, before: Partition, after: Partition) -> bool:
         """Whether this change has to wait in the queue: other moves wait already, or the caps do not allow it."""
-        if self.schedule.limits.unlimited or not after.adding:
+        if self.in_flight.caps.unlimited or not after.adding:
             return False
         return queue_admission.is_room_claimed(self.view.cluster) or not self.starts(name, before, after)
 
     def start_queued_moves(self) -> Iterator[None]:
         """Start the queued moves that may start now."""
         asked_by, self.view.by = self.view.by, BY_QUEUE
-        yield from self.schedule_moves()
-        yield from queue_admission.start_waiting_moves(self.view, self.rules, self.schedule, self.refused)
+        yield from self.count_moves_in_flight()
+        yield from queue_admission.start_waiting_moves(self.view, self.settings, self.in_flight, self.refused)
         self.view.by = asked_by
 
 

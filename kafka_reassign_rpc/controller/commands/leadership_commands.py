@@ -9,7 +9,7 @@ from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
-from kafka_reassign_rpc.core.leadership.elections import Election, elect
+from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
@@ -23,7 +23,7 @@ class ElectLeadersCommand(Command[Sequence[ItemResult]]):
     def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
         super().__init__()
         self._partitions = partitions
-        self._election = Election.UNCLEAN if unclean else Election.PREFERRED
+        self._election = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
 
     def decide(self, work: Round) -> Iterator[None]:
         results: list[ItemResult] = []
@@ -55,7 +55,7 @@ class RebalanceLeaders(Command[int]):
                 yield
         elected = 0
         for name, pause in in_slices(imbalance.to_elect(self._percentage), SLICE):
-            error, changes = elect(work.view, *name, Election.PREFERRED)
+            error, changes = elect(work.view, *name, ElectionType.PREFERRED)
             elected += error is None
             for change in changes:
                 work.view.add(change)
@@ -101,7 +101,7 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
-        error = broker_changes.may_shut_down(cluster, self._broker_id, self._broker_epoch)
+        error = broker_changes.controlled_shutdown_refusal(cluster, self._broker_id, self._broker_epoch)
         if error is not None:
             raise error
         replay.set_shutting_down(cluster, self._broker_id)

@@ -45,7 +45,7 @@ def process_batch_and_queue(work: Round) -> Iterator[None]:
         yield from _roll_back(work, batch)
     elif batch is not None and not batch.unreadable:
         changes.rewrite |= batch.flawed or not (batch.entries or batch.occupied)
-        yield from work.schedule_moves()
+        yield from work.count_moves_in_flight()
         yield from _start_entries(work, batch)
     if cancel is not None and changes.cancelled is None:
         changes.cancelled = cancel
@@ -109,9 +109,9 @@ def _outcome(
         ignored = None if move is None else waiting_route_conflict(move.route, move.target)
         if ignored is not None:
             return reassign_partitions.BatchEntryOutcome(None, report=ignored)
-        if work.schedule.is_full:
+        if work.in_flight.is_full:
             return reassign_partitions.BatchEntryOutcome(entry, waits=True)
-    outcome = reassign_partitions.decide_entry(work.view, name, entry, work.rules, stripped=stripped)
+    outcome = reassign_partitions.decide_entry(work.view, name, entry, work.settings, stripped=stripped)
     refused = work.refused.get(name[0])
     if outcome.changes and refused is not None:
         return reassign_partitions.BatchEntryOutcome(None, report=str(refused))
@@ -190,7 +190,7 @@ class AdminZnodesRead(Command[None]):
         self.answer(None)
 
     def _put(self, work: Round, read: AdminZnodes) -> list[ZnodeProblem]:
-        """Put them into the cluster. Returns what is wrong with the batch, if the batch is another one."""
+        """Put them into the cluster. Returns the problems of the batch, if the batch is another one."""
         cluster = work.view.cluster
         cluster.disabled_by_znode = read.disabled_by_znode
         cancel = read.cancel_all

@@ -15,14 +15,14 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
 from kafka_reassign_rpc.planner.start_order import StartOrder, start_priority
@@ -69,7 +69,7 @@ class RepairMemory:
 class FailedBrokersReport(msgspec.Struct, frozen=True):
     """The diagnosis, the number of lost replicas by broker, and the number of repair moves that wait and move."""
 
-    settings: Healing
+    settings: HealingSettings
     diagnosis: Diagnosis
     lost: Mapping[int, int]
     waiting: int
@@ -82,7 +82,9 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     The answer says what to heal now. `ordered`: brokers that an operator wants healed at once.
     """
 
-    def __init__(self, started_with: Healing, memory: RepairMemory, now_ms: int, ordered: Collection[int] = ()) -> None:
+    def __init__(
+        self, started_with: HealingSettings, memory: RepairMemory, now_ms: int, ordered: Collection[int] = ()
+    ) -> None:
         super().__init__()
         self._started_with = started_with
         self._memory = memory

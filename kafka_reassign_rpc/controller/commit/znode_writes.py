@@ -10,8 +10,8 @@
        refused, or its deletion with the last one; deletion of `/admin/cancel_reassignment_in_progress`; the queue
        without the moves that have started; new and past failures in `/admin/failed_brokers`
 
-A crash after A leaves records without adding or removing replicas in the topic znode. Nothing has moved and nobody has
-got an answer; the next controller removes the records. A crash after B leaves a move (or a cancel, which removes
+A crash after A leaves records without adding or removing replicas in the topic znode. Nothing has moved and no client
+has an answer; the next controller removes the records. A crash after B leaves a move (or a cancel, which removes
 replicas) that the next controller continues. A crash before D leaves requests and entries that are done: the next
 controller finds them done and removes them. It also carries out a cancel of the batch for the entries that are left.
 An entry whose partition got another target from a client goes first (A): otherwise the next controller would start it
@@ -39,6 +39,7 @@ from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 
 NO_PARTITION = -1
 """The partition number in the `name` of a topic's znode."""
@@ -100,7 +101,7 @@ def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[S
             continue
         topic, index = name
         path = znode_paths.reassignment(topic, index)
-        data = znode_contents.encode_move(move)
+        data = encode_move_record(move)
         if before is not None and before.is_moving and before.move is not None and move.id == -1 != before.move.id:
             # The move before was cancelled first: this is another move, with an id of its own.
             yield Step(Delete(path, -1))

@@ -105,7 +105,7 @@ class ProgressSampler:
             while self._settings.interval_s > 0:
                 began = self._clock()
                 cluster = self._loop.cluster
-                waiting = in_flight_caps.partitions_to_measure(cluster, self._loop.rules)
+                waiting = in_flight_caps.partitions_to_measure(cluster, self._loop.settings)
                 if cluster.moving or self.tracker.totals.moves or cluster.sizes or waiting:
                     await self._sample(cluster, waiting)
                 if not cluster.moving and not waiting:

@@ -30,7 +30,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, PolicyViolation
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
@@ -61,22 +61,22 @@ class Healer:
     last_diagnosed  failed brokers and repairs as last diagnosed
     started_with    the server's settings; the cluster's dynamic configs go before them
     sample          asks brokers for the sizes of their replicas
-    links           observed replication throughput
+    throughput      observed replication throughput
     """
 
     def __init__(
         self,
         loop: ControllerLoop,
-        started_with: Healing,
+        started_with: HealingSettings,
         now_ms: Callable[[], int],
         sample: Callable[[], Awaitable[Sample]],
-        links: ObservedThroughput,
+        throughput: ObservedThroughput,
     ) -> None:
         self._loop = loop
         self._started_with = started_with
         self._now_ms = now_ms
         self._sample = sample
-        self._links = links
+        self._throughput = throughput
         self._memory = RepairMemory()
         self._prepared: PreparedRepair | None = None
         self._wake = asyncio.Event()
@@ -181,12 +181,12 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: tuple[int, ...], settings: Healing, by: str) -> Plan:
+    async def _heal(self, brokers: tuple[int, ...], settings: HealingSettings, by: str) -> Plan:
         """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one."""
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)
             self._prepared = None
-            fastest, now_ms = self._links.fastest, self._now_ms()
+            fastest, now_ms = self._throughput.fastest, self._now_ms()
             await self._loop.submit(QueueRepairs(prepared, settings.throttle, fastest, self._memory, now_ms, by))
             return prepared.plan
 

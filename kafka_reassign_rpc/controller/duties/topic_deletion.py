@@ -1,4 +1,7 @@
-"""Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas."""
+"""Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas.
+
+`controller.commit.durable_store` (`remove_topic`) removes the znodes.
+"""
 
 from collections.abc import Callable, Iterable
 

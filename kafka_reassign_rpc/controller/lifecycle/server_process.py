@@ -24,13 +24,17 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
-from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.restrictions import NO_RULES, REPLICATION_FACTOR_CHANGE_ALLOWED, Rules
+from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.reassignment_settings import (
+    DEFAULT_SETTINGS,
+    REPLICATION_FACTOR_CHANGE_ALLOWED,
+    ReassignmentSettings,
+)
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning
-from kafka_reassign_rpc.server.connection_limits import ServerLimits
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -66,7 +70,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     seize: bool = True
     balance: LeaderBalance = LeaderBalance()
     limits: ServerLimits = ServerLimits()
-    rules: Rules = NO_RULES
+    settings: ReassignmentSettings = DEFAULT_SETTINGS
     event_log: EventLogConfig | None = None
     sampling: Sampling = Sampling()
     metrics_listener: tuple[str, int] | None = None
@@ -99,8 +103,12 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
         "listeners": listed(config.listeners),
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
-        **{name: str(value) for name, value in restrictions.limit_settings(config.rules.limits).items() if value >= 0},
-        **({} if config.rules.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
+        **{
+            name: str(value)
+            for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
+            if value >= 0
+        },
+        **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
     }
 
 
@@ -121,7 +129,7 @@ def _now_ms() -> int:
 
 
 class BrokerIdTaken(RuntimeError):
-    """A registered broker has this server's id: clients could not tell the two apart."""
+    """A registered broker has this server's id: clients could not distinguish the two."""
 
 
 class ControllerProcess:
@@ -221,7 +229,7 @@ class ControllerProcess:
             seize_from_brokers=config.seize,
             balance=config.balance,
             broker_listener=config.broker_listener,
-            rules=config.rules,
+            settings=config.settings,
             sampling=config.sampling,
             recorder=self._recorder,
         )

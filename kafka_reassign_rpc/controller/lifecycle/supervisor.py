@@ -28,7 +28,7 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller_channel import Sender
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
@@ -58,7 +58,7 @@ class Supervisor:
         balance: LeaderBalance | None = None,
         broker_listener: str | None = None,
         recorder: EventRecorder,
-        rules: Rules = NO_RULES,
+        settings: ReassignmentSettings = DEFAULT_SETTINGS,
         sampling: Sampling = SAMPLING,
     ) -> None:
         self._zk = zk
@@ -70,7 +70,7 @@ class Supervisor:
         self._may_seize = seize_from_brokers
         self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
-        self._rules = rules
+        self._settings = settings
         self._recorder = recorder
         self._sampling = sampling
         self._changed = asyncio.Event()
@@ -145,7 +145,7 @@ class Supervisor:
             self._balance,
             self._now_ms,
             self._broker_listener,
-            self._rules,
+            self._settings,
             partial(self._recorder.record, leadership.epoch),
             self._sampling,
             self._recorder.observe_duration,

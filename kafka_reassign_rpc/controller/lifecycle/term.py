@@ -32,12 +32,12 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import ObserveDurati
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
-from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, ReplicaStop
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.server import interpreter_tuning
@@ -56,7 +56,7 @@ ATTEMPTS = 5
 
 
 class Term:
-    """`serve` runs the term; `controller_moved` ends it, whoever notices.
+    """`serve` runs the term. Any part that notices another controller ends it with `controller_moved`.
 
     record   takes events from outside the loop's rounds (a round reports through its view)
     """
@@ -69,7 +69,7 @@ class Term:
         balance: LeaderBalance,
         now_ms: Callable[[], int],
         broker_listener: str | None = None,
-        rules: Rules = NO_RULES,
+        settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
         observe_duration: ObserveDuration = lambda *_: None,
@@ -81,7 +81,7 @@ class Term:
         self._balance = balance
         self._now_ms = now_ms
         self._broker_listener = broker_listener
-        self._rules = rules
+        self._settings = settings
         self.record = record
         self._observe_duration = observe_duration
         self._sampling = sampling
@@ -177,13 +177,13 @@ class Term:
         )
         self._topic_deletions = TopicDeletions(cluster, lambda name: self._background(self._remove_topic(name)))
         self._propagation = Propagation(cluster, self._channels, self._topic_deletions)
-        rules = replace(self._rules, sizes_sampled=self._sampling.interval_s > 0)
+        settings = replace(self._settings, sizes_sampled=self._sampling.interval_s > 0)
         self._loop = ControllerLoop(
             cluster,
             self._store,
             self._propagate_round,
             self._failover_command,
-            rules,
+            settings,
             self.record,
             self._observe_duration,
         )
@@ -192,7 +192,7 @@ class Term:
         )
         sampler = self._sampler
         self._healer = Healer(
-            self._loop, self._rules.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput
+            self._loop, self._settings.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput
         )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
 
@@ -260,7 +260,7 @@ class Term:
     def topics_vanished(self, topics: Sequence[Topic]) -> None:
         self._in_slices(self._propagation.topics_vanished(topics))
 
-    def _stopped(self, broker: int, stops: Mapping[TopicPartition, ReplicaStop]) -> None:
+    def _stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
         if deleted:
             self._topic_deletions.confirm(broker, deleted)

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import decode_reassignments
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
@@ -318,7 +319,7 @@ async def read_moves(
         if read is None:
             continue
         try:
-            moves[name] = znode_contents.decode_move(read[0], path, read[1])
+            moves[name] = decode_move_record(read[0], path, read[1])
         except BadZnode as error:
             log.error("a move record is written anew: %s", error)
             moves[name] = replace(UNREADABLE, id=read[1].czxid, started=read[1].ctime)

@@ -109,7 +109,7 @@ class StartRequests(Command[RequestsOutcome]):
         if restrictions.reassignments_disabled(cluster) is not None:
             self.answer(RequestsOutcome.WAIT_UNTIL_ENABLED)
             return
-        yield from work.schedule_moves()
+        yield from work.count_moves_in_flight()
         slices = SliceCounter(SLICE)
         for found in self._found:
             work.view.by = BY_REQUEST + found.name
@@ -129,7 +129,7 @@ class StartRequests(Command[RequestsOutcome]):
             outcome = RequestOutcome(report=str(refused))
         else:
             before = work.view.get(*name)
-            outcome = decide_target(work.view, name, target, route, work.rules)
+            outcome = decide_target(work.view, name, target, route, work.settings)
             if outcome.changes and before is not None and work.has_to_wait(name, before, outcome.changes[-1].value):
                 error = queue_admission.append(work.view, name, WaitingMove(target, route))
                 outcome = RequestOutcome(report=None if error is None else str(error))

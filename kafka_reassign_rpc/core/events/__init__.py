@@ -1,4 +1,5 @@
 """Events of the event log.
 
+catalogue.py       every event: name, level, fields, meaning
 decided_events.py  turns the decisions of a durable round into events
 """

@@ -86,7 +86,7 @@ EVERY_EVENT = {
     "epoch": "controller epoch under which it happened",
     "event": "name of the event",
 }
-"""What stands in every line of the event log, and its meaning."""
+"""The fields of every line of the event log, and their meanings."""
 
 EVENT_FIELDS = {
     "topic": "the topic",

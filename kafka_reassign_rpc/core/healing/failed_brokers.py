@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, Healing
+from kafka_reassign_rpc.core.healing.healing_settings import MAX_BROKERS, MAX_PERCENTAGE, PAUSED, HealingSettings
 from kafka_reassign_rpc.core.healing.repair_targets import wanted_replicas
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -66,7 +66,7 @@ class RepairCounts(NamedTuple):
 NO_REPAIRS = RepairCounts()
 
 
-def rack_problems(cluster: Cluster, settings: Healing) -> list[str]:
+def rack_problems(cluster: Cluster, settings: HealingSettings) -> list[str]:
     """Why repairs cannot place replicas rack-aware: some brokers have no rack."""
     rackless = sorted(broker.id for broker in cluster.brokers.values() if broker.rack is None)
     if not rackless or len(rackless) == len(cluster.brokers) or settings.interval_ms < 0:
@@ -139,7 +139,7 @@ class Diagnosis(msgspec.Struct, frozen=True):
     due_ms: int | None
 
 
-def diagnose(watch: FailureWatch, settings: Healing) -> Diagnosis:
+def diagnose(watch: FailureWatch, settings: HealingSettings) -> Diagnosis:
     """What to do, given this knowledge. It changes nothing and may be repeated at will."""
     forget = frozenset(broker for broker in watch.failed if broker in watch.live or broker not in watch.lost)
     record = {
@@ -167,7 +167,7 @@ def diagnose(watch: FailureWatch, settings: Healing) -> Diagnosis:
     )
 
 
-def _times(watch: FailureWatch, settings: Healing, broker: int, since: int) -> tuple[int | None, int | None]:
+def _times(watch: FailureWatch, settings: HealingSettings, broker: int, since: int) -> tuple[int | None, int | None]:
     """When a failed broker has its alert, and when its repair is due; None: never."""
     alert = None if settings.alert_after_ms is None else since + settings.alert_after_ms
     ordered = watch.now_ms if broker in watch.ordered else None
@@ -178,7 +178,7 @@ def _times(watch: FailureWatch, settings: Healing, broker: int, since: int) -> t
     return alert, due if ordered is None else ordered
 
 
-def _brake(watch: FailureWatch, settings: Healing) -> str | None:
+def _brake(watch: FailureWatch, settings: HealingSettings) -> str | None:
     """Why no repair may start, or None."""
     gone = len(watch.lost)
     everybody = gone + len(watch.live)

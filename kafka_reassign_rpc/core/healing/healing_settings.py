@@ -3,8 +3,8 @@
 import msgspec
 
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
+from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
-from kafka_reassign_rpc.core.throttling.observed_throughput import EXPECTED, HealingThrottle
 
 OFF = -1
 INTERVAL = "failure.interval.ms"
@@ -23,7 +23,7 @@ MAX_INTERVAL_MS = 10**14
 """Three thousand years: an upper bound, so that the due time is a valid date."""
 
 
-class Healing(msgspec.Struct, frozen=True):
+class HealingSettings(msgspec.Struct, frozen=True):
     """The settings of self-healing.
 
     interval_ms         a broker is repaired after it has been gone for so long; -1: self-healing is off
@@ -67,7 +67,7 @@ _NUMBERS = {
 _FLAGS = {PAUSED: "paused", CANCEL_ON_RETURN: "cancel_on_return"}
 
 
-def settings_of(cluster: Cluster, started_with: Healing) -> tuple[Healing, list[str]]:
+def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[HealingSettings, list[str]]:
     """The settings in force (dynamic configs, else `started_with`), and what is wrong with the configs.
 
     An invalid value is ignored, so the former setting holds, and reported.

@@ -5,11 +5,11 @@ nothing is wrong, and can be repeated. For a failure, a start, a bounce and a co
 every partition, in slices. In the order of effects:
 
 1. A partition without a state gets its first leader and ISR.
-2. Dead replicas leave the ISR, and a live member of the ISR replaces a dead leader
-   (KafkaController.onReplicasBecomeOffline). If the whole ISR is dead, there is no leader and the ISR stays: each
-   member has all records, and the first one to return leads. (Kafka shrinks the ISR to the member handled last.)
+2. Dead replicas leave the ISR, and a live member of the ISR replaces a dead leader (`elections.offline_election`;
+   KafkaController.onReplicasBecomeOffline). If the whole ISR is dead, there is no leader and the ISR stays: each member
+   has all records, and the first one to return leads. (Kafka shrinks the ISR to the member handled last.)
 3. A partition without a leader gets one from the ISR; if its topic allows unclean election, from all live replicas
-   (PartitionStateMachine.triggerOnlinePartitionStateChange).
+   (also `elections.offline_election`; PartitionStateMachine.triggerOnlinePartitionStateChange).
 4. A move that has only waited for this is completed.
 5. A replica that is pending deletion counts as deleted once its broker is gone. As in Kafka, the log may still be on
    that broker's disk when it returns. If the topic znode listed the replica until then, stock brokers would show a
@@ -21,7 +21,7 @@ from collections.abc import Collection
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, KafkaError, StaleBrokerEpoch
-from kafka_reassign_rpc.core.leadership.elections import allows_unclean, first_electable, first_live, unclean_leader
+from kafka_reassign_rpc.core.leadership.elections import first_electable, offline_election
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
@@ -50,7 +50,7 @@ def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection
     if partition.partition_epoch < 0 and not partition.isr:
         value = first_state(cluster, partition)
     else:
-        value = _with_leader_and_isr(cluster, topic, partition, down)
+        value = offline_election(cluster, topic, partition, down)
     if value.is_moving and not down:
         value = completed(cluster, value) or value
     if value.pending_deletion and not all(replica in cluster.brokers for replica in value.pending_deletion):
@@ -74,35 +74,7 @@ def first_state(cluster: Cluster, partition: Partition) -> Partition:
     )
 
 
-def _with_leader_and_isr(cluster: Cluster, topic: str, partition: Partition, down: Collection[int]) -> Partition:
-    brokers = cluster.brokers
-    # Fast where nothing has changed, which is the usual case: this runs for every partition of the cluster.
-    leader = partition.leader
-    for replica in partition.isr:
-        if replica not in brokers or replica in down:
-            isr = tuple(replica for replica in partition.isr if replica in brokers and replica not in down)
-            break
-    else:
-        if cluster.is_live(leader) and leader not in down:
-            return partition
-        isr = partition.isr
-    if leader == NO_LEADER or not cluster.is_live(leader) or leader in down:
-        elected = first_electable(cluster, partition.replicas, isr, down)
-        if elected is None and allows_unclean(cluster, topic):
-            unclean = first_live(cluster, partition.replicas, down)
-            if unclean is not None:
-                return unclean_leader(partition, unclean)
-        if elected is not None:
-            leader = elected
-        elif leader not in isr:  # a leader in controlled shutdown stays the leader while no other replica can lead
-            leader = NO_LEADER
-    isr = isr or partition.isr
-    if leader == partition.leader and isr == partition.isr:
-        return partition
-    return replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
-
-
-def may_shut_down(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
+def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: int) -> KafkaError | None:
     """Why a ControlledShutdown request is refused; None where it is from the broker as it is registered now."""
     broker = cluster.brokers.get(broker_id)
     if broker is None:

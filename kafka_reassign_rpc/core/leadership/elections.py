@@ -8,6 +8,10 @@
     controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
 Live: registered in ZooKeeper and not in controlled shutdown. Every election raises the leader epoch by one.
+
+`offline_election` has the first two rules: the controller calls it for each partition when brokers come or go
+(`broker_changes.settle`). The reassignment rule is in `reassignment_algebra.completion`, that of controlled shutdown in
+`broker_changes.controlled_shutdown`. `elect` has the elections that an operator requests: preferred and unclean.
 Source: kafka.controller.PartitionLeaderElectionAlgorithms and Election.
 """
 
@@ -42,7 +46,7 @@ RECOVERING = 1
 UNCLEAN_ELECTION = "unclean.leader.election.enable"
 
 
-class Election(Enum):
+class ElectionType(Enum):
     """The types of ElectLeaders, with their values on the wire."""
 
     PREFERRED = 0
@@ -83,7 +87,41 @@ def unclean_leader(partition: Partition, leader: int) -> Partition:
     )
 
 
-def elect(view: RoundView, topic: str, index: int, election: Election) -> tuple[KafkaError | None, list[Change]]:
+def offline_election(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
+    """The partition without dead replicas in its ISR, and with another leader where its leader is dead or missing.
+
+    The same object where nothing has to change. The ISR stays where all its members are dead.
+
+    down    registered brokers that count as dead (they bounced)
+    """
+    brokers = cluster.brokers
+    # Fast where nothing has changed, which is the usual case: this runs for every partition of the cluster.
+    leader = partition.leader
+    for replica in partition.isr:
+        if replica not in brokers or replica in down:
+            isr = tuple(replica for replica in partition.isr if replica in brokers and replica not in down)
+            break
+    else:
+        if cluster.is_live(leader) and leader not in down:
+            return partition
+        isr = partition.isr
+    if leader == NO_LEADER or not cluster.is_live(leader) or leader in down:
+        elected = first_electable(cluster, partition.replicas, isr, down)
+        if elected is None and allows_unclean(cluster, topic):
+            unclean = first_live(cluster, partition.replicas, down)
+            if unclean is not None:
+                return unclean_leader(partition, unclean)
+        if elected is not None:
+            leader = elected
+        elif leader not in isr:  # a leader in controlled shutdown stays the leader while no other replica can lead
+            leader = NO_LEADER
+    isr = isr or partition.isr
+    if leader == partition.leader and isr == partition.isr:
+        return partition
+    return replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
+
+
+def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tuple[KafkaError | None, list[Change]]:
     """ElectLeaders for one partition, with ZooKeeper mode's errors and texts."""
     partition = view.get(topic, index)
     if partition is None:
@@ -91,7 +129,7 @@ def elect(view: RoundView, topic: str, index: int, election: Election) -> tuple[
         if known is not None and index in known.partitions:
             return InvalidTopic("The topic is being deleted"), []
         return UnknownTopicOrPartition("The partition does not exist."), []
-    if election is Election.PREFERRED:
+    if election is ElectionType.PREFERRED:
         return _preferred(view, topic, index, partition)
     return _unclean(view, topic, index, partition)
 

@@ -9,7 +9,8 @@ The bytes of a move are the partition's size times the number of its adding repl
 where brokers are asked for sizes, a move waits for its leader's answer. A move that is larger than the whole cap, or of
 unknown size, starts when nothing else is in flight.
 
-Caps are checked when a move starts. If a leader changes or a dead broker returns later, no move is stopped.
+The caps in force: `core.reassignment_settings`. They are checked when a move starts. If a leader changes or a dead
+broker returns later, no move is stopped.
 """
 
 from collections import Counter
@@ -17,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules, limits
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings, caps_in_force
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.support.slices import SliceCounter
@@ -64,9 +65,9 @@ def makes_room(before: Partition, after: Partition) -> bool:
     return bool(before.adding) and (before.adding, before.leader) != (after.adding, after.leader)
 
 
-def partitions_to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition]:
+def partitions_to_measure(cluster: Cluster, settings: ReassignmentSettings) -> list[TopicPartition]:
     """The next waiting moves, if their sizes decide when they may start."""
-    if limits(cluster, rules).bytes_in_flight < 0:
+    if caps_in_force(cluster, settings).bytes_in_flight < 0:
         return []
     batch: Iterable[TopicPartition] = (
         () if cluster.batch is None or not cluster.batch.waiting else cluster.batch.entries
@@ -74,16 +75,16 @@ def partitions_to_measure(cluster: Cluster, rules: Rules) -> list[TopicPartition
     return [TopicPartition(*name) for name in islice(chain(cluster.queue.names.values(), batch), AHEAD)]
 
 
-class Schedule:
+class MovesInFlight:
     """Counts what is in flight during a round, and says whether another move may start."""
 
-    def __init__(self, cluster: Cluster, limits: InFlightCaps, *, sizes_sampled: bool = False) -> None:
+    def __init__(self, cluster: Cluster, caps: InFlightCaps, *, sizes_sampled: bool = False) -> None:
         self._cluster = cluster
-        self.limits = limits
-        self._sizes_sampled = sizes_sampled and limits.bytes_in_flight >= 0
+        self.caps = caps
+        self._sizes_sampled = sizes_sampled and caps.bytes_in_flight >= 0
         self._silent: set[int] = set()
         """Leaders that have not reported the size of a partition whose move waits for it."""
-        self._counts = not limits.unlimited or cluster.queue.routes[HEAL] > 0
+        self._counts = not caps.unlimited or cluster.queue.routes[HEAL] > 0
         self._brokers: Counter[int] = Counter()
         self._moves = 0
         self._bytes = 0
@@ -115,7 +116,7 @@ class Schedule:
     @property
     def is_full(self) -> bool:
         """Whether the cap per cluster is reached, so that no move may start."""
-        return 0 <= self.limits.per_cluster <= self._moves
+        return 0 <= self.caps.per_cluster <= self._moves
 
     def has_room(self, broker: int) -> bool:
         """Whether the caps of this broker let another move start."""
@@ -124,7 +125,7 @@ class Schedule:
         return (broker == REPAIRS or self._cluster.is_live(broker)) and not self._is_full(broker, self._brokers[broker])
 
     def _is_full(self, broker: int, moves: int) -> bool:
-        limit = self.limits.repairs if broker == REPAIRS else self.limits.per_broker
+        limit = self.caps.repairs if broker == REPAIRS else self.caps.per_broker
         return 0 <= limit <= moves
 
     def waits_for(self, name: TopicPartition, before: Partition, after: Partition) -> int | None:
@@ -139,7 +140,7 @@ class Schedule:
             if self._is_full(broker, self._brokers[broker] - (broker in old.brokers)):
                 return broker
         others = self._moves - bool(old.brokers)
-        if 0 <= self.limits.per_cluster <= others:
+        if 0 <= self.caps.per_cluster <= others:
             return CLUSTER
         if others and self._sizes_sampled and TopicPartition(*name) not in self._cluster.sizes:
             leader = after.leader
@@ -147,7 +148,7 @@ class Schedule:
                 self._silent.add(leader)
                 return leader
         rest = self._bytes - old.bytes
-        if 0 <= self.limits.bytes_in_flight < rest + new.bytes and new.bytes and others:
+        if 0 <= self.caps.bytes_in_flight < rest + new.bytes and new.bytes and others:
             return CLUSTER
         return None
 

@@ -131,7 +131,7 @@ class _Samples:
 
 
 class _TrackedMove:
-    """What is remembered of one move. A change of target starts it anew."""
+    """The samples of one move that are remembered. A change of target resets them."""
 
     __slots__ = ("adding", "advanced_at", "figures", "in_sync", "least", "move", "name", "samples")
 

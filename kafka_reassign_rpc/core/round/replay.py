@@ -4,8 +4,8 @@
 puts in news of brokers and configs.
 
 Reading ZooKeeper after a commit gives the same cluster as `replay` of that commit, with two exceptions. Replicas that
-are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not tell
-them apart. And a completion whose topic znode is still to be written is read as a move. A controller failover
+are pending deletion, in a partition without a move record, are read as removing ones, since the znode does not
+distinguish the two. And a completion whose topic znode is still to be written is read as a move. A controller failover
 (`core.controller_failover`) completes such a move again, and both are the same.
 """
 

@@ -1,8 +1,8 @@
 """The cluster as the controller sees it: immutable values in a few dictionaries.
 
 Every value here is frozen. A decision never changes a value: it makes the next one, and only `core.round.replay` puts
-that one into the `Cluster`, after ZooKeeper has stored it. So List and Metadata always show what is durable, even while
-the controller writes a large commit.
+that one into the `Cluster`, after ZooKeeper has stored it. So List and Metadata always show durable state alone, even
+while the controller writes a large commit.
 """
 
 from collections.abc import Iterator, Mapping

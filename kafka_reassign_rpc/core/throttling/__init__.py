@@ -2,5 +2,5 @@
 
 replication_throttles.py  the throttles that topic and broker configs set
 leased_configs.py         the configs that throttle leases need, and the way back to the former ones
-observed_throughput.py    observed replication throughput, and throttles that are a share of it
+observed_throughput.py    observed replication throughput
 """

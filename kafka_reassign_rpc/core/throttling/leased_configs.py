@@ -14,7 +14,7 @@ While leases exist, somebody else may change the configs:
     sets another rate                 it stays until the leases on the broker change, and again after them
     removes the rate                  it is put back while leases exist, and not after them
 
-`ListMemory` and `RateMemory` store what is needed for this; the transaction that writes a config writes them too.
+`ListMemory` and `RateMemory` store the values needed for this; the transaction that writes a config writes them too.
 """
 
 from collections.abc import Collection, Mapping

@@ -1,4 +1,4 @@
-"""Observed replication throughput, and throttles that are a share of it.
+"""Observed replication throughput: what a throttle of self-healing may be a share of (`core.healing.healing_throttle`).
 
 Observed is how fast all moves together grow on a broker from one sample of sizes to the next
 (`reassignment.progress.interval.ms`). A sample counts where it measures the network link: the broker copied during the
@@ -8,7 +8,6 @@ gigabit per second is assumed.
 """
 
 from collections.abc import Collection, Sequence
-from typing import Any, NamedTuple, Self
 
 from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, rate_of
@@ -16,45 +15,8 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 ASSUMED = 125_000_000
 """Bytes/s before the first observation: one gigabit per second."""
 
-EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
-
-HIGHEST = 2**63 - 1
 LATE = 2
 """So many samples do not count after one that a broker was late for: their distance in time is unknown."""
-
-
-class HealingThrottle(NamedTuple):
-    """Of each broker in a repair: bytes/s (-1: no limit), or percent of the observed throughput where not 0."""
-
-    rate: int = -1
-    percent: int = 0
-
-    @classmethod
-    def parse(cls, value: Any) -> Self:
-        """`5000000`, `-1`, `50%`. Raises ValueError with the expected syntax."""
-        text = str(value).strip()
-        digits = text.removesuffix("%").rstrip()
-        if digits.isascii() and digits.removeprefix("-").isdigit() and len(digits) < 20:
-            number = int(digits)
-            if digits != text and 1 <= number <= 100:
-                return cls(percent=number)
-            if digits == text and -1 <= number <= HIGHEST:
-                return cls(number)
-        raise ValueError(f"expected {EXPECTED}, got {value!r}")
-
-    def __str__(self) -> str:
-        return f"{self.percent}%" if self.percent else str(self.rate)
-
-    def of(self, fastest: int) -> int:
-        """Bytes/s, -1 for no limit. `fastest`: the observed throughput, bytes/s; 0 before the first observation."""
-        return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
-
-    def explained(self, fastest: int) -> str:
-        """A share in words: what it amounts to, and of what. Empty for a number of bytes."""
-        if not self.percent:
-            return ""
-        link = f"a broker was seen to receive {fastest} B/s" if fastest else f"no broker's link was seen, {ASSUMED} B/s"
-        return f"at {self.of(fastest)} B/s for each broker, {self}: {link}{'' if fastest else ' are assumed'}"
 
 
 class ObservedThroughput:

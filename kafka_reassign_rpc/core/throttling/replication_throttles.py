@@ -20,7 +20,7 @@ NO_THROTTLE = 2**63 - 1
 
 Configs = Mapping[str, str]
 Named = Mapping[int, frozenset[int]] | None
-"""Throttled partitions by broker; None stands for all partitions on all brokers."""
+"""Throttled partitions by broker; None means all partitions on all brokers."""
 
 
 def named_replicas(value: str | None) -> Named:

@@ -30,9 +30,9 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress, PolicyViolation
 from kafka_reassign_rpc.core.reassignment.alter import alter
-from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, Schedule
+from kafka_reassign_rpc.core.reassignment.in_flight_caps import CLUSTER, REPAIRS, MovesInFlight
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePlace, WaitingMove
@@ -75,7 +75,7 @@ class QueueOutcome(NamedTuple):
 
 
 def decide_waiting_move(
-    view: RoundView, name: TopicPartition, move: WaitingMove, rules: Rules, schedule: Schedule
+    view: RoundView, name: TopicPartition, move: WaitingMove, settings: ReassignmentSettings, in_flight: MovesInFlight
 ) -> QueueOutcome:
     """Decide one waiting move, while reassignments are enabled."""
     partition = view.get(*name)
@@ -86,7 +86,7 @@ def decide_waiting_move(
     ignored = route_conflict(partition, move.route)
     if ignored is not None:
         return QueueOutcome(leaves=True, report=ignored)
-    if move.route == HEAL and not partition.is_moving and not schedule.has_room(REPAIRS):
+    if move.route == HEAL and not partition.is_moving and not in_flight.has_room(REPAIRS):
         return QueueOutcome(
             leaves=False, waits_for=REPAIRS
         )  # thousands of moves of a repair may wait: decide most of them no further
@@ -96,8 +96,10 @@ def decide_waiting_move(
         if error is not None:
             return QueueOutcome(leaves=False, waits_for=LATER)
     given = _with_changes(view, cancelled)
-    current = given.get(*name) or partition
-    started = start(given, name, current, move.target, move.route, rules, reason=move.reason, throttle=move.throttle)
+    standing = given.get(*name) or partition
+    started = start(
+        given, name, standing, move.target, move.route, settings, reason=move.reason, throttle=move.throttle
+    )
     if started.error is not None:
         return QueueOutcome(leaves=True, report=f"{started.error.name}: {started.error}")
     changes = [*cancelled, *started.changes]
@@ -105,7 +107,7 @@ def decide_waiting_move(
     for broker in after.adding:
         if not view.cluster.is_live(broker):
             return QueueOutcome(leaves=False, waits_for=broker)
-    waits_for = schedule.waits_for(name, partition, after)
+    waits_for = in_flight.waits_for(name, partition, after)
     return QueueOutcome(leaves=waits_for is None, changes=changes if waits_for is None else (), waits_for=waits_for)
 
 
@@ -188,7 +190,11 @@ def is_room_claimed(cluster: Cluster) -> bool:
 
 
 def start_waiting_moves(
-    view: RoundView, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int = MAX_STARTS
+    view: RoundView,
+    settings: ReassignmentSettings,
+    in_flight: MovesInFlight,
+    refused: Mapping[str, KafkaError],
+    most: int = MAX_STARTS,
 ) -> Iterator[None]:
     """Start the waiting moves that may start, in their order, yielding every `SLICE` decisions.
 
@@ -218,7 +224,7 @@ def start_waiting_moves(
     reported.discard(Queue.DISABLED)
     reported.difference_update([broker for broker in reported if view.cluster.is_live(broker)])
     _renew_lines_of_dead_brokers(queue, view.cluster)
-    yield from _start_in_order(view, _Line(queue, schedule), rules, schedule, refused, most)
+    yield from _start_in_order(view, _Line(queue, in_flight), settings, in_flight, refused, most)
 
 
 def _renew_lines_of_dead_brokers(queue: Queue, cluster: Cluster) -> None:
@@ -236,14 +242,14 @@ class _Line:
     `done` puts back what `next` took: a move leaves the heaps for good only once its decision is durable.
     """
 
-    def __init__(self, queue: Queue, schedule: Schedule) -> None:
+    def __init__(self, queue: Queue, in_flight: MovesInFlight) -> None:
         self._queue = queue
-        self._schedule = schedule
+        self._in_flight = in_flight
         self._heads: list[tuple[int, int]] = []
         self._taken: list[int] = []
         self._show(FRESH)
         for broker in queue.blocked:
-            if schedule.has_room(broker):
+            if in_flight.has_room(broker):
                 self._show(broker)
 
     def _of(self, source: int) -> list[int]:
@@ -258,7 +264,7 @@ class _Line:
         """The number of the next move, for `back` or `wait`; None: no more."""
         while self._heads:
             _, source = heappop(self._heads)
-            if source != FRESH and not self._schedule.has_room(source):
+            if source != FRESH and not self._in_flight.has_room(source):
                 continue
             serial = heappop(self._of(source))
             self._show(source)
@@ -280,13 +286,18 @@ class _Line:
 
 
 def _start_in_order(
-    view: RoundView, line: _Line, rules: Rules, schedule: Schedule, refused: Mapping[str, KafkaError], most: int
+    view: RoundView,
+    line: _Line,
+    settings: ReassignmentSettings,
+    in_flight: MovesInFlight,
+    refused: Mapping[str, KafkaError],
+    most: int,
 ) -> Iterator[None]:
     queue = view.cluster.queue
     started = 0
     slices = SliceCounter(SLICE)
     try:
-        while not schedule.is_full:
+        while not in_flight.is_full:
             serial = line.next()
             if serial is None:
                 break
@@ -300,7 +311,7 @@ def _start_in_order(
             if place.serial != serial or view.queue.gone(name, place.path):
                 line.back(serial)
                 continue
-            outcome = _decide_next(view, name, place, rules, schedule, refused)
+            outcome = _decide_next(view, name, place, settings, in_flight, refused)
             if outcome.waits_for is None or outcome.waits_for == LATER:
                 line.back(serial)
                 started += outcome.leaves
@@ -320,21 +331,21 @@ def _decide_next(
     view: RoundView,
     name: TopicPartition,
     place: QueuePlace,
-    rules: Rules,
-    schedule: Schedule,
+    settings: ReassignmentSettings,
+    in_flight: MovesInFlight,
     refused: Mapping[str, KafkaError],
 ) -> QueueOutcome:
     """Decide one move and put the result into the round."""
     move = place.move
     before = view.get(*name)
-    outcome = decide_waiting_move(view, name, move, rules, schedule)
+    outcome = decide_waiting_move(view, name, move, settings, in_flight)
     if outcome.changes and name[0] in refused:
         outcome = QueueOutcome(leaves=True, report=str(refused[name[0]]))
     for change in outcome.changes:
         view.add(change)
     if outcome.changes and before is not None:
         after = outcome.changes[-1].value
-        schedule.replace(name, before, after)
+        in_flight.replace(name, before, after)
         if before.is_moving and move.route == QUEUE:  # the former move was cancelled: so its throttle goes (KIP-236)
             still = after.replicas if after.is_moving and after.lease is None else ()
             view.unthrottle(*name, without(before.replicas, still))

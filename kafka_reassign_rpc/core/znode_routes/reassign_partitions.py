@@ -37,7 +37,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges, BatchEntry, BatchZnode
@@ -60,7 +60,7 @@ class BatchEntryOutcome(NamedTuple):
 
 
 def decide_entry(
-    view: RoundView, name: TopicPartition, entry: BatchEntry, rules: Rules, *, stripped: bool = False
+    view: RoundView, name: TopicPartition, entry: BatchEntry, settings: ReassignmentSettings, *, stripped: bool = False
 ) -> BatchEntryOutcome:
     """Decide an entry of a batch that is not cancelled."""
     partition = view.get(*name)
@@ -80,7 +80,7 @@ def decide_entry(
         return BatchEntryOutcome(entry, waits=True)
     if view.cluster.requests:
         return BatchEntryOutcome(entry)
-    started = start(view, name, partition, entry.target, BATCH, rules)
+    started = start(view, name, partition, entry.target, BATCH, settings)
     if started.error is not None:
         return BatchEntryOutcome(None, report=str(started.error))
     return BatchEntryOutcome(BatchEntry(entry.target, original(partition)), started.changes, started.report)

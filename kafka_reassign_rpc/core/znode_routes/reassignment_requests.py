@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Cluster, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
@@ -43,7 +43,7 @@ class RequestOutcome(NamedTuple):
 
 
 def decide_target(
-    view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, rules: Rules
+    view: RoundView, name: TopicPartition, target: tuple[int, ...], route: str, settings: ReassignmentSettings
 ) -> RequestOutcome:
     """Decide one target of a request, while reassignments are enabled."""
     partition = view.get(*name)
@@ -54,7 +54,7 @@ def decide_target(
         return RequestOutcome(report=ignored)
     if (partition.target if partition.is_moving else partition.replicas) == target:
         return RequestOutcome()
-    started = start(view, name, partition, target, route, rules)
+    started = start(view, name, partition, target, route, settings)
     if started.error is not None:
         return RequestOutcome(report=str(started.error))
     if route == BATCH:

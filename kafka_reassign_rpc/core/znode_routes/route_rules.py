@@ -12,7 +12,7 @@ from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS, alter
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, REQUEST, Partition, TopicPartition
 
@@ -52,13 +52,13 @@ def start(
     partition: Partition,
     target: tuple[int, ...],
     route: str,
-    rules: Rules,
+    settings: ReassignmentSettings,
     *,
     reason: str = "",
     throttle: int = AS_IT_IS,
 ) -> Started:
     """Give a partition a target that came through ZooKeeper: as for a client's, but the move waits for dead brokers."""
-    may_change = restrictions.replication_factor_may_change(view.cluster, rules)
+    may_change = restrictions.replication_factor_may_change(view.cluster, settings)
     error, changes = alter(
         view,
         *name,

@@ -37,7 +37,7 @@ class ClusterFacts(NamedTuple):
 
 
 class RowFaults(NamedTuple):
-    """Rows that cannot be used: their number, and the first of them with what is wrong."""
+    """Rows that cannot be used: their number, and the first of them with its errors."""
 
     total: int
     first: tuple[str, ...]

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 import pytest_asyncio
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
-from kafka_reassign_rpc.core.restrictions import (
+from kafka_reassign_rpc.core.reassignment_settings import (
     MAX_BYTES_IN_FLIGHT,
     MAX_PER_BROKER,
     MAX_PER_CLUSTER,
     InFlightCaps,
-    Rules,
+    ReassignmentSettings,
 )
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.bare_controller import batch, put_request
@@ -74,10 +74,8 @@ async def test_236_13_a_broker_at_its_cap_delays_only_moves_that_need_it_until_a
     assert await world.moving() == set(targets)
 
 
-async def test_236_13_a_capped_batch_waits_in_its_own_znode_and_a_move_to_a_dead_broker_does_not_count(
-    zk_connect: str,
-) -> None:
-    async with cluster(zk_connect, rules=Rules(limits=InFlightCaps(per_cluster=1))) as world:
+async def test_236_13_the_batch_waits_in_its_own_znode_and_a_dead_broker_frees_its_place(zk_connect: str) -> None:
+    async with cluster(zk_connect, settings=ReassignmentSettings(caps=InFlightCaps(per_cluster=1))) as world:
         await world.create_topic("held", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, held=True)
         assert await world.alter({("held", 0): (1, 5)}) == {("held", 0): OK}
         await world.submit({("held", 1): (1, 3), ("held", 2): (1, 4)})
@@ -130,7 +128,9 @@ async def holds(world: Cluster, entries: dict[tuple[str, int], dict[str, object]
 
 async def test_236_13_the_bytes_in_flight_are_capped_by_the_sizes_on_leaders(zk_connect: str) -> None:
     caps = InFlightCaps(bytes_in_flight=2 * SIZE + SIZE // 2)
-    async with cluster(zk_connect, rules=Rules(limits=caps), sampling=Sampling(interval_s=0.1)) as world:
+    async with cluster(
+        zk_connect, settings=ReassignmentSettings(caps=caps), sampling=Sampling(interval_s=0.1)
+    ) as world:
         await world.create_topic("held", {index: (1 + index % 2, 3) for index in range(5)}, held=True)
         targets = {("held", index): (1 + index % 2, 4) for index in range(5)}
         assert set((await world.alter(targets)).values()) == {OK}

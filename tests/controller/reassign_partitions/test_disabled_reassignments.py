@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.zookeeper import znode_paths
 from tests.controller.cluster import Answer, Cluster, cluster
 from tests.waiting import eventually
@@ -145,8 +145,8 @@ async def test_860_4_the_batch_cannot_override_the_clusters_replication_factor_g
     assert sum(f"held-1: {changed(3)[1]}" in record.message for record in caplog.records) == 1
 
 
-async def test_860_4_the_servers_setting_applies_unless_the_cluster_has_the_config(zk_connect: str) -> None:
-    async with cluster(zk_connect, rules=Rules(replication_factor_change_allowed=False)) as world:
+async def test_860_4_the_servers_own_setting_holds_unless_the_cluster_says_otherwise(zk_connect: str) -> None:
+    async with cluster(zk_connect, settings=ReassignmentSettings(replication_factor_change_allowed=False)) as world:
         await world.create_topic("held", {0: (1, 2), 1: (1, 2)}, held=True)
         assert await answers(world, (3, 4, 5), changed(3))
         await set_default(world, {ALLOWED: "true"})

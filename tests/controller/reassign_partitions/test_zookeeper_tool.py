@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.restrictions import InFlightCaps, Rules
+from kafka_reassign_rpc.core.reassignment_settings import InFlightCaps, ReassignmentSettings
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.controller.bare_controller import Name, Replicas, batch
@@ -163,7 +163,7 @@ async def test_236_13_a_later_tool_shows_waiting_moves_as_in_progress_lists_and_
     zk_connect: str, tmp_path: Path
 ) -> None:
     require(BROKER_VERSION)
-    async with cluster(zk_connect, rules=Rules(limits=InFlightCaps(per_cluster=0))) as made:
+    async with cluster(zk_connect, settings=ReassignmentSettings(caps=InFlightCaps(per_cluster=0))) as made:
         await made.create_topic("free", {0: (1, 2)})
         moves = plan(tmp_path / "moves.json", {("free", 0): (3, 4)})
         file = ("--reassignment-json-file", moves)

@@ -7,14 +7,14 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sample
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, Name, Replicas, put_topic, register
 
 MINUTE = 60_000
-ON = Healing(interval_ms=MINUTE)
+ON = HealingSettings(interval_ms=MINUTE)
 WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): (2, 3), ("b", 1): (4, 3)}
 """Broker 3 is the failed one."""
 
@@ -22,14 +22,14 @@ WHERE: Mapping[Name, Replicas] = {("a", 0): (3, 1), ("a", 1): (1, 2), ("b", 0): 
 class HealingController:
     """A controller's healer. `now` is its clock, in ms."""
 
-    def __init__(self, controller: BareController, settings: Healing = ON, now: int = 0) -> None:
+    def __init__(self, controller: BareController, settings: HealingSettings = ON, now: int = 0) -> None:
         self.controller = controller
         self.now = now
         self.samples = 0
         self.sample = Sample({}, {})
         self.meanwhile: Callable[[], Awaitable[object]] | None = None
-        self.links = ObservedThroughput()
-        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.links)
+        self.throughput = ObservedThroughput()
+        self.healer = Healer(controller.loop, settings, lambda: self.now, self._sample, self.throughput)
 
     async def _sample(self) -> Sample:
         self.samples += 1

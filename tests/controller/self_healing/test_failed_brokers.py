@@ -9,13 +9,13 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.commands.repair_commands import DiagnoseFailedBrokers, RepairMemory
 from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis
-from kafka_reassign_rpc.core.healing.healing_settings import Healing
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
 
-ON = Healing(interval_ms=60_000)
+ON = HealingSettings(interval_ms=60_000)
 
 
 async def look(controller: BareController, at: int) -> Diagnosis:

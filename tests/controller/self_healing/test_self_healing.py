@@ -8,10 +8,10 @@ from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
-from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, Healing
+from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
-from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, register
@@ -122,7 +122,7 @@ async def test_46_6_impossible_repairs_of_two_brokers_are_reported_together(zk: 
     """One broker fails ten seconds after the other: the repair of the first one can still mend `a-2`."""
     await put(zk, {("a", 0): (1, 2, 3), ("a", 1): (1, 2, 6), ("a", 2): (1, 3, 6)}, brokers=(1, 2, 6))
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller, Healing(interval_ms=MINUTE, max_percentage=100))
+        healing = HealingController(controller, HealingSettings(interval_ms=MINUTE, max_percentage=100))
         await healing.diagnose()
         await zk.delete(znode_paths.broker(6))
         await healing.read_brokers()
@@ -231,8 +231,10 @@ async def test_46_5_the_throttle_of_a_repair_may_be_a_share_of_the_observed_thro
 ) -> None:
     await put(zk)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller, Healing(interval_ms=MINUTE, throttle=HealingThrottle(percent=25)))
-        healing.links.fastest = seen
+        healing = HealingController(
+            controller, HealingSettings(interval_ms=MINUTE, throttle=HealingThrottle(percent=25))
+        )
+        healing.throughput.fastest = seen
         await healing.heal_when_due()
         assert healing.new_events()[-1] == (
             "heal.scheduled", f"3 moves joined the queue, at {rate} B/s for each broker, 25%: {link}",
@@ -341,7 +343,7 @@ async def test_46_a_senseless_order_to_heal_is_refused_and_a_dry_run_changes_not
 ) -> None:
     await put(zk)
     async with elected_controller(zk_connect) as controller:
-        healing = HealingController(controller, Healing(paused=True))
+        healing = HealingController(controller, HealingSettings(paused=True))
         with pytest.raises(InvalidRequest, match="registered"):
             await healing.healer.heal(1, "me", dry_run=False)
         with pytest.raises(InvalidRequest, match="holds no replica"):

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
 from kafka_reassign_rpc.core.reassignment.progress import Totals
-from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

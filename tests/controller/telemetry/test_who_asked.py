@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
-from kafka_reassign_rpc.core.restrictions import MAX_PER_CLUSTER
+from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

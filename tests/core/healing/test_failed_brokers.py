@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.healing import healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, Diagnosis, FailureWatch, LostReplicas, diagnose
-from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, Healing, settings_of
+from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings, settings_of
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
-from kafka_reassign_rpc.core.throttling.observed_throughput import HealingThrottle
 
 HALF_AN_HOUR = 30 * 60_000
-ON = Healing(interval_ms=HALF_AN_HOUR)
+ON = HealingSettings(interval_ms=HALF_AN_HOUR)
 SIX = (1, 2, 3, 4, 5, 6)
 
 
@@ -38,7 +38,7 @@ def gone(
 def test_46_1_an_absent_broker_with_replicas_is_recorded_with_the_time() -> None:
     watch = replace(gone(3, now=1000, missed=400), failed={})
     assert diagnose(watch, ON).record == {3: 400}, "when this controller missed it first"
-    assert diagnose(watch, Healing()).record == {3: 400}, "also while healing is off"
+    assert diagnose(watch, HealingSettings()).record == {3: 400}, "also while healing is off"
 
 
 def test_46_1_a_known_failure_keeps_its_first_time() -> None:
@@ -51,8 +51,8 @@ def test_46_1_the_failure_of_a_broker_that_is_back_or_has_no_replicas_is_forgott
 
 
 def test_46_2_healing_is_off_by_default() -> None:
-    assert Healing().interval_ms == -1
-    found = diagnose(gone(3, now=10 * HALF_AN_HOUR), Healing())
+    assert HealingSettings().interval_ms == -1
+    found = diagnose(gone(3, now=10 * HALF_AN_HOUR), HealingSettings())
     assert (found.heal, found.alerts, found.due_ms) == ((), (), None)
 
 
@@ -72,7 +72,7 @@ def test_46_2_there_is_an_alert_before_anything_moves() -> None:
 
 
 def test_46_2_an_alert_interval_of_its_own_raises_alerts_even_with_self_healing_off() -> None:
-    alerting = Healing(alert_interval_ms=60_000)
+    alerting = HealingSettings(alert_interval_ms=60_000)
     assert diagnose(gone(3, now=59_999), alerting).due_ms == 60_000
     found = diagnose(gone(3, now=60_000), alerting)
     assert (found.alerts, found.heal, found.heal_at, found.due_ms) == ((3,), (), {3: None}, None)
@@ -130,7 +130,7 @@ def test_46_6_a_pause_holds_back_all_repairs_even_ordered_ones() -> None:
 def test_an_operators_order_skips_the_interval_even_with_self_healing_off() -> None:
     watch = replace(gone(3, 4, now=5), ordered=frozenset({3}))
     assert diagnose(watch, ON).heal == (3,)
-    assert diagnose(watch, Healing()).heal == (3,)
+    assert diagnose(watch, HealingSettings()).heal == (3,)
 
 
 def test_a_broker_loses_its_replicas_unless_a_move_in_flight_or_waiting_takes_them_away() -> None:
@@ -155,8 +155,8 @@ def test_dynamic_configs_override_the_servers_settings_and_invalid_ones_are_repo
             }
         }
     )
-    found, problems = settings_of(cluster, Healing(max_percentage=25))
-    assert found == Healing(interval_ms=60_000, max_percentage=25, paused=True)
+    found, problems = settings_of(cluster, HealingSettings(max_percentage=25))
+    assert found == HealingSettings(interval_ms=60_000, max_percentage=25, paused=True)
     assert [problem.partition("=")[0] for problem in problems] == [
         healing_settings.MAX_PERCENTAGE,
         healing_settings.THROTTLE,

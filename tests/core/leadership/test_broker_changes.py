@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, StaleBrokerEpoch
-from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, may_shut_down, settle
+from kafka_reassign_rpc.core.leadership.broker_changes import controlled_shutdown, controlled_shutdown_refusal, settle
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, RoundView
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, made, moving, not_moving, view
@@ -120,7 +120,7 @@ def test_sv_4_controlled_shutdown_ignores_single_replicas_and_partitions_of_othe
 
 def test_sv_4_a_controlled_shutdown_of_an_old_broker_epoch_is_refused() -> None:
     here = cluster(live=(1,))
-    assert may_shut_down(here, 1, 101) is None
-    assert may_shut_down(here, 1, -1) is None
-    assert isinstance(may_shut_down(here, 1, 100), StaleBrokerEpoch)
-    assert isinstance(may_shut_down(here, 2, 100), BrokerNotAvailable)
+    assert controlled_shutdown_refusal(here, 1, 101) is None
+    assert controlled_shutdown_refusal(here, 1, -1) is None
+    assert isinstance(controlled_shutdown_refusal(here, 1, 100), StaleBrokerEpoch)
+    assert isinstance(controlled_shutdown_refusal(here, 2, 100), BrokerNotAvailable)

@@ -14,13 +14,18 @@ from kafka_reassign_rpc.controller.commit import queue_writes
 from kafka_reassign_rpc.core.kafka_errors import NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import (
     CLUSTER,
-    Schedule,
+    MovesInFlight,
     makes_room,
     partitions_to_measure,
     weight,
 )
 from kafka_reassign_rpc.core.reassignment_algebra.completion import completed
-from kafka_reassign_rpc.core.restrictions import NO_RULES, InFlightCaps, Rules, limits
+from kafka_reassign_rpc.core.reassignment_settings import (
+    DEFAULT_SETTINGS,
+    InFlightCaps,
+    ReassignmentSettings,
+    caps_in_force,
+)
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC, Cluster, Partition, TopicPartition
@@ -43,23 +48,29 @@ def queued(in_cluster: Cluster, targets: Mapping[int, Target], *, route: str = Q
     through(in_cluster.queue.put(QueuePart(ROOT, path, entries)))
 
 
-def scheduled(view: RoundView, rules: Rules = NO_RULES) -> Schedule:
-    schedule = Schedule(view.cluster, limits(view.cluster, rules), sizes_sampled=rules.sizes_sampled)
-    through(schedule.count(view))
-    return schedule
+def scheduled(view: RoundView, settings: ReassignmentSettings = DEFAULT_SETTINGS) -> MovesInFlight:
+    in_flight = MovesInFlight(view.cluster, caps_in_force(view.cluster, settings), sizes_sampled=settings.sizes_sampled)
+    through(in_flight.count(view))
+    return in_flight
 
 
-def admitted(in_cluster: Cluster, rules: Rules = NO_RULES, most: int = 1000) -> RoundView:
+def admitted(in_cluster: Cluster, settings: ReassignmentSettings = DEFAULT_SETTINGS, most: int = 1000) -> RoundView:
     view = RoundView(in_cluster)
-    through(queue_admission.start_waiting_moves(view, rules, scheduled(view, rules), {}, most))
+    through(queue_admission.start_waiting_moves(view, settings, scheduled(view, settings), {}, most))
     return view
 
 
 def outcome(
-    partition: Partition, move: WaitingMove, rules: Rules = NO_RULES, *, live: Iterable[int] = range(1, 7)
+    partition: Partition,
+    move: WaitingMove,
+    settings: ReassignmentSettings = DEFAULT_SETTINGS,
+    *,
+    live: Iterable[int] = range(1, 7),
 ) -> queue_admission.QueueOutcome:
     view = RoundView(cluster(partition, live=live))
-    return queue_admission.decide_waiting_move(view, TopicPartition(TOPIC, 0), move, rules, scheduled(view, rules))
+    return queue_admission.decide_waiting_move(
+        view, TopicPartition(TOPIC, 0), move, settings, scheduled(view, settings)
+    )
 
 
 def test_236_13_the_garbage_collector_does_not_track_waiting_moves() -> None:
@@ -154,10 +165,12 @@ def test_236_7_an_invalid_target_leaves_with_the_reason() -> None:
     )
     view = RoundView(cluster())
     gone = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), Rules(), scheduled(view)
+        view, TopicPartition(TOPIC, 0), WaitingMove((1,), QUEUE), ReassignmentSettings(), scheduled(view)
     )
     assert gone == queue_admission.QueueOutcome(leaves=True, report="The partition does not exist.")
-    found = outcome(not_moving(1, 2), WaitingMove((3,), QUEUE), Rules(replication_factor_change_allowed=False))
+    found = outcome(
+        not_moving(1, 2), WaitingMove((3,), QUEUE), ReassignmentSettings(replication_factor_change_allowed=False)
+    )
     assert found.leaves
     assert found.report is not None
     assert "replication.factor.change.allowed=false forbids" in found.report
@@ -173,13 +186,13 @@ def test_236_13_a_move_waits_for_a_dead_broker() -> None:
 
 def test_236_13_a_move_that_waits_for_room_on_a_broker_does_not_wait_for_its_return() -> None:
     in_cluster = cluster(not_moving(1, 2), not_moving(1, 4))
-    rules = Rules(limits=InFlightCaps(per_broker=1))
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
     queued(in_cluster, {0: (1, 3), 1: (4, 5)})
-    durable(in_cluster, admitted(in_cluster, rules))
+    durable(in_cluster, admitted(in_cluster, settings))
     assert in_cluster.moving == {TOPIC: {0}}, "both are led by broker 1"
     del in_cluster.brokers[1]
     replay.put_partition(in_cluster, in_cluster.topics[TOPIC], 1, not_moving(1, 4, isr=(4,)))
-    assert set(admitted(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
+    assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}
 
 
 @pytest.mark.parametrize(
@@ -204,9 +217,9 @@ def test_236_13_a_move_waits_for_the_cap_that_is_reached(
     in_cluster = cluster(moving((1, 2), (3, 4)), not_moving(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 1): 10}
     view = RoundView(in_cluster)
-    rules = Rules(limits=caps)
+    settings = ReassignmentSettings(caps=caps)
     found = queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), rules, scheduled(view, rules)
+        view, TopicPartition(TOPIC, 1), WaitingMove(target, QUEUE), settings, scheduled(view, settings)
     )
     assert (found.waits_for, found.leaves) == (waits_for, waits_for is None)
 
@@ -215,24 +228,24 @@ def test_236_13_a_move_larger_than_the_cap_starts_alone() -> None:
     in_cluster = cluster(not_moving(1, 2))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 1000}
     view = RoundView(in_cluster)
-    rules = Rules(limits=InFlightCaps(bytes_in_flight=10))
+    settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=10))
     assert queue_admission.decide_waiting_move(
-        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), rules, scheduled(view, rules)
+        view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE), settings, scheduled(view, settings)
     ).leaves
 
 
 def test_236_13_where_sizes_are_asked_for_a_move_waits_for_its_leaders_answer() -> None:
     in_cluster = cluster(moving((1, 2), (1, 3)), not_moving(2, 1), not_moving(4, 1))
     in_cluster.sizes = {TopicPartition(TOPIC, 0): 10, TopicPartition(TOPIC, 2): 10}
-    rules = Rules(limits=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
+    settings = ReassignmentSettings(caps=InFlightCaps(bytes_in_flight=20), sizes_sampled=True)
     queued(in_cluster, {1: (2, 3), 2: (4, 5)})
-    assert partitions_to_measure(in_cluster, rules) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
-    assert partitions_to_measure(in_cluster, NO_RULES) == []
-    view = admitted(in_cluster, rules)
+    assert partitions_to_measure(in_cluster, settings) == [TopicPartition(TOPIC, 1), TopicPartition(TOPIC, 2)]
+    assert partitions_to_measure(in_cluster, DEFAULT_SETTINGS) == []
+    view = admitted(in_cluster, settings)
     assert set(view.partitions) == {TopicPartition(TOPIC, 2)}, "nobody else is held up"
     through(replay.put_sizes(in_cluster, {TopicPartition(TOPIC, 1): 10}))
     assert in_cluster.queue.more
-    assert set(admitted(in_cluster, rules).partitions) == {TopicPartition(TOPIC, 1)}
+    assert set(admitted(in_cluster, settings).partitions) == {TopicPartition(TOPIC, 1)}
 
 
 def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
@@ -244,13 +257,13 @@ def test_236_13_moves_to_dead_brokers_do_not_count() -> None:
 
 def test_236_13_the_cluster_config_overrides_the_setting() -> None:
     in_cluster = cluster(not_moving(1))
-    rules = Rules(limits=InFlightCaps(1, 2, 3))
+    settings = ReassignmentSettings(caps=InFlightCaps(1, 2, 3))
     in_cluster.broker_configs["<default>"] = {
         "partition.reassignments.max.per.broker": "-1",
         "partition.reassignments.max.per.cluster": " 20 ",
         "partition.reassignments.max.bytes.in.flight": "many",
     }
-    assert limits(in_cluster, rules) == InFlightCaps(-1, 20, 3, repairs=500)
+    assert caps_in_force(in_cluster, settings) == InFlightCaps(-1, 20, 3, repairs=500)
 
 
 def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
@@ -267,7 +280,7 @@ def test_236_13_a_completion_a_cancel_and_another_leader_make_room() -> None:
 def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_that_need_it() -> None:
     in_cluster = cluster(*[not_moving(1, 2) for _ in range(3)], *[not_moving(2, 1) for _ in range(3)])
     queued(in_cluster, {0: (1, 3), 1: (1, 3), 2: (1, 4), 3: (2, 5), 4: (2, 5), 5: (2, 6)})
-    view = admitted(in_cluster, Rules(limits=InFlightCaps(per_broker=1)))
+    view = admitted(in_cluster, ReassignmentSettings(caps=InFlightCaps(per_broker=1)))
     assert set(view.partitions) == {TopicPartition(TOPIC, 0), TopicPartition(TOPIC, 3)}
     assert {broker: len(line) for broker, line in in_cluster.queue.blocked.items()} == {3: 1, 1: 1, 5: 1, 2: 1}
 
@@ -275,8 +288,8 @@ def test_236_13_moves_start_in_their_order_and_a_full_broker_delays_only_moves_t
 def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.MonkeyPatch) -> None:
     in_cluster = cluster(*[not_moving(1, 2) for _ in range(500)])
     queued(in_cluster, dict.fromkeys(range(500), (1, 3)))
-    rules = Rules(limits=InFlightCaps(per_broker=1))
-    durable(in_cluster, admitted(in_cluster, rules))
+    settings = ReassignmentSettings(caps=InFlightCaps(per_broker=1))
+    durable(in_cluster, admitted(in_cluster, settings))
     seen = []
     decide = queue_admission.decide_waiting_move
 
@@ -285,10 +298,10 @@ def test_236_13_moves_of_a_full_broker_are_not_decided(monkeypatch: pytest.Monke
         return decide(*given)
 
     monkeypatch.setattr(queue_admission, "decide_waiting_move", recorded)
-    admitted(in_cluster, rules)
+    admitted(in_cluster, settings)
     assert seen == []
     complete(in_cluster, TopicPartition(TOPIC, 0))
-    view = admitted(in_cluster, rules)
+    view = admitted(in_cluster, settings)
     assert set(view.partitions) == {TopicPartition(TOPIC, 1)}
     assert len(seen) == 1, "the one that starts: then its broker is full again"
 
@@ -400,7 +413,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     targets = data.draw(st.lists(replica_sets, min_size=len(origins), max_size=len(origins)))
     sizes = data.draw(st.lists(st.integers(0, 20), min_size=len(origins), max_size=len(origins)))
     caps_ = InFlightCaps(data.draw(caps), data.draw(caps), data.draw(st.integers(-1, 60)))
-    rules = Rules(limits=caps_)
+    settings = ReassignmentSettings(caps=caps_)
     in_cluster = cluster(*[not_moving(*replicas) for replicas in origins])
     in_cluster.sizes = {TopicPartition(TOPIC, index): size for index, size in enumerate(sizes)}
     everybody = in_cluster.brokers
@@ -412,12 +425,12 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
         dead = data.draw(st.sets(st.integers(1, 6), max_size=2))
         in_cluster.brokers = {id_: known for id_, known in everybody.items() if id_ not in dead}
         view = RoundView(in_cluster)
-        schedule = scheduled(view, rules)
-        through(queue_admission.start_waiting_moves(view, rules, schedule, {}, data.draw(st.integers(1, 4))))
+        in_flight = scheduled(view, settings)
+        through(queue_admission.start_waiting_moves(view, settings, in_flight, {}, data.draw(st.integers(1, 4))))
         check_caps(in_cluster, view, caps_, sizes)
         durable(in_cluster, view)
         if not in_cluster.queue.more:
-            nothing_could_start(in_cluster, rules)
+            nothing_could_start(in_cluster, settings)
         for index, target in enumerate(targets):
             value = in_cluster.get(TOPIC, index)
             assert value is not None
@@ -431,7 +444,7 @@ def test_236_13_caps_hold_no_move_is_lost_and_no_move_waits_that_could_start(dat
     if 0 in (caps_.per_broker, caps_.per_cluster):
         return
     for _ in range(4 * len(targets)):
-        durable(in_cluster, admitted(in_cluster, rules))
+        durable(in_cluster, admitted(in_cluster, settings))
         for index in sorted(in_cluster.moving.get(TOPIC, ())):
             complete(in_cluster, TopicPartition(TOPIC, index))
     assert len(in_cluster.queue) == 0
@@ -460,15 +473,15 @@ def check_caps(in_cluster: Cluster, view: RoundView, caps_: InFlightCaps, sizes:
         assert total <= caps_.bytes_in_flight or max(weights[index].bytes for index in begun) > caps_.bytes_in_flight
 
 
-def nothing_could_start(in_cluster: Cluster, rules: Rules) -> None:
+def nothing_could_start(in_cluster: Cluster, settings: ReassignmentSettings) -> None:
     """No waiting move could start, except behind a larger one that the cap on bytes delays."""
     view = RoundView(in_cluster)
-    schedule = scheduled(view, rules)
+    in_flight = scheduled(view, settings)
     for serial in sorted(in_cluster.queue.names):
         name = TopicPartition(*in_cluster.queue.names[serial])
         place = in_cluster.queue.place(*name)
         assert place is not None
-        found = queue_admission.decide_waiting_move(view, name, place.move, rules, schedule)
+        found = queue_admission.decide_waiting_move(view, name, place.move, settings, in_flight)
         if found.waits_for == CLUSTER:
             return
-        assert schedule.is_full or not found.leaves, name
+        assert in_flight.is_full or not found.leaves, name

@@ -3,13 +3,13 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core import reassignment_settings, restrictions
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidReplicationFactor,
     NoReassignmentInProgress,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.restrictions import Rules
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import PartitionChange, RoundView, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import BATCH, NO_LEADER, MoveRecord, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode, CancelAll
@@ -23,7 +23,7 @@ CHANGE_FORBIDDEN = {"partition.reassignments.replication.factor.change.allowed":
 def decided(
     in_view: RoundView, *target: int, original: tuple[int, ...] | None = None
 ) -> reassign_partitions.BatchEntryOutcome:
-    return reassign_partitions.decide_entry(in_view, NAME, BatchEntry(target, original), Rules())
+    return reassign_partitions.decide_entry(in_view, NAME, BatchEntry(target, original), ReassignmentSettings())
 
 
 def rolled_back(
@@ -64,7 +64,7 @@ def test_236_10_a_move_that_another_controller_started_gets_its_original_replica
 def test_236_4_original_replicas_that_somebody_took_out_stay_out() -> None:
     in_view = view(moving((2, 1), (3, 4)))
     assert reassign_partitions.decide_entry(
-        in_view, NAME, BatchEntry((3, 4)), Rules(), stripped=True
+        in_view, NAME, BatchEntry((3, 4)), ReassignmentSettings(), stripped=True
     ).entry == BatchEntry((3, 4))
 
 
@@ -96,7 +96,7 @@ def test_236_5_an_entry_with_an_invalid_target_leaves_with_the_reason(target: tu
 
 def test_236_5_an_unknown_partition_leaves_with_the_reason() -> None:
     outcome = reassign_partitions.decide_entry(
-        view(not_moving(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), Rules()
+        view(not_moving(1, 2)), TopicPartition("nope", 0), BatchEntry((1, 2)), ReassignmentSettings()
     )
     assert outcome == reassign_partitions.BatchEntryOutcome(None, report="The partition does not exist.")
 
@@ -122,22 +122,22 @@ def test_860_4_the_rule_on_replication_factors_holds_for_the_znode_too() -> None
         "The replication factor is changed from 2 to 3,"
         " which partition.reassignments.replication.factor.change.allowed=false forbids"
     )
-    rules = Rules(replication_factor_change_allowed=False)
+    settings = ReassignmentSettings(replication_factor_change_allowed=False)
     assert reassign_partitions.decide_entry(
-        in_view, NAME, BatchEntry((1, 2, 3)), rules
+        in_view, NAME, BatchEntry((1, 2, 3)), settings
     ) == reassign_partitions.BatchEntryOutcome(None, report=text)
-    assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), rules).changes
+    assert reassign_partitions.decide_entry(in_view, NAME, BatchEntry((1, 3)), settings).changes
     in_view.cluster.broker_configs["<default>"] = CHANGE_FORBIDDEN
     assert decided(in_view, 1, 2, 3) == reassign_partitions.BatchEntryOutcome(None, report=text)
 
 
 def test_860_4_the_cluster_config_overrides_the_server_setting_unless_it_is_invalid() -> None:
     cluster = view(not_moving(1, 2)).cluster
-    strict, lax = Rules(replication_factor_change_allowed=False), Rules()
+    strict, lax = ReassignmentSettings(replication_factor_change_allowed=False), ReassignmentSettings()
     assert not restrictions.replication_factor_may_change(cluster, strict)
-    cluster.broker_configs["<default>"] = {restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED: "true"}
+    cluster.broker_configs["<default>"] = {reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED: "true"}
     assert restrictions.replication_factor_may_change(cluster, strict)
-    cluster.broker_configs["<default>"] = {restrictions.REPLICATION_FACTOR_CHANGE_ALLOWED: "perhaps"}
+    cluster.broker_configs["<default>"] = {reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED: "perhaps"}
     assert restrictions.replication_factor_may_change(cluster, lax)
     assert not restrictions.replication_factor_may_change(cluster, strict)
 

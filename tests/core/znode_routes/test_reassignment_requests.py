@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.restrictions import NO_RULES, Rules
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round.round_view import RequestEnded, RoundView
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
@@ -15,9 +15,15 @@ NAME = TopicPartition(TOPIC, 0)
 
 
 def decided(
-    in_view: RoundView, *target: int, legacy: bool = False, name: TopicPartition = NAME, rules: Rules = NO_RULES
+    in_view: RoundView,
+    *target: int,
+    legacy: bool = False,
+    name: TopicPartition = NAME,
+    settings: ReassignmentSettings = DEFAULT_SETTINGS,
 ) -> RequestOutcome:
-    return reassignment_requests.decide_target(in_view, name, target, ReassignmentRequest(legacy=legacy).route, rules)
+    return reassignment_requests.decide_target(
+        in_view, name, target, ReassignmentRequest(legacy=legacy).route, settings
+    )
 
 
 def by(route: str, partition: Partition) -> Partition:
@@ -62,7 +68,9 @@ def test_h01_a_move_waits_for_a_dead_broker_and_reports_it() -> None:
 
 
 def test_860_4_the_rule_on_replication_factors_holds_for_requests_too() -> None:
-    outcome = decided(view(not_moving(1, 2)), 1, 2, 3, rules=Rules(replication_factor_change_allowed=False))
+    outcome = decided(
+        view(not_moving(1, 2)), 1, 2, 3, settings=ReassignmentSettings(replication_factor_change_allowed=False)
+    )
     assert outcome.changes == ()
     assert outcome.report is not None
     assert "is changed from 2 to 3" in outcome.report
@@ -101,7 +109,7 @@ def test_236_8_the_batch_and_a_request_do_not_override_each_other(route: str, le
 def test_236_8_the_batch_does_not_override_a_request() -> None:
     here = view(by(REQUEST, moving((1, 2), (2, 3))))
     for target in ((2, 4), (2, 3)):
-        outcome = reassign_partitions.decide_entry(here, NAME, BatchEntry(target), NO_RULES)
+        outcome = reassign_partitions.decide_entry(here, NAME, BatchEntry(target), DEFAULT_SETTINGS)
         assert (outcome.entry, outcome.changes) == (None, ())
         assert outcome.report is not None
         assert "ignored" in outcome.report
@@ -111,7 +119,7 @@ def test_236_8_the_batch_does_not_override_a_request() -> None:
 
 
 def test_236_8_the_batch_overrides_a_client_as_in_kafka() -> None:
-    outcome = reassign_partitions.decide_entry(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), NO_RULES)
+    outcome = reassign_partitions.decide_entry(view(moving((1, 2), (2, 3))), NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS)
     assert made(outcome.changes).target == (2, 4)
 
 
@@ -119,11 +127,11 @@ def test_236_10_the_batch_waits_for_unread_requests() -> None:
     here = view(not_moving(1, 2), not_moving(1, 2))
     here.cluster.requests = frozenset(("request_0000000000",))
     assert reassign_partitions.decide_entry(
-        here, NAME, BatchEntry((2, 4)), NO_RULES
+        here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS
     ) == reassign_partitions.BatchEntryOutcome(BatchEntry((2, 4)))
     here.requests["request_0000000000"] = RequestEnded(0)
     reassignment_requests.put_durable(here.cluster, here)
-    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4)), NO_RULES).changes
+    assert reassign_partitions.decide_entry(here, NAME, BatchEntry((2, 4)), DEFAULT_SETTINGS).changes
 
 
 def test_236_8_a_decision_of_a_request_sees_the_earlier_ones_of_its_round() -> None:

@@ -1,5 +1,7 @@
-"""The limits of a server, by Kafka's names, and the bookkeeping that enforces them. Pure: the caller passes the time
-in.
+"""The limits of a server on frames, requests and connections, by Kafka's names, and the bookkeeping that enforces them.
+
+`protocol.connection_state` enforces the size of a frame, `protocol.frame_codec` the number of array elements.
+`open_connections` enforces the rest. Pure: the caller passes the time in.
 """
 
 from collections import Counter, deque

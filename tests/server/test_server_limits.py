@@ -7,14 +7,14 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.server.connection_limits import (
+from kafka_reassign_rpc.server.event_loop import LoopName, run
+from kafka_reassign_rpc.server.server_limits import (
     UNLIMITED,
     ConnectionCounts,
     CreationRate,
     IdleWheel,
     ServerLimits,
 )
-from kafka_reassign_rpc.server.event_loop import LoopName, run
 
 
 def test_sv_6_defaults_are_kafkas_where_an_admin_server_needs_no_other() -> None:

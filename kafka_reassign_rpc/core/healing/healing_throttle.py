@@ -1,0 +1,43 @@
+"""`self.healing.throttle`: bytes/s, or a share of the observed replication throughput."""
+
+from typing import Any, NamedTuple, Self
+
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+
+EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
+
+HIGHEST = 2**63 - 1
+
+
+class HealingThrottle(NamedTuple):
+    """Of each broker in a repair: bytes/s (-1: no limit), or percent of the observed throughput where not 0."""
+
+    rate: int = -1
+    percent: int = 0
+
+    @classmethod
+    def parse(cls, value: Any) -> Self:
+        """`5000000`, `-1`, `50%`. Raises ValueError with the expected syntax."""
+        text = str(value).strip()
+        digits = text.removesuffix("%").rstrip()
+        if digits.isascii() and digits.removeprefix("-").isdigit() and len(digits) < 20:
+            number = int(digits)
+            if digits != text and 1 <= number <= 100:
+                return cls(percent=number)
+            if digits == text and -1 <= number <= HIGHEST:
+                return cls(number)
+        raise ValueError(f"expected {EXPECTED}, got {value!r}")
+
+    def __str__(self) -> str:
+        return f"{self.percent}%" if self.percent else str(self.rate)
+
+    def of(self, fastest: int) -> int:
+        """Bytes/s, -1 for no limit. `fastest`: the observed throughput, bytes/s; 0 before the first observation."""
+        return max(1, (fastest or ASSUMED) * self.percent // 100) if self.percent else self.rate
+
+    def explained(self, fastest: int) -> str:
+        """A share in words: what it amounts to, and of what. Empty for a number of bytes."""
+        if not self.percent:
+            return ""
+        link = f"a broker was seen to receive {fastest} B/s" if fastest else f"no broker's link was seen, {ASSUMED} B/s"
+        return f"at {self.of(fastest)} B/s for each broker, {self}: {link}{'' if fastest else ' are assumed'}"

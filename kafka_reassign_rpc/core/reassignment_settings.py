@@ -1,0 +1,64 @@
+"""The settings that hold for every new move: names, defaults, and the caps in force.
+
+`core.restrictions` has the rules that the settings switch, `core.reassignment.in_flight_caps` what the caps count. The
+settings of self-healing: `core.healing.healing_settings`.
+"""
+
+import msgspec
+
+from kafka_reassign_rpc.core.config_values import INT64, number
+from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.state.cluster import Cluster
+
+ENABLED = "partition.reassignments.enabled"
+REPLICATION_FACTOR_CHANGE_ALLOWED = "partition.reassignments.replication.factor.change.allowed"
+MAX_PER_BROKER = "partition.reassignments.max.per.broker"
+MAX_PER_CLUSTER = "partition.reassignments.max.per.cluster"
+MAX_BYTES_IN_FLIGHT = "partition.reassignments.max.bytes.in.flight"
+
+
+class InFlightCaps(msgspec.Struct, frozen=True):
+    """Caps on what is in flight at a time; -1: none. `repairs`: moves of repairs (KIP-46)."""
+
+    per_broker: int = -1
+    per_cluster: int = -1
+    bytes_in_flight: int = -1
+    repairs: int = -1
+
+    @property
+    def unlimited(self) -> bool:
+        return self.per_broker < 0 and self.per_cluster < 0 and self.bytes_in_flight < 0
+
+
+class ReassignmentSettings(msgspec.Struct, frozen=True):
+    """The server's own settings. `sizes_sampled`: the server asks brokers for sizes of partitions that move or wait."""
+
+    replication_factor_change_allowed: bool = True
+    caps: InFlightCaps = InFlightCaps()
+    sizes_sampled: bool = False
+    healing: HealingSettings = HealingSettings()
+
+
+DEFAULT_SETTINGS = ReassignmentSettings()
+
+
+def cap_settings(caps: InFlightCaps) -> dict[str, int]:
+    """The caps by the names of their settings."""
+    return {
+        MAX_PER_BROKER: caps.per_broker,
+        MAX_PER_CLUSTER: caps.per_cluster,
+        MAX_BYTES_IN_FLIGHT: caps.bytes_in_flight,
+    }
+
+
+def caps_in_force(cluster: Cluster, settings: ReassignmentSettings) -> InFlightCaps:
+    """The caps in force: the cluster-wide dynamic configs, else the server's settings."""
+    per_broker, per_cluster, in_flight = (
+        _number(cluster, name, value) for name, value in cap_settings(settings.caps).items()
+    )
+    return InFlightCaps(per_broker, per_cluster, in_flight, settings_of(cluster, settings.healing)[0].chunk)
+
+
+def _number(cluster: Cluster, name: str, default: int) -> int:
+    found = number(cluster.default_configs.get(name, ""), -1, INT64)
+    return default if found is None else found

@@ -1,0 +1,66 @@
+"""`/admin/reassignments/$topic/$partition`: the record of a move (KIP-236).
+
+    {"version":1,"target":[1,2,4],"original_replicas":[1,2,3]}
+
+    field       present where                          meaning
+    route       it is not "rpc"                        how the move came
+    reason      one was given                          why it came
+    throttle    the move has a throttle lease          bytes/s of the lease
+    kept        the target was changed in flight       adding replicas of a former target that stay until completion
+
+The record exists as long as the move. The znode's czxid is the move's id, its ctime the start of the move. Adding and
+removing replicas are in the topic znode, where stock Kafka looks for them.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
+from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT64, BadZnode, Id, decode_json
+
+VERSION = 1
+
+
+class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
+    version: int
+    target: tuple[Id, ...]
+    original_replicas: tuple[Id, ...]
+    route: str = RPC
+    reason: str = ""
+    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
+    kept: tuple[Id, ...] = ()
+
+
+_json = msgspec.json.Encoder()
+_record = msgspec.json.Decoder(_MoveRecord)
+
+
+def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> MoveRecord:
+    """Decodes the znode. The id and the start of the move come from `stat`. Raises BadZnode."""
+    record = decode_json(_record, data, path)
+    if record.version != VERSION:
+        raise BadZnode(path, f"unknown version {record.version}")
+    for replicas in (record.target, record.original_replicas):
+        if len(set(replicas)) != len(replicas):
+            raise BadZnode(path, f"not a replica set: {list(replicas)}")
+    id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
+    return MoveRecord(
+        record.target,
+        record.original_replicas,
+        id_,
+        started,
+        record.route,
+        record.reason,
+        record.throttle,
+        record.kept,
+    )
+
+
+def encode_move_record(move: MoveRecord) -> bytes:
+    """Target and original replicas; other fields only where they do not have their default."""
+    return _json.encode(
+        _MoveRecord(VERSION, move.target, move.original, move.route, move.reason, move.throttle, move.retained)
+    )

@@ -1,0 +1,39 @@
+"""46-5: the throttle of a repair is a number of bytes or a share of the observed throughput."""
+
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.core.healing.healing_throttle import HIGHEST, HealingThrottle
+from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+
+
+@pytest.mark.parametrize(
+    ("text", "throttle"),
+    [
+        ("-1", HealingThrottle()),
+        (5_000_000, HealingThrottle(5_000_000)),
+        ("0", HealingThrottle(0)),
+        (str(HIGHEST), HealingThrottle(HIGHEST)),
+        ("1%", HealingThrottle(percent=1)),
+        (" 100 % ", HealingThrottle(percent=100)),
+    ],
+)
+def test_46_5_a_throttle_is_bytes_per_second_or_a_share(text: Any, throttle: HealingThrottle) -> None:
+    assert HealingThrottle.parse(text) == throttle
+    assert HealingThrottle.parse(str(throttle)) == throttle
+
+
+@pytest.mark.parametrize("text", ["", "%", "0%", "101%", "-5%", "1.5%", "-2", "+5", "5 MB", "٣%", "half", True, 2**63])
+def test_46_5_an_invalid_throttle_is_refused_with_the_expected_syntax(text: Any) -> None:
+    with pytest.raises(ValueError, match=r"bytes per second \(-1: no limit\) or a share of a broker's link from 1%"):
+        HealingThrottle.parse(text)
+
+
+def test_46_5_a_share_is_of_the_observed_throughput_or_else_of_one_gigabit_per_second() -> None:
+    assert ASSUMED * 8 == 1_000_000_000
+    assert HealingThrottle(percent=50).of(0) == ASSUMED // 2
+    assert HealingThrottle(percent=50).of(7_000_001) == 3_500_000
+    assert HealingThrottle(percent=1).of(1) == 1, "never a throttle of nothing"
+    assert (HealingThrottle(7).of(1000), HealingThrottle().of(1000)) == (7, -1)
+    assert (HealingThrottle(7).explained(1000), HealingThrottle().explained(0)) == ("", "")

@@ -1,0 +1,36 @@
+"""`/admin/reassignments/$topic/$partition`: the record of a move, in and out."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.core.state.cluster import BATCH, MoveRecord
+from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.reassignments_znodes import decode_move_record, encode_move_record
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+
+PATH = "/admin/reassignments/t/0"
+replica_sets = st.lists(st.integers(0, 2**31 - 1), unique=True, max_size=5).map(tuple)
+
+
+@given(replica_sets, replica_sets)
+def test_236_1_the_record_of_a_move_keeps_the_original_order(
+    target: tuple[int, ...], original: tuple[int, ...]
+) -> None:
+    data = encode_move_record(MoveRecord(target, original, 7, 99))
+    assert json.loads(data) == {"version": 1, "target": list(target), "original_replicas": list(original)}
+    stat = Stat(7, 0, 99, *[0] * 8)
+    assert decode_move_record(data, PATH, stat) == MoveRecord(target, original, 7, 99)
+    assert decode_move_record(data, PATH) == MoveRecord(target, original)
+
+
+def test_236_8_the_record_of_a_move_says_by_which_route_it_came_and_may_say_what_we_do_not_know() -> None:
+    data = encode_move_record(MoveRecord((3,), (1,), route=BATCH))
+    assert json.loads(data) == {"version": 1, "target": [3], "original_replicas": [1], "route": "batch"}
+    assert decode_move_record(data[:-1] + b',"later":{"than":"this"}}', PATH).route == BATCH
+    with pytest.raises(BadZnode):
+        decode_move_record(b'{"version":1,"target":[3],"original_replicas":[1],"route":7}', PATH)
+    said = encode_move_record(MoveRecord((3,), (1,), reason='heal "broker" \u20ac3'))
+    assert decode_move_record(said, PATH) == MoveRecord((3,), (1,), reason='heal "broker" \u20ac3')
