@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses 2
+# Half of the time of all tests is spent waiting for processes: four at a time keep two cores busy.
 
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol
@@ -19,7 +20,7 @@ check: lint  ## the inner loop, under a minute: style, types, import contracts, 
 	$(PYTEST) --quiet --dist worksteal -m "not stock and not long" $(PURE)
 
 test: venv  ## all tests
-	$(PYTEST) --dist loadfile
+	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .
