@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PYTEST := $(BIN)/python -m pytest --numprocesses 2
 # Half of the time of all tests is spent waiting for processes: four at a time keep two cores busy.
+TEST_PROCESSES ?= 4
 
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol
@@ -20,7 +21,7 @@ check: lint  ## the inner loop, under a minute: style, types, import contracts, 
 	$(PYTEST) --quiet --dist worksteal -m "not stock and not long" $(PURE)
 
 test: venv  ## all tests
-	$(BIN)/python -m pytest --numprocesses 4 --dist loadfile
+	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .

@@ -34,6 +34,19 @@ LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.SelectorEventLoop,
     "uvloop": uvloop.new_event_loop,
 }
+TAKE_MINUTES = (
+    "tests/interop",
+    "tests/pipeline/test_plan_command",
+    "tests/faults",
+    "tests/stock_brokers",
+    "tests/reassign_command",
+    "tests/clients",
+    "tests/pipeline",
+    "tests/protocol/test_round_trips",
+    "tests/controller",
+)
+"""These start processes and wait for them: in this order, before all others."""
+
 _chroots = itertools.count(1)
 
 
@@ -42,11 +55,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Recordings of stock Kafka are checked again only where it runs (see `tests.stock.live`)."""
+    """Recordings of stock Kafka are checked again only where it runs (see `tests.stock.live`). What takes minutes comes
+    first, so that no process of the run is left with it at the end.
+    """
     if not runs_live():
         again = [item for item in items if item.get_closest_marker("recheck")]
         config.hook.pytest_deselected(items=again)
         items[:] = [item for item in items if item not in again]
+    items.sort(key=lambda item: next((n for n, name in enumerate(TAKE_MINUTES) if item.nodeid.startswith(name)), 99))
 
 
 def pytest_asyncio_loop_factories(
