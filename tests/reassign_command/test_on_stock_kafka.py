@@ -300,5 +300,5 @@ async def test_dp_4_a_plan_is_carried_out_on_stock_kafka_with_what_it_lacks_comp
 
     assert await asyncio.to_thread(submit_it) == 1
     assert said[0] == "this cluster has no compare-and-set: submit compares the assignments before each batch"
-    assert (said[1].startswith("this cluster cannot forbid")) != stock.has_guard
+    assert (said[1].startswith("this cluster cannot refuse a change of the replication factor")) != stock.has_guard
     assert "batch-0001: 1 done" in said
