@@ -89,7 +89,7 @@ class Image:
     def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         assert self.topic_versions[topic] == cluster.topics[topic].version, "nobody else writes"
         for index, standing in cluster.topics[topic].partitions.items():
-            changed = view.changes_of(topic).get(index)
+            changed = view.partitions.get(TopicPartition(topic, index))
             self.assigned[TopicPartition(topic, index)] = LoadedAssignment(
                 *durable_assignment(standing if changed is None else changed.value)
             )

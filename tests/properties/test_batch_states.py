@@ -85,7 +85,7 @@ class BatchImage(Image):
     def _topic(self, topic: str, cluster: Cluster, view: RoundView, durable: Durable) -> None:
         super()._topic(topic, cluster, view, durable)
         for index, before in cluster.topics[topic].partitions.items():
-            changed = view.changes_of(topic).get(index)
+            changed = view.partitions.get(TopicPartition(topic, index))
             entry = (self.batch or {}).get(TopicPartition(topic, index))
             if changed is None or entry is None or not changed.value.is_moving or changed.value.target == before.target:
                 continue

@@ -79,9 +79,8 @@ def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> 
 def topic_znode(topic: Topic, view: RoundView) -> bytes:
     """The whole topic znode with this round's values."""
     assignments = {}
-    changes = view.changes_of(topic.name)
     for index, value in topic.partitions.items():
-        changed = changes.get(index)
+        changed = view.partitions.get(TopicPartition(topic.name, index))
         assignments[index] = durable_assignment(value if changed is None else changed.value)
     added = view.topics.get(topic.name)
     if isinstance(added, PartitionsAdded):

@@ -1,6 +1,5 @@
 """The input and the output of a decision: the cluster with the changes of the round on top."""
 
-from collections.abc import Mapping
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
@@ -93,9 +92,6 @@ class RequestEnded(NamedTuple):
 Change = PartitionChange | TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted
 
 
-_NO_CHANGES: Mapping[int, PartitionChange] = {}
-
-
 class RoundView:
     """The cluster with the changes of the round on top: each decision of a round sees the decisions before it.
 
@@ -113,7 +109,6 @@ class RoundView:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self.partitions: dict[TopicPartition, PartitionChange] = {}
-        self._by_topic: dict[str, dict[int, PartitionChange]] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
@@ -124,12 +119,8 @@ class RoundView:
         self.requests: dict[str, RequestEnded] = {}
 
     def get(self, topic: str, partition: int) -> Partition | None:
-        changed = self.changes_of(topic).get(partition)
+        changed = self.partitions.get(TopicPartition(topic, partition))
         return self._committed(topic, partition) if changed is None else changed.value
-
-    def changes_of(self, topic: str) -> Mapping[int, PartitionChange]:
-        """The changes of a topic, by partition."""
-        return self._by_topic.get(topic, _NO_CHANGES)
 
     def _committed(self, topic: str, partition: int) -> Partition | None:
         if self.topics and isinstance(self.topics.get(topic), TopicDeletionStarted | TopicDeleted):
@@ -145,15 +136,12 @@ class RoundView:
 
     def add(self, change: Change) -> None:
         if isinstance(change, PartitionChange):
-            topic, partition = change.topic, change.partition
-            changes = self._by_topic.get(topic)
-            if changes is None:
-                changes = self._by_topic[topic] = {}
-            earlier = changes.get(partition)
-            self._note(self._committed(topic, partition) if earlier is None else earlier.value, change)
+            name = TopicPartition(change.topic, change.partition)
+            earlier = self.partitions.get(name)
+            self._note(self._committed(*name) if earlier is None else earlier.value, change)
             if earlier is not None and earlier.assignment is AssignmentWrite.NOW:
                 change = change._replace(assignment=AssignmentWrite.NOW)
-            changes[partition] = self.partitions[TopicPartition(topic, partition)] = change
+            self.partitions[name] = change
         else:
             if isinstance(change, TopicCreated):
                 self.report(Event(catalogue.TOPIC_CREATED, change.name, reason=f"{len(change.partitions)} partitions"))
