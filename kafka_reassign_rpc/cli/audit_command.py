@@ -5,6 +5,7 @@ from pathlib import Path
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
 from kafka_reassign_rpc.cli.status_line import Status
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
@@ -56,7 +57,7 @@ def _audit(arguments: argparse.Namespace) -> int:
     if events is not None:
         event_files.check(events)
     if arguments.out is not None:
-        result_directory.require_free(Path(arguments.out))
+        require_free(Path(arguments.out))
     status.show("starting Spark")
     with session("audit", master=arguments.master, memory=arguments.driver_memory) as spark:
         status.show(f"reading {len(taken)} snapshots")

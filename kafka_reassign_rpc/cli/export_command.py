@@ -12,6 +12,7 @@ from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, conne
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -70,11 +71,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
-    from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-
     out = None if arguments.out is None else Path(arguments.out)
     if interval is None and out is not None:
-        snapshot_files.require_free(out)
+        require_free(out)
     before = None if arguments.rates_from is None else Path(arguments.rates_from)
     stop = threading.Event()
     with connected(arguments) as client:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
 def _history(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
-    from kafka_reassign_rpc.pipeline.reports import result_directory
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.spark_session import session
 
@@ -70,7 +70,7 @@ def _history(arguments: argparse.Namespace) -> int:
     if arguments.snapshot is not None:
         snapshot_files.check(Path(arguments.snapshot))
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
-        result_directory.require_free(out)
+        require_free(out)
     status = Status()
     status.show("starting Spark")
     stop = threading.Event()

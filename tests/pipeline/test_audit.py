@@ -11,6 +11,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -182,4 +183,4 @@ def test_dp_5_results_appear_whole_and_replace_what_was_there(tmp_path: Path, sp
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
     assert (tmp_path / "out" / "report.html").read_text() == "page 2"
     with pytest.raises(BadInput, match="exists already"):
-        result_directory.require_free(tmp_path / "out")
+        require_free(tmp_path / "out")

@@ -15,11 +15,11 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
-from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     BatchFigures,
     BrokerFigures,
@@ -63,7 +63,7 @@ class PlanJob(NamedTuple):
 
 def check(job: PlanJob) -> SnapshotMeta:
     """What can be checked before Spark starts. Raises BadInput."""
-    plan_writer.require_free(job.out)
+    require_free(job.out)
     return snapshot_files.check(job.snapshot)
 
 

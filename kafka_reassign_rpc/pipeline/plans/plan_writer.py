@@ -18,7 +18,7 @@ import msgspec
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, PlanSummary, read_summary
 from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
@@ -100,12 +100,6 @@ def _entry(topic: str, partition: int, replicas: tuple[int, ...], expected: tupl
 def _write(file: Path, value: object) -> None:
     encoded = msgspec.json.encode(value)
     file.write_bytes(msgspec.json.format(encoded, indent=1 if file.name == SUMMARY else 0) + b"\n")
-
-
-def require_free(path: Path) -> None:
-    """Raises BadInput where a plan would overwrite something."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(f"{path}: exists already; give a directory that does not exist or is empty")
 
 
 def check(path: Path) -> PlanSummary:

@@ -7,14 +7,7 @@ from typing import Self
 
 from pyspark.sql import DataFrame
 
-from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
-
-
-def require_free(path: Path) -> None:
-    """Raises BadInput where `path` exists and is not an empty directory."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(f"{path}: exists already; give a directory that does not exist or is empty")
 
 
 class ResultDirectory:

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, TableWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     BROKERS,
@@ -70,12 +71,6 @@ class SnapshotWriter:
             for writer in (self.brokers, self.partitions, self.replicas, self.configs):
                 writer.discard()
             self._directory.discard()
-
-
-def require_free(path: Path) -> None:
-    """Raises BadInput where a snapshot would overwrite something."""
-    if path.exists() and (not path.is_dir() or any(path.iterdir())):
-        raise BadInput(f"{path}: exists already; give a directory that does not exist or is empty")
 
 
 def read_meta(path: Path) -> SnapshotMeta:
