@@ -13,22 +13,18 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from kafka_reassign_rpc.api.api_definition import ApiGroup
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core import kafka_errors
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 
 FOLDER = Path(__file__).parent
 SCHEMAS = FOLDER.parent / "schemas"
 
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
-
-SETTINGS = "kafka_reassign_rpc.cli.server_settings"
-METRICS = "kafka_reassign_rpc.controller.telemetry.metric_catalogue"
-EVENTS = "kafka_reassign_rpc.core.events.catalogue"
-APIS = "kafka_reassign_rpc.api.registry"
-"""The catalogues, as modules."""
-
-VENDOR_KEYS = 32240
-"""API keys from here on are this product's own."""
 
 COMMANDS_WITH_EXIT_CODES = ("export", "plan", "submit", "audit", "history")
 
@@ -96,9 +92,8 @@ def _code(words: Iterable[str]) -> str:
 
 def settings_page() -> str:
     """Every setting of `serve`, by group."""
-    catalogue = import_module(SETTINGS)
     groups: dict[str, list[list[str]]] = {}
-    for setting in catalogue.SETTINGS:
+    for setting in SETTINGS:
         default = setting.default_text if setting.default is None else f"`{setting.default_text}`"
         dynamic = "yes" if setting.dynamic else ""
         groups.setdefault(setting.group, []).append([f"`{setting.name}`", default, dynamic, setting.help])
@@ -135,8 +130,7 @@ def settings_page() -> str:
 
 def metrics_page() -> str:
     """Every metric of `/metrics`."""
-    catalogue = import_module(METRICS)
-    rows = [[f"`{metric.name}`", metric.kind, _code(metric.labels), metric.meaning] for metric in catalogue.METRICS]
+    rows = [[f"`{metric.name}`", metric.kind, _code(metric.labels), metric.meaning] for metric in METRICS]
     parts = [
         NOTE.format(source="kafka_reassign_rpc/controller/telemetry/metric_catalogue.py"),
         "# Metrics",
@@ -153,7 +147,6 @@ def metrics_page() -> str:
 
 def events_page() -> str:
     """Every event that a server records."""
-    catalogue = import_module(EVENTS)
     rows = [[f"`{event.name}`", event.level, event.meaning, _code(event.fields)] for event in catalogue.EVENTS.values()]
     fields = [[f"`{name}`", meaning] for name, meaning in catalogue.EVENT_FIELDS.items()]
     always = [[f"`{name}`", meaning] for name, meaning in catalogue.EVERY_EVENT.items()]
@@ -251,7 +244,7 @@ def acl_text(acls: Iterable[Any]) -> str:
 
 def apis_page() -> str:
     """Every API that the server serves, the vendor APIs, and the tagged fields that Kafka does not have."""
-    served = import_module(APIS).SERVER_APIS
+    served = SERVER_APIS
     groups: dict[str, list[list[str]]] = {}
     vendor: list[list[str]] = []
     requests = {schema["apiKey"]: schema.get("about", "") for schema in schemas() if schema["type"] == "request"}
@@ -260,7 +253,7 @@ def apis_page() -> str:
             f"{api.min_version}" if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
         )
         row = [str(key), api.name, versions, acl_text(api.acl)]
-        if key >= VENDOR_KEYS:
+        if api.group is ApiGroup.VENDOR:
             vendor.append([*row, requests[key]])
         else:
             groups.setdefault(api.group.value, []).append(row)
