@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PYTEST := $(BIN)/python -m pytest --numprocesses 2
+PYTEST := $(BIN)/python -m pytest
 # Half of the time of all tests is spent waiting for processes: four at a time keep two cores busy.
 TEST_PROCESSES ?= 4
 
@@ -18,10 +18,10 @@ serve: venv  ## start ZooKeeper, six simulated brokers and the server; Ctrl-C en
 	$(BIN)/kafka-reassign-rpc serve
 
 check: lint  ## the inner loop, under a minute: style, types, import contracts, and the tests that start no process
-	$(PYTEST) --quiet --dist worksteal -m "not stock and not long" $(PURE)
+	$(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
 test: venv  ## all tests
-	$(BIN)/python -m pytest --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
+	$(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .

@@ -59,10 +59,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     first, so that no process of the run is left with it at the end.
     """
     if not runs_live():
-        again = [item for item in items if item.get_closest_marker("recheck")]
-        config.hook.pytest_deselected(items=again)
-        items[:] = [item for item in items if item not in again]
-    items.sort(key=lambda item: next((n for n, name in enumerate(TAKE_MINUTES) if item.nodeid.startswith(name)), 99))
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("recheck")])
+        items[:] = [item for item in items if not item.get_closest_marker("recheck")]
+    items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
 
 
 def pytest_asyncio_loop_factories(

@@ -15,13 +15,8 @@ import tempfile
 import traceback
 from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
 
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
+from tests.stock.tools import Output
 
 
 class ForkServer:
@@ -36,7 +31,7 @@ class ForkServer:
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
 
-    async def run(self, arguments: tuple[str, ...]) -> Ended:
+    async def run(self, arguments: tuple[str, ...]) -> Output:
         """One call, to its end."""
         self._calls += 1
         files = [str(Path(self._directory.name) / f"{self._calls}.{name}") for name in ("out", "err")]
@@ -46,7 +41,7 @@ class ForkServer:
             code = int(await reader.readline())
         finally:
             writer.close()
-        return Ended(code, *(Path(file).read_text() for file in files))
+        return Output(code, *(Path(file).read_text() for file in files))
 
     def close(self) -> None:
         self._process.communicate()  # the end of its standard input ends it and all its forks

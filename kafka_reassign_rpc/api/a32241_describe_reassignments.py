@@ -17,7 +17,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
-from kafka_reassign_rpc.api.large_requests import in_slices
+from kafka_reassign_rpc.api.large_requests import slices_with_pauses
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
@@ -62,7 +62,7 @@ async def handle(
             missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in indexes], []))
         parts[topic.name] = kept or NOTHING
     every = ((one, index, partition) for one in missing for index, partition in one.partitions)
-    async for some in in_slices(every):
+    async for some in slices_with_pauses(every):
         for one, index, partition in some:
             move = partition.move
             if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):

@@ -15,7 +15,7 @@ Speed       The results of ten thousand partitions are packed in a few ms, witho
 import struct
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
-from kafka_reassign_rpc.api.large_requests import in_slices
+from kafka_reassign_rpc.api.large_requests import slices_with_pauses
 from kafka_reassign_rpc.api.ports import AlterReassignments, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
@@ -48,7 +48,9 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
     wanted: dict[str, Targets] = {topic.name: {} for topic in request.topics}
-    async for some in in_slices((wanted[topic.name], each) for topic in request.topics for each in topic.partitions):
+    async for some in slices_with_pauses(
+        (wanted[topic.name], each) for topic in request.topics for each in topic.partitions
+    ):
         for targets, partition in some:
             index = partition.partition_index
             targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
@@ -66,7 +68,7 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         ctx,
     )
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
-    async for done in in_slices(results):
+    async for done in slices_with_pauses(results):
         for topic_name, index, error in done:
             answers[topic_name].append(_result(index, error))
     parts = [_NO_THROTTLE, bytes((allow,)) if ctx.api_version >= 1 else b"", _NO_ERROR, uvarint(len(answers) + 1)]

@@ -26,7 +26,7 @@ def build_in_thread(build: Callable[[], ApiMessage], version: int) -> Awaitable[
     return asyncio.to_thread(lambda: Encoded(encode_body(build(), version=version)))
 
 
-async def in_slices(items: Iterable[T]) -> AsyncIterator[list[T]]:
+async def slices_with_pauses(items: Iterable[T]) -> AsyncIterator[list[T]]:
     """All items, `ITEMS_PER_SLICE` at a time; the event loop runs other tasks in between. For work of one or two
     microseconds per item."""
     rest = iter(items)

@@ -1,5 +1,6 @@
 """Which extra of the package each command needs. The package itself brings the Python client and `kafka-reassign`."""
 
+from functools import cache
 from importlib.util import find_spec
 
 MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
@@ -27,6 +28,10 @@ EXTRA_OF_COMMAND: dict[str, str] = {
 def missing_extra(command: str) -> str | None:
     """What to install before the command can run, as one line; None where all of it is installed."""
     extra = EXTRA_OF_COMMAND[command]
-    if all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra]):
-        return None
-    return f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"
+    return None if _is_installed(extra) else f"needs the extra [{extra}]: pip install 'kafka-reassign-rpc[{extra}]'"
+
+
+@cache
+def _is_installed(extra: str) -> bool:
+    """Looked up once for all commands of the extra: each module costs a walk over `sys.path`."""
+    return all(find_spec(module) is not None for module in MODULES_OF_EXTRA[extra])

@@ -23,6 +23,9 @@ from tests.controller.bare_controller import (
 
 NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
 ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
+FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
+SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
+"""The original replicas, and targets for them."""
 
 Step = Callable[[BareController], Awaitable[object]]
 Ends = Sequence[Mapping[Name, Replicas]]

@@ -27,7 +27,7 @@ async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Ev
     """Run the command to its end. `first_line` is set when it has printed its first line."""
     async with asyncio.timeout(timeout):
         if first_line is None:
-            return Output(*await fork_server().run(args))
+            return await fork_server().run(args)
         return await _kafka_reassign_line_by_line(args, first_line)
 
 

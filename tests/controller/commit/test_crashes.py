@@ -3,7 +3,6 @@
 What was answered has its effect; what was not may have had it or not, but nothing in between stays.
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -17,7 +16,6 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import (
     BareController,
     Name,
-    Replicas,
     elected_controller,
     put_topic,
     records,
@@ -25,8 +23,10 @@ from tests.controller.bare_controller import (
     state_json,
 )
 from tests.controller.crash_points import (
+    FIRST,
     NAMES,
     ORIGIN,
+    SECOND,
     Ends,
     Step,
     cancel,
@@ -35,9 +35,6 @@ from tests.controller.crash_points import (
     every_death,
     put_cluster,
 )
-
-FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
-SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
 
 async def start(controller: BareController) -> object:

@@ -4,7 +4,7 @@ Every write is a transaction of its own. Whoever comes next finds the znodes as 
 the one before was bringing it to.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import pytest
@@ -26,24 +26,19 @@ from tests.controller.bare_controller import (
     records,
     register,
 )
-from tests.controller.crash_points import is_over_before_death
+from tests.controller.crash_points import FIRST, NAMES, ORIGIN, Step, is_over_before_death
 
-ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
-NAMES = tuple(ORIGIN)
-TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
-
-Step = Callable[[BareController], Awaitable[None]]
 
 
 async def submit(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
-    await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(TARGET))
+    await controller.zk.create(znode_paths.REASSIGN_QUEUE, batch(FIRST))
 
 
 async def submit_by_the_older_name(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
-    await controller.zk.create(znode_paths.REASSIGN_EXTRA, batch(TARGET))
+    await controller.zk.create(znode_paths.REASSIGN_EXTRA, batch(FIRST))
 
 
 async def disable_reassignments(controller: BareController) -> None:
@@ -66,7 +61,7 @@ async def start_others(controller: BareController) -> None:
 
 
 async def queue_by_request(controller: BareController) -> None:
-    await controller.alter(TARGET, queue=True)
+    await controller.alter(FIRST, queue=True)
 
 
 async def alter(controller: BareController) -> None:
@@ -101,16 +96,16 @@ class Story(NamedTuple):
 
 
 STORIES = {
-    "taken up": Story((submit,), look, (TARGET,)),
-    "taken up by the older name": Story((submit_by_the_older_name,), look, (TARGET,)),
-    "taken up over moves to elsewhere": Story((start_others, submit), look, (TARGET,)),
-    "cut into parts": Story((disable_reassignments, submit), look, (TARGET,), enable_reassignments),
-    "taken up from parts": Story((disable_reassignments, queue_by_request, enable_reassignments), look, (TARGET,)),
-    "sent": Story((), queue_by_request, (TARGET, ORIGIN)),
-    "sent again": Story((disable_reassignments, submit, look, enable_reassignments), alter_by_queue, (ALTERED, TARGET)),
+    "taken up": Story((submit,), look, (FIRST,)),
+    "taken up by the older name": Story((submit_by_the_older_name,), look, (FIRST,)),
+    "taken up over moves to elsewhere": Story((start_others, submit), look, (FIRST,)),
+    "cut into parts": Story((disable_reassignments, submit), look, (FIRST,), enable_reassignments),
+    "taken up from parts": Story((disable_reassignments, queue_by_request, enable_reassignments), look, (FIRST,)),
+    "sent": Story((), queue_by_request, (FIRST, ORIGIN)),
+    "sent again": Story((disable_reassignments, submit, look, enable_reassignments), alter_by_queue, (ALTERED, FIRST)),
     "overruled": Story((submit_for_a_dead_broker, look), alter, (ALTERED, ORIGIN), withdraw),
     "given up": Story((submit_for_a_dead_broker, look), withdraw, (ORIGIN,), withdraw),
-    "cancelled": Story((disable_reassignments, submit, look), cancel, (ORIGIN, TARGET), enable_reassignments),
+    "cancelled": Story((disable_reassignments, submit, look), cancel, (ORIGIN, FIRST), enable_reassignments),
 }
 
 

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, Name, Replicas, batch, batch_json, elected_controller
 from tests.controller.crash_points import (
+    FIRST,
     ORIGIN,
     Ends,
     Step,
@@ -23,13 +24,12 @@ from tests.controller.crash_points import (
     is_over_before_death,
 )
 
-TARGET: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 ALTERED: Mapping[Name, Replicas] = {("a", 0): (5, 6), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
 
 
 async def submit(controller: BareController) -> None:
     await controller.zk.ensure_path("/admin")
-    await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(TARGET))
+    await controller.zk.create(znode_paths.REASSIGN_PARTITIONS, batch(FIRST))
 
 
 async def look(controller: BareController) -> None:
@@ -68,18 +68,18 @@ async def lose_the_original_replicas(controller: BareController) -> None:
     await controller.read_admin_znodes()
 
 
-HALF = {**ORIGIN, ("b", 0): TARGET["b", 0]}
-PASSED = {**ORIGIN, ("a", 0): TARGET["a", 0]}
+HALF = {**ORIGIN, ("b", 0): FIRST["b", 0]}
+PASSED = {**ORIGIN, ("a", 0): FIRST["a", 0]}
 
 STORIES = {
-    "a batch that is taken up": Story((submit,), look, (TARGET,)),
-    "a batch that is completed": Story((submit, look), complete, (TARGET,)),
+    "a batch that is taken up": Story((submit,), look, (FIRST,)),
+    "a batch that is completed": Story((submit, look), complete, (FIRST,)),
     "a cancel of all": Story((submit, look, request_cancel), look, (ORIGIN,)),
     "a cancel of all half-way": Story((submit, look, half_way, request_cancel), look, (HALF,)),
     "a cancel that passes over": Story((submit, look, lose_the_original_replicas, request_cancel), look, (PASSED,)),
     "a cancel before anything starts": Story((submit, request_cancel), look, (ORIGIN,)),
-    "clients' targets": Story((submit, look), alter, (ALTERED, TARGET)),
-    "clients' cancels": Story((submit, look), cancel, (ORIGIN, TARGET)),
+    "clients' targets": Story((submit, look), alter, (ALTERED, FIRST)),
+    "clients' cancels": Story((submit, look), cancel, (ORIGIN, FIRST)),
 }
 
 

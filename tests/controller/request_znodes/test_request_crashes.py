@@ -21,10 +21,16 @@ from tests.controller.bare_controller import (
     elected_controller,
     put_request,
 )
-from tests.controller.crash_points import ORIGIN, Step, check_end, complete, every_death, is_over_before_death
-
-FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
-SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (6, 5, 1), ("b", 0): (6,)}
+from tests.controller.crash_points import (
+    FIRST,
+    ORIGIN,
+    SECOND,
+    Step,
+    check_end,
+    complete,
+    every_death,
+    is_over_before_death,
+)
 
 
 async def request_first(controller: BareController) -> object:

@@ -33,14 +33,11 @@ from tests.controller.bare_controller import (
     records,
     register,
 )
-from tests.controller.crash_points import is_over_before_death
+from tests.controller.crash_points import FIRST, NAMES, ORIGIN, is_over_before_death
 from tests.waiting import eventually
 
 Configs = Mapping[tuple[str, str], Mapping[str, str]]
 
-NAMES: tuple[Name, ...] = (("a", 0), ("a", 1), ("b", 0))
-ORIGIN: Mapping[Name, Replicas] = {("a", 0): (2, 1), ("a", 1): (1, 2, 3), ("b", 0): (1,)}
-FIRST: Mapping[Name, Replicas] = {("a", 0): (3, 4), ("a", 1): (3, 5), ("b", 0): (2, 1)}
 SECOND: Mapping[Name, Replicas] = {("a", 0): (4, 5), ("a", 1): (2, 5, 1), ("b", 0): (5,)}
 BEFORE: Configs = {
     ("topics", "a"): {"retention.ms": "1", LEADER_REPLICAS: "9:1", FOLLOWER_REPLICAS: ""},
