@@ -1,87 +1,191 @@
-"""Runs a command line many times without importing its modules each time.
+"""Starts our commands as processes without importing their modules each time: that costs longer than most tests.
 
-A server process imports the command once and forks for each call: each call is a process of its own, with its own
-standard output, standard error and exit code. `python -m tests.fork_server SOCKET MODULE` is the server.
+`python -m tests.fork_server SOCKET MODULE…` imports the modules once and forks for each start: each start is a process
+of its own, in a session of its own, with its own standard output, standard error and exit code.
 """
 
+import array
 import asyncio
+import atexit
+import ctypes
+import gc
 import json
 import os
+import select
+import selectors
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from tests.stock.tools import Output
+CLI = "kafka_reassign_rpc.cli.main"
+KAFKA_REASSIGN = "kafka_reassign_rpc.reassign_command.main"
+_ALSO_IMPORTED = ("kafka_reassign_rpc.cli.serve_command", "kafka_reassign_rpc.cli.fleet_command")
+_PR_SET_PDEATHSIG = 1
+
+
+class ForkedProcess:
+    """A started process, used like a `subprocess.Popen`. Negative exit codes are signals."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lines = connection.makefile("rb")
+        self.pid = int(self._lines.readline())
+        self.returncode: int | None = None
+
+    def poll(self) -> int | None:
+        """The exit code, or None while the process runs."""
+        try:
+            return self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Block until the process has ended. Raises subprocess.TimeoutExpired."""
+        if self.returncode is None:
+            if not select.select([self._connection], [], [], timeout)[0]:
+                raise subprocess.TimeoutExpired(str(self.pid), timeout or 0)
+            if line := self._lines.readline():  # empty: another thread has read it
+                self.returncode = int(line)
+                self._lines.close()
+                self._connection.close()
+        assert self.returncode is not None
+        return self.returncode
+
+    async def ended(self, timeout: float) -> int:
+        """Wait for the end without a thread. Raises TimeoutError."""
+        loop = asyncio.get_running_loop()
+        if self.poll() is None:
+            readable = asyncio.Event()
+            loop.add_reader(self._connection, readable.set)
+            try:
+                await asyncio.wait_for(readable.wait(), timeout)
+            finally:
+                loop.remove_reader(self._connection)
+        return self.wait()
+
+    def send_signal(self, number: int) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
 
 
 class ForkServer:
-    """Runs `main(arguments)` of a module in forks of one process. It ends with the process that has started it."""
+    """Forks processes of one imported process. It ends with the process that has started it."""
 
-    def __init__(self, module: str) -> None:
+    def __init__(self, *modules: str) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="forks-")
         self._socket = str(Path(self._directory.name) / "socket")
-        self._calls = 0
-        command = [sys.executable, "-m", "tests.fork_server", self._socket, module]
+        command = [sys.executable, "-m", "tests.fork_server", self._socket, *modules]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._process.stdout is not None
         assert self._process.stdout.readline() == b"ready\n"
 
-    async def run(self, arguments: tuple[str, ...]) -> Output:
-        """One call, to its end."""
-        self._calls += 1
-        files = [str(Path(self._directory.name) / f"{self._calls}.{name}") for name in ("out", "err")]
-        reader, writer = await asyncio.open_unix_connection(self._socket)
-        try:
-            writer.write(json.dumps({"arguments": arguments, "files": files, "folder": os.getcwd()}).encode() + b"\n")
-            code = int(await reader.readline())
-        finally:
-            writer.close()
-        return Output(code, *(Path(file).read_text() for file in files))
+    def start(
+        self, module: str, arguments: Sequence[str], output: int, errors: int, folder: Path | None = None
+    ) -> ForkedProcess:
+        """Run `main(arguments)` of a module with these file descriptors as its standard output and error."""
+        request = {"module": module, "arguments": list(arguments), "folder": str(folder or Path.cwd())}
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(self._socket)
+        text = json.dumps({**request, "environment": dict(os.environ)}).encode() + b"\n"
+        descriptors = array.array("i", [output, errors])
+        sent = connection.sendmsg([text], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, descriptors)])
+        connection.sendall(text[sent:])
+        return ForkedProcess(connection)
 
     def close(self) -> None:
         self._process.communicate()  # the end of its standard input ends it and all its forks
         self._directory.cleanup()
 
 
-def serve(path: str, module: str) -> None:
-    """Accept calls until standard input ends, which it does with the parent."""
-    main = import_module(module).main
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for those who wait for a call
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(path)
-        listener.listen(64)
-        print("ready", flush=True)
-        if os.fork() == 0:
-            while True:
-                connection, _ = listener.accept()
-                if os.fork() == 0:
-                    _call(connection, main)
-                connection.close()
-    sys.stdin.read()
-    os.killpg(0, signal.SIGKILL)
+@cache
+def fork_server() -> ForkServer:
+    """One for the whole run of the tests."""
+    server = ForkServer(CLI, KAFKA_REASSIGN, *_ALSO_IMPORTED)
+    atexit.register(server.close)
+    return server
 
 
-def _call(connection: socket.socket, main: object) -> None:
-    """Run one call in a fork, wait for it, and tell its exit code."""
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    request = json.loads(connection.makefile("rb").readline())
-    child = os.fork()
-    if child == 0:
-        for descriptor, file in zip((1, 2), request["files"], strict=True):
-            os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT), descriptor)
-        os.chdir(request["folder"])
-        os._exit(_run(main, request["arguments"]))
-    _, status = os.waitpid(child, 0)
-    connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
-    os._exit(0)
+class _Forks:
+    """The server's side: who runs, and who waits for whose end."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self._listener = listener
+        self._selector = selectors.DefaultSelector()
+        self._waiting: dict[int, tuple[int, socket.socket]] = {}
+
+    def serve(self) -> None:
+        """Fork for each connection until standard input ends, which it does with the parent."""
+        self._selector.register(sys.stdin, selectors.EVENT_READ)
+        self._selector.register(self._listener, selectors.EVENT_READ)
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is self._listener:
+                    self._fork(self._listener.accept()[0])
+                elif key.fileobj is sys.stdin:
+                    self._kill_all()
+                    return
+                else:
+                    assert isinstance(key.fileobj, int)
+                    self._tell_end(key.fileobj)
+
+    def _fork(self, connection: socket.socket) -> None:
+        text, control, _, _ = connection.recvmsg(65536, socket.CMSG_SPACE(8))
+        while not text.endswith(b"\n"):
+            text += connection.recv(65536)
+        descriptors = array.array("i", control[0][2])
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            _become(json.loads(text), descriptors, parent)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        connection.sendall(f"{pid}\n".encode())
+        watched = os.pidfd_open(pid)
+        self._waiting[watched] = pid, connection
+        self._selector.register(watched, selectors.EVENT_READ)
+
+    def _tell_end(self, watched: int) -> None:
+        pid, connection = self._waiting.pop(watched)
+        self._selector.unregister(watched)
+        os.close(watched)
+        _, status = os.waitpid(pid, 0)
+        with connection:
+            connection.sendall(f"{os.waitstatus_to_exitcode(status)}\n".encode())
+
+    def _kill_all(self) -> None:
+        for pid, _ in self._waiting.values():
+            os.kill(pid, signal.SIGKILL)
 
 
-def _run(main: object, arguments: list[str]) -> int:
+def _become(request: dict[str, Any], descriptors: Sequence[int], parent: int) -> None:
+    """The fork: run the command as its own session, tied to the server's life, and end."""
+    os.setsid()
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, descriptor in enumerate((nothing, *descriptors)):
+        os.dup2(descriptor, number)
+    os.closerange(3, 1024)
+    module, arguments, folder, environment = (request[k] for k in ("module", "arguments", "folder", "environment"))
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(environment)
+    os._exit(_run(import_module(module).main, arguments))
+
+
+def _run(main: object, arguments: object) -> int:
     """What `sys.exit(main())` of a script does."""
     assert callable(main)
     code: object = 1
@@ -96,6 +200,16 @@ def _run(main: object, arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0 if code is None else 1
 
 
+def main(path: str, *modules: str) -> None:
+    for module in modules:
+        import_module(module)
+    gc.freeze()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen(64)
+        print("ready", flush=True)
+        _Forks(listener).serve()
+
+
 if __name__ == "__main__":
-    os.setpgid(0, 0)
-    serve(*sys.argv[1:])
+    main(*sys.argv[1:])

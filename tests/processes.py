@@ -3,10 +3,11 @@
 import asyncio
 import os
 import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+
+from tests.fork_server import CLI, ForkedProcess, fork_server
 
 READY_S = 40.0
 END_S = 30.0
@@ -19,30 +20,27 @@ class NotReady(AssertionError):
 class Process:
     """One process. Its standard error is kept in `log`."""
 
-    def __init__(self, process: asyncio.subprocess.Process, log: Path) -> None:
+    def __init__(self, process: ForkedProcess, output: asyncio.StreamReader, log: Path) -> None:
         self._process = process
+        self._output = output
+        self._last_output = b""
         self._log = log
         self.ready_line = ""
 
     @classmethod
     async def start(cls, log: Path, *arguments: str, cwd: Path | None = None) -> "Process":
         """Start it and wait for its ready line."""
+        readable, writable = os.pipe()
         with log.open("ab") as errors:
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "kafka_reassign_rpc.cli.main",
-                *arguments,
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                cwd=cwd,
-                start_new_session=True,
-            )
-        started = cls(process, log)
-        assert process.stdout is not None
+            process = fork_server().start(CLI, arguments, writable, errors.fileno(), cwd)
+        os.close(writable)
+        output = asyncio.StreamReader()
+        await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(output), os.fdopen(readable, "rb")
+        )
+        started = cls(process, output, log)
         try:
-            line = await asyncio.wait_for(process.stdout.readline(), READY_S)
+            line = await asyncio.wait_for(output.readline(), READY_S)
         except BaseException:
             await started.kill()
             raise
@@ -62,7 +60,7 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        return self._process.returncode is None
+        return self._process.poll() is None
 
     def ready_value(self, key: str) -> str:
         """The value of `key` in the ready line."""
@@ -76,20 +74,22 @@ class Process:
 
     async def kill(self) -> None:
         """SIGKILL: the process cannot clean up."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
-        await self._process.wait()
+        self._process.kill()
+        await self._ended()
 
     async def stop(self, number: int = signal.SIGTERM) -> int:
         """Ask the process to end; returns its exit code."""
-        with suppress(ProcessLookupError):
-            self._process.send_signal(number)
-        return await asyncio.wait_for(self._process.wait(), END_S)
+        self._process.send_signal(number)
+        return await self._ended()
+
+    async def _ended(self) -> int:
+        code = await self._process.ended(END_S)
+        self._last_output += await self._output.read()  # its end closes the pipe
+        return code
 
     async def rest_of_output(self) -> bytes:
         """Standard output after the ready line, until the process ends."""
-        assert self._process.stdout is not None
-        return await self._process.stdout.read()
+        return self._last_output + await self._output.read()
 
 
 class Processes:

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 
 from kafka_reassign_rpc.client import ReassignmentClient
 from tests.conftest import run
+from tests.fork_server import CLI
 from tests.stock.process import LoggedProcess
 
 
@@ -25,9 +25,8 @@ def bootstrap(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 def whole_cluster(directory: Path) -> Iterator[str]:
     """Start a cluster, and give its bootstrap address."""
     process = LoggedProcess(directory / "log")
-    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", "--listeners", "PLAINTEXT://127.0.0.1:0"]
-    command += ["--reassignment-progress-interval-ms", "500"]
-    process.launch([*command, "--data-dir", str(directory / "data")])
+    arguments = ["serve", "--listeners", "PLAINTEXT://127.0.0.1:0", "--reassignment-progress-interval-ms", "500"]
+    process.launch_ours(CLI, [*arguments, "--data-dir", str(directory / "data")])
     try:
         ready = run(process.wait_for_line(re.compile(rb"^ready bootstrap=(\S+)", re.MULTILINE), 90))
         yield os.fsdecode(ready[1])

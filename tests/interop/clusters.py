@@ -11,7 +11,6 @@ import asyncio
 import json
 import re
 import signal
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -24,6 +23,7 @@ from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsReq
 from kafka.protocol.metadata import MetadataRequest
 
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.fork_server import CLI
 from tests.stock.cluster import StockCluster
 from tests.stock.process import LoggedProcess
 from tests.waiting import eventually
@@ -377,7 +377,7 @@ class Ours(ComparedCluster):
 
     async def _launch(self, node_id: int, arguments: list[str], ready: re.Pattern[bytes]) -> re.Match[bytes]:
         process = self._processes.setdefault(node_id, LoggedProcess(self._directory / f"{node_id}.log"))
-        process.launch([sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments])
+        process.launch_ours(CLI, arguments)
         return await process.wait_for_line(ready, 60)
 
 

@@ -1,46 +1,35 @@
 """Runs the command as a process, as users do, and gives its exit code and output."""
 
 import asyncio
-import atexit
 import json
-import sys
+import os
+import tempfile
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
-from tests.fork_server import ForkServer
+from tests.fork_server import KAFKA_REASSIGN, fork_server
 from tests.stock.tools import Output
-
-MODULE = "kafka_reassign_rpc.reassign_command.main"
-
-
-@cache
-def fork_server() -> ForkServer:
-    """One for the whole run of the tests: importing the command takes longer than most of its calls."""
-    server = ForkServer(MODULE)
-    atexit.register(server.close)
-    return server
+from tests.waiting import eventually
 
 
 async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Event | None = None) -> Output:
     """Run the command to its end. `first_line` is set when it has printed its first line."""
-    async with asyncio.timeout(timeout):
-        if first_line is None:
-            return await fork_server().run(args)
-        return await _kafka_reassign_line_by_line(args, first_line)
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = fork_server().start(KAFKA_REASSIGN, args, out.fileno(), err.fileno())
+        try:
+            if first_line is not None:
+                await eventually(lambda: os.fstat(out.fileno()).st_size > 0)
+                first_line.set()
+            code = await process.ended(timeout)
+        finally:
+            process.kill()
+        return Output(code, *(_content(file) for file in (out, err)))
 
 
-async def _kafka_reassign_line_by_line(args: Sequence[str], first_line: asyncio.Event) -> Output:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", MODULE, *args, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
-    )
-    assert process.stdout is not None
-    first = await process.stdout.readline()
-    first_line.set()
-    out, err = await process.communicate()
-    assert process.returncode is not None
-    return Output(process.returncode, (first + out).decode(), err.decode())
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 class Command:

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
+from tests.fork_server import ForkedProcess, fork_server
 
 
 class LoggedProcess:
@@ -16,7 +17,7 @@ class LoggedProcess:
 
     def __init__(self, log: Path) -> None:
         self.log = log
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | ForkedProcess | None = None
         self._from = 0
 
     @property
@@ -41,6 +42,12 @@ class LoggedProcess:
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )
+
+    def launch_ours(self, module: str, arguments: Sequence[str]) -> None:
+        """Start one of our commands likewise, by the fork server."""
+        self._from = self.log.stat().st_size if self.log.exists() else 0
+        with self.log.open("ab") as output:
+            self._process = fork_server().start(module, arguments, output.fileno(), output.fileno())
 
     def printed(self) -> bytes:
         """The output since the last start."""
