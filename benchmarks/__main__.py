@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps] [--quick]`"""
+"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps|stock] [--quick]`"""
 
 import argparse
 import asyncio
@@ -8,8 +8,22 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from benchmarks import bulk, cancel, failover, generate, heal, listing, pipeline, progress, queueing, rps, steps
+from benchmarks import (
+    bulk,
+    cancel,
+    failover,
+    generate,
+    heal,
+    listing,
+    pipeline,
+    progress,
+    queueing,
+    rps,
+    steps,
+    stock_brokers,
+)
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
+from tests.stock import kraft
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
 BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
@@ -24,6 +38,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "pipeline": pipeline.run,
     "generate": generate.run,
     "steps": steps.run,
+    "stock": stock_brokers.run,
 }
 
 
@@ -35,10 +50,11 @@ def main() -> int:
     unknown = [name for name in arguments.which if name not in BENCHMARKS]
     if unknown:
         parser.error(f"no such benchmark: {', '.join(unknown)}")
-    try:
-        jars(BROKER_VERSION)
-    except JarsUnavailable as error:
-        parser.error(f"stock Kafka {BROKER_VERSION} cannot be resolved: {error}")
+    for version in (BROKER_VERSION, kraft.VERSION):
+        try:
+            jars(version)
+        except JarsUnavailable as error:
+            parser.error(f"stock Kafka {version} cannot be resolved: {error}")
     asyncio.run(_run(arguments.which or list(BENCHMARKS), quick=arguments.quick))
     return 0
 

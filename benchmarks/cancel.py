@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 from benchmarks import frames
@@ -11,6 +12,7 @@ from benchmarks.client import Address, Pings, Wire
 from benchmarks.cluster import Cluster, controlling, spread
 from benchmarks.listing import BANDWIDTH, BYTES, put_in_flight
 from benchmarks.tables import duration, middle, ratio, show
+from benchmarks.turns import PAUSE_S, Turns, create
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -19,7 +21,6 @@ SIZES = (1_000, 10_000)
 PER_TOPIC = 100
 ROUNDS = 3
 BOUND_S = 300.0
-PAUSE_S = 3.0
 HEAD = (
     "in flight", "cancel answered", "longest wait of others", "stock", "ratio", "taken up from the znode",
     "cancelled by the znode",
@@ -27,49 +28,40 @@ HEAD = (
 
 
 async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
-    rows = []
+    rows: list[list[str]] = []
     for size in SIZES[:1] if quick else SIZES:
         async with Cluster(zookeeper, f"cancel-{size}", directory, bandwidth=BANDWIDTH) as cluster:
-            rows.append(await _one(cluster, spread(size, size // PER_TOPIC, "t")))
+            turns = Turns(stock_first=len(rows) % 2 == 1)
+            rows.append(await _one(cluster, spread(size, size // PER_TOPIC, "t"), turns))
             print(f"  cancel: {rows[-1]}", flush=True)
     return show(
         f"cancel: all moves in flight at once, {PER_TOPIC} partitions in each topic (medians of {ROUNDS})",
         HEAD,
         rows,
         [
+            "each after one uncounted round; this server begins in the first row, stock Kafka in the second",
             "by the znode: from the creation of /admin/reassign_partitions until all its entries move,",
             "and from the creation of /admin/cancel_reassignment_in_progress until both znodes are gone",
         ],
     )
 
 
-async def _one(cluster: Cluster, topics: Mapping[str, int]) -> list[str]:
-    server = await cluster.server()
-    await cluster.create(server.address, topics, REPLICAS, BYTES)
-    ours, worst = await asyncio.to_thread(measure, server.address, topics, ROUNDS)
-    taken, rolled_back = [], []
-    async with ZooKeeper(cluster.zookeeper) as zk:
-        for _ in range(ROUNDS):
-            up, back = await _by_znode(zk, topics)
-            taken.append(up)
-            rolled_back.append(back)
-            await asyncio.sleep(PAUSE_S)
-    await server.stop()
-    stock = await cluster.stock()
-    await controlling(stock.where)
-    theirs, _ = await asyncio.to_thread(measure, stock.where, topics, 1)
+async def _one(cluster: Cluster, topics: Mapping[str, int], turns: Turns) -> list[str]:
+    await create(cluster, topics, REPLICAS, BYTES)
+    (ours, worst), (theirs, _) = await turns.take(cluster, partial(measure, topics=topics))
+    taken, rolled_back = await _rounds_by_znode(cluster, topics)
     return [
         f"{sum(topics.values()):,}", duration(middle(ours)), duration(middle(worst)), duration(middle(theirs)),
         ratio(middle(theirs), middle(ours)), duration(middle(taken)), duration(middle(rolled_back)),
     ]  # fmt: skip
 
 
-def measure(address: Address, topics: Mapping[str, int], rounds: int) -> tuple[list[float], list[float]]:
+def measure(address: Address, topics: Mapping[str, int]) -> tuple[list[float], list[float]]:
     """Seconds until a cancel of all moves is answered, and the longest wait of other clients meanwhile."""
     size = sum(topics.values())
     start, cancel = frames.alter(topics, REPLICAS), frames.cancel(topics)
     answered, worst = [], []
-    for _ in range(rounds):
+    for _ in range(1 + ROUNDS):
         put_in_flight(address, start, size)
         time.sleep(PAUSE_S)  # the controller still propagates to brokers
         with Wire(address, BOUND_S) as wire, Pings(address) as pings:
@@ -80,7 +72,21 @@ def measure(address: Address, topics: Mapping[str, int], rounds: int) -> tuple[l
         if frames.accepted(answer) != size:
             raise RuntimeError("the cancel did not take all partitions")
         time.sleep(PAUSE_S)
-    return answered, worst
+    return answered[1:], worst[1:]
+
+
+async def _rounds_by_znode(cluster: Cluster, topics: Mapping[str, int]) -> tuple[list[float], list[float]]:
+    server = await cluster.server()
+    await controlling(server.address)
+    taken, rolled_back = [], []
+    async with ZooKeeper(cluster.zookeeper) as zk:
+        for _ in range(ROUNDS):
+            up, back = await _by_znode(zk, topics)
+            taken.append(up)
+            rolled_back.append(back)
+            await asyncio.sleep(PAUSE_S)
+    await server.stop()
+    return taken, rolled_back
 
 
 async def _by_znode(zk: ZooKeeper, topics: Mapping[str, int]) -> tuple[float, float]:

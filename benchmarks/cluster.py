@@ -44,6 +44,7 @@ class Server(LoggedProcess):
     """Our server, started by its command."""
 
     def __init__(self, zookeeper: str, server_id: int, directory: Path, *options: str) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
         super().__init__(directory / f"server-{server_id}.log")
         self._options = options
         self._zookeeper = zookeeper
@@ -185,7 +186,7 @@ class Cluster:
     async def shown(self, topics: Mapping[str, int], timeout: float = 600) -> None:
         """Wait until every broker shows a leader for every partition."""
         for broker in self.brokers:
-            await asyncio.to_thread(_until_shown, await self._broker(broker), topics, timeout)
+            await asyncio.to_thread(until_shown, await self._broker(broker), topics, timeout)
 
     async def _broker(self, broker: int) -> Address:
         data, _ = await self._zk.get(f"{znode_paths.BROKER_IDS}/{broker}")
@@ -194,7 +195,8 @@ class Cluster:
         return "127.0.0.1", int(found[1])
 
 
-def _until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> None:
+def until_shown(address: Address, topics: Mapping[str, int], timeout: float) -> None:
+    """Wait until the broker shows a leader for every partition of the topics."""
     end = time.perf_counter() + timeout
     with Wire(address, timeout) as wire:
         for topic, partitions in topics.items():

@@ -64,15 +64,16 @@ def created(answer: bytes) -> list[tuple[str, int]]:
 def alter(topics: Mapping[str, int], replicas: int, *, back: bool = False) -> bytes:
     """One Alter of every partition of these topics (name -> partitions)."""
     place = home if back else away
-    return _alter(topics, lambda index: place(index, replicas))
+    return alter_to(topics, lambda index: place(index, replicas))
 
 
 def cancel(topics: Mapping[str, int]) -> bytes:
     """One Alter that cancels the move of every partition of these topics."""
-    return _alter(topics, lambda _: None)
+    return alter_to(topics, lambda _: None)
 
 
-def _alter(topics: Mapping[str, int], target: Callable[[int], list[int] | None]) -> bytes:
+def alter_to(topics: Mapping[str, int], target: Callable[[int], list[int] | None]) -> bytes:
+    """One Alter of every partition of these topics; `target`: the replicas by partition, None to cancel."""
     body = AlterPartitionReassignmentsRequest(
         version=0,
         timeout_ms=_TIMEOUT_MS,

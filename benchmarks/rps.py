@@ -1,15 +1,16 @@
 """Small requests (empty Lists) on one connection, by depth: alone, and beside an Alter of 10,000 partitions."""
 
-import asyncio
 import threading
 import time
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 
 from benchmarks import frames
 from benchmarks.client import Address, Latencies, Wire, small_requests, until_nothing_moves
-from benchmarks.cluster import Cluster, controlling, spread
+from benchmarks.cluster import Cluster, spread
 from benchmarks.tables import duration, show
+from benchmarks.turns import PAUSE_S, Turns, create, warm_up
 
 DEPTHS = (1, 16, 64)
 PARTITIONS = 10_000
@@ -34,19 +35,17 @@ async def run(zookeeper: str, directory: Path, *, quick: bool) -> str:
     topics = spread(PARTITIONS, TOPICS, "t")
     seconds = 1.0 if quick else ALONE_S
     async with Cluster(zookeeper, "rps", directory) as cluster:
-        server = await cluster.server()
-        await cluster.create(server.address, topics, REPLICAS, BYTES)
-        ours = await asyncio.to_thread(_measure, server.address, topics, seconds)
-        await server.stop()
-        stock = await cluster.stock()
-        await controlling(stock.where)
-        theirs = await asyncio.to_thread(_measure, stock.where, topics, seconds)
+        await create(cluster, topics, REPLICAS, BYTES)
+        ours, theirs = await Turns(stock_first=True).take(cluster, partial(_measure, topics=topics, seconds=seconds))
     rows = [[name, *_cells(ours[name]), *_cells(theirs[name]), _faster(theirs[name], ours[name])] for name in ours]
     return show(
-        f"rps: List of nothing on one connection, the client on the same cores (alone: the middle of {ROUNDS} rounds)",
+        f"rps: List of nothing on one connection, the client on the same cores (the middle of {ROUNDS} rounds)",
         HEAD,
         rows,
-        [f"beside an Alter: from its sending to its answer, at most {BESIDE_BOUND_S:.0f} s; stock does one round"],
+        [
+            f"beside an Alter: from its sending to its answer, at most {BESIDE_BOUND_S:.0f} s; stock Kafka begins,",
+            "and who does not answer an Alter in that time has no further round beside one",
+        ],
     )
 
 
@@ -70,23 +69,29 @@ def _faster(stock: Latencies | None, ours: Latencies | None) -> str:
 
 def _measure(address: Address, topics: Mapping[str, int], seconds: float) -> Results:
     found: Results = {}
+    warm_up(address, topics, REPLICAS)
     small_requests(address, 16, lambda passed: passed < WARM_UP_S)
     for depth in DEPTHS:
-        rounds = [small_requests(address, depth, lambda passed: passed < seconds) for _ in range(ROUNDS)]
-        found[f"depth {depth}"] = sorted(rounds, key=lambda one: one.per_second)[ROUNDS // 2]
+        found[f"depth {depth}"] = _middle(
+            [small_requests(address, depth, lambda passed: passed < seconds) for _ in range(ROUNDS)]
+        )
     place = frames.alter(topics, REPLICAS), frames.alter(topics, REPLICAS, back=True)
-    given_up = False
-    for number, depth in enumerate(DEPTHS):
-        name = f"depth {depth}, beside an Alter of {PARTITIONS:,}"
-        if given_up:
-            found[name] = None
-            continue
-        found[name], ended = _beside(address, depth, place[number % 2])
-        given_up = not ended
-        if ended:
+    away = given_up = False
+    for depth in DEPTHS:
+        rounds: list[Latencies] = []
+        while len(rounds) < ROUNDS and not given_up:
+            latencies, answered = _beside(address, depth, place[away])
+            rounds.append(latencies)
+            away, given_up = not away, not answered
             until_nothing_moves(address, 600)
-            time.sleep(3)
+            time.sleep(PAUSE_S)
+        found[f"depth {depth}, beside an Alter of {PARTITIONS:,}"] = _middle(rounds) if rounds else None
     return found
+
+
+def _middle(rounds: list[Latencies]) -> Latencies:
+    """The round with the median throughput."""
+    return sorted(rounds, key=lambda one: one.per_second)[len(rounds) // 2]
 
 
 def _beside(address: Address, depth: int, alter: bytes) -> tuple[Latencies, bool]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import free_ports
@@ -19,13 +19,15 @@ _LOG4J = Path(__file__).with_name("log4j2.properties")
 class KRaftNode(LoggedProcess):
     """One node. `properties`: server.properties without directories. `controller`: the controller's address."""
 
-    def __init__(self, node_id: int, port: int, directory: Path, properties: Mapping[str, str]) -> None:
+    def __init__(
+        self, node_id: int, port: int, directory: Path, properties: Mapping[str, str], jvm: Sequence[str] = JVM
+    ) -> None:
         directory.mkdir(parents=True, exist_ok=True)
         super().__init__(directory / "node.log")
         self.id = node_id
         self.port = port
         self.controller = properties["controller.quorum.voters"].partition("@")[2]
-        self._java = [*JVM, f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", classpath(VERSION)]
+        self._java = [*jvm, f"-Dlog4j2.configurationFile={_LOG4J}", "-cp", classpath(VERSION)]
         self._config = directory / "server.properties"
         properties = {"log.dirs": str(directory / "data"), **properties}
         self._config.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
@@ -48,7 +50,11 @@ class KRaftNode(LoggedProcess):
 
 
 def kraft_cluster(
-    directory: Path, ids: Iterable[int] = (1, 2), per_node: Mapping[int, Mapping[str, str]] | None = None
+    directory: Path,
+    ids: Iterable[int] = (1, 2),
+    per_node: Mapping[int, Mapping[str, str]] | None = None,
+    *,
+    jvm: Sequence[str] = JVM,
 ) -> list[KRaftNode]:
     """The nodes of a cluster, not started yet."""
     ids = list(ids)
@@ -71,5 +77,5 @@ def kraft_cluster(
         else:
             own = {"process.roles": "broker", "listeners": listeners}
         own |= {"node.id": str(node_id), **(per_node or {}).get(node_id, {})}
-        nodes.append(KRaftNode(node_id, port, directory / str(node_id), {**common, **own}))
+        nodes.append(KRaftNode(node_id, port, directory / str(node_id), {**common, **own}, jvm))
     return nodes
