@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition, give_topic_ids
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.controller_failover import fail_over
@@ -33,6 +33,10 @@ class ControllerFailover(Command[None]):
         self._propagate = propagate
 
     def decide(self, work: Round) -> Iterator[None]:
+        for topic, pause in in_slices(list(work.view.cluster.topics), SLICE):
+            give_topic_ids(work, (topic,))
+            if pause:
+                yield
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
             for change in fail_over(work.view, *name, own_id=self._own_id):
                 work.view.add(change)

@@ -1,8 +1,9 @@
 """Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Generic, TypeVar
+from uuid import uuid4
 
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
@@ -27,6 +28,17 @@ def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
     for topic in list(cluster.topics.values()):
         for index in list(topic.partitions):
             yield TopicPartition(topic.name, index)
+
+
+def give_topic_ids(work: "Round", topics: Iterable[str]) -> None:
+    """An id for each of these topics that has none (KIP-516; Kafka: KafkaController.processTopicIds).
+
+    Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created.
+    """
+    for name in topics:
+        topic = work.view.topic(name)
+        if topic is not None and topic.id is None and name not in work.refused:
+            work.view.topic_ids[name] = uuid4()
 
 
 class Round:

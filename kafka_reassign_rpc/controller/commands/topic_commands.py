@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, give_topic_ids
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
@@ -195,7 +195,7 @@ class TopicsRead(Command[None]):
         for name, found in self._found.items():
             if _is_newer(cluster, found):
                 known = cluster.topics.get(name)
-                if known is not None and known.id != found.id:
+                if known is not None and known.id not in (None, found.id):
                     self._replaced.append(known)
                     replay.remove_topic(cluster, name, configs=False)
                 self._put_in(cluster, found)
@@ -212,6 +212,7 @@ class TopicsRead(Command[None]):
                     work.view.add(change)
                 if pause:
                     yield
+        give_topic_ids(work, self._put)
         self.answer(None)
 
     @staticmethod

@@ -86,7 +86,7 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     if isinstance(added, PartitionsAdded):
         for index, value in added.partitions.items():
             assignments[index] = durable_assignment(value)
-    return znode_contents.encode_topic(topic.id, assignments, topic.extra)
+    return znode_contents.encode_topic(view.topic_ids.get(topic.name, topic.id), assignments, topic.extra)
 
 
 def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step]:
@@ -144,7 +144,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
 
 def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:
     """Existing topics whose znode changes, in the order in which the round mentions them."""
-    found: dict[str, None] = {}
+    found: dict[str, None] = dict.fromkeys(view.topic_ids)
     for name, change in view.partitions.items():
         if name[0] in found or change.assignment is AssignmentWrite.LATER:
             continue

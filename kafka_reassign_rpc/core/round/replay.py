@@ -107,9 +107,19 @@ def replay(
         if slices.step():
             yield
     _put_failures(cluster, view)
+    _put_topic_ids(cluster, view)
     for topic, version in durable.topics.items():
         if topic in cluster.topics:
             cluster.topics[topic].version = version
+
+
+def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:
+    for name, topic_id in view.topic_ids.items():
+        topic = cluster.topics.get(name)
+        if topic is not None:
+            topic.id = topic_id
+            topic.revision = next(REVISIONS)
+            cluster.topic_names[topic_id] = name
 
 
 def _put_failures(cluster: Cluster, view: RoundView) -> None:

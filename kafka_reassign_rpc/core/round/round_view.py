@@ -104,6 +104,7 @@ class RoundView:
     by            the requester of the next decision
     notes         the input of `core.events.decided_events`: decisions about assignments, and reports, in their order
     requests      request znodes that are over at the end of the round, by name
+    topic_ids     ids for topics that have none, by name
     """
 
     def __init__(self, cluster: Cluster) -> None:
@@ -117,6 +118,7 @@ class RoundView:
         self.by = CONTROLLER
         self.notes: list[RoundNote] = []
         self.requests: dict[str, RequestEnded] = {}
+        self.topic_ids: dict[str, UUID] = {}
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get(TopicPartition(topic, partition))

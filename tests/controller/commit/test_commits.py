@@ -229,7 +229,7 @@ async def test_455_2_a_topic_of_version_1_is_understood_and_written_as_version_3
 
         written = await topic_json(zk, "old")
         assert written["version"] == 3
-        assert "topic_id" not in written
+        assert written["topic_id"]
         assert written["adding_replicas"] == {"0": [3]}
 
 

@@ -1,0 +1,76 @@
+"""Topics that clusters before 2.8, or tools that write to ZooKeeper, have created get ids (KIP-516)."""
+
+from uuid import UUID
+
+from kafka_reassign_rpc.controller.commands.topic_commands import TopicsRead
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
+
+
+async def stored_id(zk: ZooKeeper, topic: str) -> UUID | None:
+    path = znode_paths.topic(topic)
+    data, _ = await zk.get(path)
+    return znode_contents.decode_topic(data, path).id
+
+
+async def read_again(controller: BareController, *names: str) -> tuple[list[str], list[str]]:
+    """What the watches do when others have changed topics: names that appeared, and names that vanished."""
+    appeared: list[str] = []
+    vanished: list[str] = []
+    found, unreadable = await load_cluster.read_topics(controller.zk, names)
+    await controller.loop.submit(
+        TopicsRead(
+            found,
+            unreadable,
+            SERVER,
+            appeared=appeared.extend,
+            vanished=lambda topics: vanished.extend(topic.name for topic in topics),
+        )
+    )
+    return appeared, vanished
+
+
+async def test_sv_4_a_topic_without_an_id_gets_one_from_the_next_controller_and_keeps_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "old", {0: (1, 2)}, topic_id=None)
+    await put_topic(zk, "older", {0: (2, 3)}, topic_id=None, note="kept")
+
+    async with elected_controller(zk_connect) as controller:
+        given = {name: await stored_id(zk, name) for name in ("old", "older")}
+        assert None not in given.values()
+        assert len(set(given.values())) == 2
+        assert {name: topic.id for name, topic in controller.cluster.topics.items()} == given
+        assert {name: id_ for id_, name in controller.cluster.topic_names.items()} == given
+        assert b'"note":"kept"' in (await zk.get(znode_paths.topic("older")))[0].replace(b" ", b"")
+
+    async with elected_controller(zk_connect):
+        assert {name: await stored_id(zk, name) for name in given} == given
+
+
+async def test_sv_4_a_topic_that_a_tool_creates_without_an_id_gets_one(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2, 3)
+
+    async with elected_controller(zk_connect) as controller:
+        await put_topic(zk, "new", {0: (1, 2)}, topic_id=None)
+        await read_again(controller, "new")
+
+        stored = await stored_id(zk, "new")
+        assert stored is not None
+        assert controller.cluster.topics["new"].id == stored
+
+
+async def test_sv_4_a_topic_that_gets_its_id_from_another_controller_is_the_same_topic(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)}, topic_id=None)
+
+    async with elected_controller(zk_connect) as controller:
+        controller.cluster.topics["t"].id = None  # as if this controller had not been able to write one
+        await zk.set(znode_paths.topic("t"), znode_contents.encode_topic(UUID(int=7), {0: ((1, 2), (), ())}))
+        assert await read_again(controller, "t") == (["t"], [])
+        assert controller.cluster.topics["t"].id == UUID(int=7)
