@@ -19,6 +19,7 @@ from kafka.protocol.admin import (
     ElectLeadersRequest,
     IncrementalAlterConfigsRequest,
     ListPartitionReassignmentsRequest,
+    UpdateFeaturesRequest,
 )
 
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
@@ -132,6 +133,23 @@ class Session:
             for p in topic["partition_result"]
         ]
         self.note(label, {"error": answer["error_code"], "answers": sorted(results, key=repr)})
+
+    async def update_features(
+        self, label: str, *updates: tuple[str, int, int], version: int = 1, node: int | None = None
+    ) -> None:
+        """UpdateFeatures with (feature, level, type of update) each; records the answer."""
+        update = UpdateFeaturesRequest.FeatureUpdateKey
+        request = UpdateFeaturesRequest(
+            timeout_ms=15_000,
+            feature_updates=[
+                update(feature=feature, max_version_level=level, allow_downgrade=False, upgrade_type=kind)
+                for feature, level, kind in updates
+            ],
+            validate_only=False,
+        )
+        answer = await self.cluster.ask(request, version, node)
+        results = [(r["feature"], r["error_code"], r["error_message"]) for r in answer["results"]]
+        self.note(label, {"error": answer["error_code"], "answers": sorted(results)})
 
     async def grow(self, label: str, alias: str, count: int, assignments: Sequence[Sequence[int]]) -> None:
         """CreatePartitions; records the answer."""

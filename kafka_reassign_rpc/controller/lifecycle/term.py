@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMov
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, balance_leaders, purge_config_changes
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, ProgressSampler, Sampling
@@ -118,6 +119,7 @@ class Term:
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
             loaded = await self._store.load()
+            await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             self._build(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")

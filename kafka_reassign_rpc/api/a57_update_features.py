@@ -1,0 +1,71 @@
+"""UpdateFeatures (key 57), versions 0-1: finalize features of the cluster (KIP-584). What `kafka-features.sh` sends.
+
+Behaviour   One result per feature, with the texts of Kafka's controller. In ZooKeeper mode no broker supports a feature
+            and none is finalized, so each update is refused (KafkaController.validateFeatureUpdate). NOT_CONTROLLER at
+            the top level on a node that is not the controller.
+"""
+
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.protocol.messages import UpdateFeaturesRequest, UpdateFeaturesResponse
+
+UPGRADE = 1
+SAFE_DOWNGRADE = 2
+UNSAFE_DOWNGRADE = 3
+
+_Update = UpdateFeaturesRequest.FeatureUpdateKey
+_Result = UpdateFeaturesResponse.UpdatableFeatureResult
+
+
+async def handle(node: Node, request: UpdateFeaturesRequest, ctx: RequestContext) -> UpdateFeaturesResponse:
+    if active_controller(node) is None:
+        raise NotController
+    version = ctx.api_version
+    refusals = {update.feature: InvalidRequest(_refusal(update, version)) for update in request.feature_updates}
+    return UpdateFeaturesResponse(
+        version=version,
+        throttle_time_ms=0,
+        error_code=0,
+        error_message=None,
+        results=[
+            _Result(version=version, feature=name, error_code=code_of(error), error_message=message_of(error))
+            for name, error in refusals.items()
+        ],
+    )
+
+
+def _refusal(update: _Update, version: int) -> str:
+    """Why Kafka refuses the update, in the order of its checks."""
+    kind = update.upgrade_type if version >= 1 else SAFE_DOWNGRADE if update.allow_downgrade else UPGRADE
+    level = update.max_version_level
+    if not update.feature:
+        return "Feature name can not be empty."
+    if kind not in {UPGRADE, SAFE_DOWNGRADE, UNSAFE_DOWNGRADE}:
+        return "Received unknown upgrade type."
+    if level < 1 and kind != UPGRADE:
+        return "Can not delete non-existing finalized feature."
+    if level < 1:
+        return (
+            f"Can not provide versionLevel: {level} less than 1 without setting the SAFE downgradeType in the request."
+        )
+    return "Could not apply finalized feature update because the provided feature is not supported."
+
+
+def fail(_: UpdateFeaturesRequest, version: int, error: KafkaError) -> UpdateFeaturesResponse:
+    return UpdateFeaturesResponse(
+        version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, results=[]
+    )
+
+
+API = Api(
+    key=57,
+    name="UpdateFeatures",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

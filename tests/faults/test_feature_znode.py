@@ -1,0 +1,27 @@
+"""A controller keeps `/feature`, which Kafka's tools and brokers read (KIP-584)."""
+
+import json
+
+import pytest
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.faults.cluster import Cluster
+
+FOREIGN = b'{"version":2,"status":0,"features":{"f":{"max_version_level":3}}}'
+
+
+@pytest.mark.parametrize("there", [None, FOREIGN], ids=["absent", "left by another controller"])
+async def test_sv_4_a_controller_creates_the_feature_znode_and_leaves_one_that_is_there(
+    cluster: Cluster, there: bytes | None
+) -> None:
+    if there is not None:
+        await cluster.zk.create(znode_paths.FEATURE, there)
+
+    await cluster.server("a")
+    await cluster.controlled_by("a")
+
+    found, stat = await cluster.zk.get(znode_paths.FEATURE)
+    if there is None:
+        assert json.loads(found) == {"version": 1, "status": 1, "features": {}}
+    else:
+        assert (found, stat.version) == (there, 0)
