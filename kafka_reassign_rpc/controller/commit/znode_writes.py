@@ -194,8 +194,9 @@ def _before(cluster: Cluster, name: TopicPartition) -> Partition | None:
     return None if found is None else found.partitions.get(name[1])
 
 
-def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int]:
-    return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state
+def _state(value: Partition) -> tuple[int, int, tuple[int, ...], int, int]:
+    """What makes a state another one. A leader may have been answered a new partition epoch: then there is a write."""
+    return value.leader, value.leader_epoch, value.isr, value.leader_recovery_state, value.partition_epoch
 
 
 def _requests(view: RoundView) -> Iterator[Step]:

@@ -5,6 +5,9 @@ ISR consists of distinct replicas of the partition and contains the leader; a me
 saw it is not eligible. A change of the ISR does not change the leader epoch. If the new ISR completes a move, the
 completion is part of the same write. The answer shows the state before the completion; the leader learns of the
 completion from the LeaderAndIsr request that follows.
+
+The changed partition has its new partition epoch at once: later requests of the same round are decided, and answered,
+as they are after the write.
 """
 
 from typing import NamedTuple
@@ -78,10 +81,13 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
     error = _invalid(cluster, partition, broker_id, change, api_version)
     if error is not None:
         return IsrAnswer(error, [])
-    value = replace(partition, isr=tuple(change.isr), leader_recovery_state=change.leader_recovery_state)
-    # The write expects the known version of the state znode, so that the new version is the next one.
-    answer = replace(value, partition_epoch=partition.partition_epoch + 1)
-    value = completed(cluster, value) or value
+    answer = replace(
+        partition,
+        isr=tuple(change.isr),
+        leader_recovery_state=change.leader_recovery_state,
+        partition_epoch=view.next_partition_epoch(topic, change.partition),
+    )
+    value = completed(cluster, answer) or answer
     return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, assignment_write(partition, value))])
 
 

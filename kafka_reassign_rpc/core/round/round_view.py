@@ -129,6 +129,11 @@ class RoundView:
             return None
         return self.cluster.get(topic, partition)
 
+    def next_partition_epoch(self, topic: str, partition: int) -> int:
+        """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
+        known = self.cluster.get(topic, partition)
+        return -1 if known is None else known.partition_epoch + 1
+
     def topic(self, name: str) -> Topic | None:
         """The committed topic; None where it does not exist or is, or will be, in deletion."""
         if isinstance(self.topics.get(name), TopicDeletionStarted | TopicDeleted):

@@ -61,7 +61,8 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     pending_deletion    replicas that have left the assignment and may still have a log. The topic znode lists them as
                         removing until each broker has confirmed its StopReplica (or died), so that the next controller
                         deletes them too. List and Metadata do not show them.
-    partition_epoch     the zkVersion of the state znode; -1 before that znode exists
+    partition_epoch     the zkVersion of the state znode; -1 before that znode exists. A decided ISR change has
+                        the next one before it is durable
     """
 
     replicas: tuple[int, ...]

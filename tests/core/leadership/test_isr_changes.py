@@ -51,8 +51,19 @@ def error(change: IsrChange, *, sender: int = 1, before: Partition = LATE, versi
 
 def test_sv_4_an_isr_change_keeps_the_leader_epoch_and_names_the_next_partition_epoch() -> None:
     answer, changes = alter_partition(view(LATE), 1, asked((1, 2, 3)), 3)
-    assert made(changes) == replace(LATE, isr=(1, 2, 3))
-    assert answer == replace(LATE, isr=(1, 2, 3), partition_epoch=12)
+    assert made(changes) == answer == replace(LATE, isr=(1, 2, 3), partition_epoch=12)
+
+
+def test_sv_4_a_request_repeated_in_the_same_round_gets_the_new_partition_epoch() -> None:
+    round_view = view(LATE)
+    first, changes = alter_partition(round_view, 1, asked((1, 2, 3)), 3)
+    for change in changes:
+        round_view.add(change)
+
+    assert alter_partition(round_view, 1, asked((1, 2, 3)), 3) == (first, [])
+    other, changes = alter_partition(round_view, 1, asked((1,)), 3)
+    assert isinstance(other, InvalidUpdateVersion), "another ISR on top of the old epoch"
+    assert changes == []
 
 
 def test_sv_4_a_repeated_request_gets_the_present_state_even_with_an_old_partition_epoch() -> None:
