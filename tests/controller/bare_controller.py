@@ -30,7 +30,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import encode_request
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, SessionOver
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, SessionOver, Unknown
 
 SERVER = 1000
 TOPIC_ID = UUID("11111111-2222-3333-4444-555555555555")
@@ -44,12 +44,14 @@ class DyingZooKeeper(ZooKeeper):
 
     transactions    all transactions that were sent, without the fence
     lives           how many more may be sent; None: any number
+    loses           after so many more, ZooKeeper carries out a transaction whose answer is lost; None: never
     """
 
     def __init__(self, connect: str) -> None:
         super().__init__(connect)
         self.transactions: list[Sequence[Op]] = []
         self.lives: int | None = None
+        self.loses: int | None = None
 
     def submit_multi(self, ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
         if self.lives is not None:
@@ -57,7 +59,16 @@ class DyingZooKeeper(ZooKeeper):
                 raise SessionOver("the process has died")
             self.lives -= 1
         self.transactions.append(ops[1:])
-        return super().submit_multi(ops, session)
+        answer = super().submit_multi(ops, session)
+        if self.loses is None:
+            return answer
+        self.loses -= 1
+        if self.loses >= 0:
+            return answer
+        self.loses = None
+        told: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
+        answer.add_done_callback(lambda _: told.set_exception(Unknown("the answer was lost")))
+        return told
 
 
 async def register(zk: ZooKeeper, *brokers: int, racks: Mapping[int, str | None] | None = None) -> None:

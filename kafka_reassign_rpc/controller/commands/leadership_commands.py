@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
@@ -18,26 +18,39 @@ from kafka_reassign_rpc.support.slices import in_slices
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
-    """ElectLeaders, for the named partitions or for all. (api/ leaves those without need out of the answer then.)"""
+    """ElectLeaders, for the named partitions or for all. (api/ leaves those without need out of the answer then.)
+
+    After a lost commit the command is decided again: a partition that has the elected leader by now got it from there.
+    """
 
     def __init__(self, partitions: Sequence[TopicPartition] | None, *, unclean: bool) -> None:
         super().__init__()
         self._partitions = partitions
         self._election = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
+        self._elected: dict[TopicPartition, int] = {}
+        """The leaders that the last decision elected."""
 
     def decide(self, work: Round) -> Iterator[None]:
         results: list[ItemResult] = []
         names: Iterable[TopicPartition] = (
             every_partition(work.view.cluster) if self._partitions is None else self._partitions
         )
-        for (topic, index), pause in in_slices(names, SLICE):
-            error, changes = elect(work.view, topic, index, self._election)
-            for change in changes:
-                work.view.add(change)
-            results.append((topic, index, error))
+        for name, pause in in_slices(names, SLICE):
+            results.append((*name, self._elect(work, name)))
             if pause:
                 yield
         self.answer(results)
+
+    def _elect(self, work: Round, name: TopicPartition) -> KafkaError | None:
+        error, changes = elect(work.view, *name, self._election)
+        for change in changes:
+            work.view.add(change)
+        current = work.view.get(*name)
+        if current is not None and changes:
+            self._elected[name] = current.leader
+        if isinstance(error, ElectionNotNeeded) and current is not None and self._elected.get(name) == current.leader:
+            return None
+        return error
 
 
 class RebalanceLeaders(Command[int]):

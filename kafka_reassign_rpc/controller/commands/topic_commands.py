@@ -1,4 +1,7 @@
-"""Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish."""
+"""Commands about whole topics: clients create, grow or delete them; in ZooKeeper they appear, change or vanish.
+
+After a lost commit a client's command is decided again. What it finds done by its first decision is answered as done.
+"""
 
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from random import Random
@@ -13,9 +16,9 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.round_view import TopicDeletionStarted
+from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
-from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -43,27 +46,41 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         self._validate_only = validate_only
         self._new_id = new_id
         self._random = random
+        self._made: dict[str, TopicCreated] = {}
+        """Each topic as the last decision created it."""
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
         defaults = work.view.cluster.default_configs
         room = MAX_NEW_PARTITIONS
         for topic in self._wanted:
-            found = work.refused.get(topic.name) or (yield from self._create(work, topic, defaults, room))
+            found = (
+                self._created_before(work, topic.name)
+                or work.refused.get(topic.name)
+                or (yield from self._create(work, topic, defaults, room))
+            )
             results[topic.name] = found
             if isinstance(found, CreatedTopic):
                 room -= found.num_partitions
             yield
         self.answer(results)
 
+    def _created_before(self, work: Round, name: str) -> CreatedTopic | None:
+        made = self._made.get(name)
+        if made is None or not lost_commits.is_created(work.view.cluster, made):
+            return None
+        work.view.found_durable(made)
+        return _created(made)
+
     def _create(
         self, work: Round, topic: NewTopic, defaults: Mapping[str, str], room: int
     ) -> Generator[None, None, CreatedTopic | KafkaError]:
+        before = self._made.get(topic.name)
         try:
             change = yield from topic_changes.create_topic(
                 work.view,
                 topic.name,
-                topic_id=self._new_id(),
+                topic_id=self._new_id() if before is None else before.id,
                 start=self._random.getrandbits(31),
                 shift=self._random.getrandbits(31),
                 num_partitions=topic.num_partitions,
@@ -76,10 +93,16 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
             )
         except KafkaError as error:
             return error
-        if not self._validate_only:
-            work.view.add(change)
-        replication_factor = len(next(iter(change.partitions.values())).replicas)
-        return CreatedTopic(NO_ID if self._validate_only else change.id, len(change.partitions), replication_factor)
+        if self._validate_only:
+            return replace(_created(change), id=NO_ID)
+        work.view.add(change)
+        self._made[topic.name] = change
+        return _created(change)
+
+
+def _created(change: TopicCreated) -> CreatedTopic:
+    replication_factor = len(next(iter(change.partitions.values())).replicas)
+    return CreatedTopic(change.id, len(change.partitions), replication_factor)
 
 
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
@@ -89,18 +112,27 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
         super().__init__()
         self.by = by
         self._names = names
+        self._begun: dict[str, UUID | None] = {}
+        """The ids of the topics whose deletion the last decision began."""
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, KafkaError | None] = {}
         for name in self._names:
-            try:
-                work.view.add(topic_changes.delete_topic(work.view, name))
-            except KafkaError as error:
-                results[name] = error
-            else:
-                results[name] = None
+            results[name] = self._delete(work, name)
             yield
         self.answer(results)
+
+    def _delete(self, work: Round, name: str) -> KafkaError | None:
+        if name in self._begun and lost_commits.is_in_deletion(work.view.cluster, self._begun[name], name):
+            work.view.found_durable(TopicDeletionStarted(name))
+            return None
+        try:
+            change = topic_changes.delete_topic(work.view, name)
+        except KafkaError as error:
+            return error
+        self._begun[name] = work.view.cluster.topics[name].id
+        work.view.add(change)
+        return None
 
 
 class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
@@ -111,25 +143,43 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
         self.by = by
         self._wanted = wanted
         self._validate_only = validate_only
+        self._made: dict[str, tuple[UUID | None, PartitionsAdded]] = {}
+        """The new partitions of the last decision, and the id of their topic."""
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, KafkaError | None] = {}
         room = MAX_NEW_PARTITIONS
         for wanted in self._wanted:
-            refused = work.refused.get(wanted.topic)
-            try:
-                if refused is None:
-                    change = yield from topic_changes.create_partitions(
-                        work.view, wanted.topic, wanted.count, wanted.assignments, most=room
-                    )
-                    room -= len(change.partitions)
-                    if not self._validate_only:
-                        work.view.add(change)
-            except KafkaError as error:
-                refused = error
+            refused = None
+            if not self._added_before(work, wanted.topic):
+                refused = work.refused.get(wanted.topic)
+                try:
+                    if refused is None:
+                        room -= yield from self._add(work, wanted, room)
+                except KafkaError as error:
+                    refused = error
             results[wanted.topic] = refused
             yield
         self.answer(results)
+
+    def _added_before(self, work: Round, name: str) -> bool:
+        if name not in self._made:
+            return False
+        topic_id, made = self._made[name]
+        durable = lost_commits.has_added(work.view.cluster, topic_id, made)
+        if durable:
+            work.view.found_durable(made)
+        return durable
+
+    def _add(self, work: Round, wanted: NewPartitions, room: int) -> Generator[None, None, int]:
+        """Returns how many partitions the topic gets."""
+        change = yield from topic_changes.create_partitions(
+            work.view, wanted.topic, wanted.count, wanted.assignments, most=room
+        )
+        if not self._validate_only:
+            work.view.add(change)
+            self._made[wanted.topic] = work.view.cluster.topics[wanted.topic].id, change
+        return len(change.partitions)
 
 
 class TopicDeletionsRead(Command[None]):

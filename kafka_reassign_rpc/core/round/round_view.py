@@ -150,19 +150,22 @@ class RoundView:
                 change = change._replace(assignment=AssignmentWrite.NOW)
             self.partitions[name] = change
         else:
-            if isinstance(change, TopicCreated):
-                self.report(Event(catalogue.TOPIC_CREATED, change.name, reason=f"{len(change.partitions)} partitions"))
-            elif isinstance(change, PartitionsAdded):
-                self.report(
-                    Event(
-                        catalogue.TOPIC_PARTITIONS_ADDED,
-                        change.name,
-                        reason=f"{len(change.partitions)} more partitions",
-                    )
-                )
-            elif isinstance(change, TopicDeletionStarted):
-                self.report(Event(catalogue.TOPIC_DELETED, change.name))
+            self._report_topic(change)
             self.topics[change.name] = change
+
+    def found_durable(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted) -> None:
+        """A change of a topic whose commit was lost has turned out durable: it has its event, and no second write."""
+        self._report_topic(change)
+
+    def _report_topic(self, change: TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted) -> None:
+        match change:
+            case TopicCreated():
+                self.report(Event(catalogue.TOPIC_CREATED, change.name, reason=f"{len(change.partitions)} partitions"))
+            case PartitionsAdded():
+                reason = f"{len(change.partitions)} more partitions"
+                self.report(Event(catalogue.TOPIC_PARTITIONS_ADDED, change.name, reason=reason))
+            case TopicDeletionStarted():
+                self.report(Event(catalogue.TOPIC_DELETED, change.name))
 
     def unthrottle(self, topic: str, partition: int, replicas: tuple[int, ...]) -> None:
         """The move of a partition with these replicas is cancelled: their throttles by others go too (KIP-236)."""

@@ -1,17 +1,14 @@
 """The event log of a real server has every decision once, in order, with who asked for it."""
 
-import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
 
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import Unknown
-from tests.controller.bare_controller import DyingZooKeeper, elected_controller, put_topic, register
+from tests.controller.bare_controller import elected_controller, put_topic, register
 from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
 from tests.waiting import eventually
 
@@ -163,19 +160,6 @@ async def test_sv_7_the_first_controller_records_errors_of_a_batch_that_existed_
     assert "entry 0" in problem["reason"]
 
 
-def lose_the_next_answer(zk: DyingZooKeeper) -> None:
-    """ZooKeeper carries out the next transaction, and its answer is lost."""
-    really = zk.submit_multi
-
-    def submit(ops: Sequence[Op], session: int | None = None) -> "asyncio.Future[list[Result]]":
-        zk.submit_multi = really  # type: ignore[method-assign]
-        told: asyncio.Future[list[Result]] = asyncio.get_running_loop().create_future()
-        really(ops, session).add_done_callback(lambda _: told.set_exception(Unknown("the answer was lost")))
-        return told
-
-    zk.submit_multi = submit  # type: ignore[method-assign]
-
-
 async def test_sv_7_a_commit_of_unknown_outcome_is_recorded_once(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2, 3, 4)
     await put_topic(zk, "t", {0: (1, 2), 1: (1, 2)})
@@ -187,18 +171,18 @@ async def test_sv_7_a_commit_of_unknown_outcome_is_recorded_once(zk: ZooKeeper, 
             return found
 
         controller.events.clear()
-        lose_the_next_answer(controller.zk)
+        controller.zk.loses = 0
         assert await controller.alter({("t", 0): (3, 4), ("t", 1): (3, 4)}) == {("t", 0): None, ("t", 1): None}
         move = controller.partition("t").move
         assert move is not None
         assert [event.id for event in controller.events if event.partition == 0] == [move.id]
         assert recorded() == [("move.started", 0), ("move.started", 1)]
 
-        lose_the_next_answer(controller.zk)
+        controller.zk.loses = 0
         assert await controller.alter({("t", 0): None}) == {("t", 0): None}
         assert recorded() == [("move.cancelled", 0)]
 
-        lose_the_next_answer(controller.zk)
+        controller.zk.loses = 0
         await controller.caught_up(("t", 1))
         assert recorded() == [("move.completed", 1)]
         assert not controller.partition("t", 1).is_moving

@@ -1,0 +1,176 @@
+"""ZooKeeper's answer to a write is lost. The controller reads the cluster again; what it has done is answered as done.
+
+Every write is a transaction of its own, and each answer is lost once: what follows it is carried out in part.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import count
+from random import Random
+from uuid import uuid4
+
+import pytest
+
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
+from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
+from kafka_reassign_rpc.controller.commands.topic_commands import (
+    CreatePartitionsCommand,
+    CreateTopicsCommand,
+    DeleteTopicsCommand,
+)
+from kafka_reassign_rpc.controller.commit import durable_store
+from kafka_reassign_rpc.core.kafka_errors import (
+    ElectionNotNeeded,
+    InvalidPartitions,
+    TopicAlreadyExists,
+    UnknownTopicOrPartition,
+)
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
+
+
+@pytest.fixture(autouse=True)
+def _every_write_is_a_transaction(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(durable_store, "MAX_OPERATIONS", 1)
+
+
+def every_answer(controller: BareController) -> Iterator[int]:
+    """Numbers of transactions before the lost answer, until all have been answered."""
+    for number in count():
+        controller.events.clear()
+        controller.zk.loses = number
+        yield number
+        if controller.zk.loses is not None:
+            controller.zk.loses = None
+            assert number > 0, "an answer was lost"
+            return
+
+
+def events(controller: BareController, topic: str) -> list[str]:
+    return [event.event for event in controller.events if event.topic == topic]
+
+
+def new_topics(names: Sequence[str]) -> CreateTopicsCommand:
+    wanted = [NewTopic(name, 2, 2, {}, {"retention.ms": "1000"}) for name in names]
+    return CreateTopicsCommand(wanted, validate_only=False, new_id=uuid4, random=Random(1))
+
+
+async def test_sv_3_a_topic_is_answered_as_created_whichever_answer_of_zookeeper_was_lost(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "there", {0: (1, 2)})
+
+    async with elected_controller(zk_connect) as controller:
+        for number in every_answer(controller):
+            names = [f"a{number}", f"b{number}"]
+            answers = await controller.loop.submit(new_topics([*names, "there"]))
+
+            for name in names:
+                created = answers[name]
+                assert isinstance(created, CreatedTopic), created
+                assert created == CreatedTopic(controller.cluster.topics[name].id, 2, 2)  # type: ignore[arg-type]
+                assert events(controller, name) == ["topic.created"]
+            assert isinstance(answers["there"], TopicAlreadyExists)
+            await controller.check()
+
+
+async def test_sv_3_a_topic_of_somebody_else_is_not_taken_for_the_one_that_a_lost_answer_was_about(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "there", {0: (1, 2)})
+
+    async with elected_controller(zk_connect) as controller:
+        await put_topic(zk, "t", {0: (1, 2)})  # not read yet: the commit fails, and the cluster is read again
+
+        answers = await controller.loop.submit(new_topics(["t"]))
+        assert isinstance(answers["t"], TopicAlreadyExists)
+        assert events(controller, "t") == []
+
+
+async def test_sv_3_partitions_are_answered_as_added_whichever_answer_of_zookeeper_was_lost(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    for name in ("a", "b"):
+        await put_topic(zk, name, {0: (1, 2)}, topic_id=uuid4())
+
+    async with elected_controller(zk_connect) as controller:
+        for number in every_answer(controller):
+            size = 1 + 2 * (number + 1)
+            wanted = [
+                NewPartitions("a", size, None),
+                NewPartitions("b", size, ((2, 3), (3, 1))),
+                NewPartitions("c", size, None),
+            ]
+            answers = await controller.loop.submit(CreatePartitionsCommand(wanted, validate_only=False))
+
+            assert (answers["a"], answers["b"]) == (None, None)
+            assert isinstance(answers["c"], UnknownTopicOrPartition)
+            for name in ("a", "b"):
+                assert len((await topic_json(zk, name))["partitions"]) == size
+                assert events(controller, name) == ["topic.partitions_added"]
+            await controller.check()
+
+
+async def test_sv_3_partitions_that_somebody_else_has_added_elsewhere_are_not_answered_as_added(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    await put_topic(zk, "t", {0: (1, 2)})
+
+    async with elected_controller(zk_connect) as controller:
+        await put_topic_again(zk, "t")
+        wanted = [NewPartitions("t", 2, ((3, 2),))]
+        answers = await controller.loop.submit(CreatePartitionsCommand(wanted, validate_only=False))
+        assert isinstance(answers["t"], InvalidPartitions)
+
+
+async def put_topic_again(zk: ZooKeeper, name: str) -> None:
+    """Somebody else gives the topic a second partition, on brokers 1 and 3."""
+    data, _ = await zk.get(znode_paths.topic(name))
+    await zk.set(znode_paths.topic(name), data.replace(b'"0": [1, 2]', b'"0": [1, 2], "1": [1, 3]'))
+
+
+async def test_sv_3_a_deletion_is_answered_as_begun_whichever_answer_of_zookeeper_was_lost(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2, 3)
+    for number in range(8):
+        for kind in ("a", "b"):
+            await put_topic(zk, f"{kind}{number}", {0: (1, 2)}, topic_id=uuid4())
+
+    async with elected_controller(zk_connect) as controller:
+        for number in every_answer(controller):
+            names = [f"a{number}", f"b{number}"]
+            answers = await controller.loop.submit(DeleteTopicsCommand([*names, "nowhere"]))
+
+            assert [answers[name] for name in names] == [None, None]
+            assert isinstance(answers["nowhere"], UnknownTopicOrPartition)
+            for name in names:
+                assert events(controller, name) == ["topic.deleted"]
+                assert controller.cluster.topics[name].deleting
+            again = await controller.loop.submit(DeleteTopicsCommand(names))
+            assert {type(answer) for answer in again.values()} == {UnknownTopicOrPartition}
+
+
+async def test_sv_3_leaders_are_answered_as_elected_whichever_answer_of_zookeeper_was_lost(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    for number in range(8):
+        await put_topic(zk, f"t{number}", {0: (1, 2), 1: (1, 2), 2: (1, 2)}, topic_id=uuid4())
+        for index in (0, 1):  # as after a restart of broker 1
+            await zk.set(znode_paths.partition_state(f"t{number}", index), znode_contents.encode_state(2, 4, (2, 1), 1))
+
+    async with elected_controller(zk_connect) as controller:
+        for number in every_answer(controller):
+            wanted = [TopicPartition(f"t{number}", index) for index in range(3)]
+            answers = await controller.loop.submit(ElectLeadersCommand(wanted, unclean=False))
+
+            assert [error for _, _, error in answers[:2]] == [None, None]
+            assert isinstance(answers[2][2], ElectionNotNeeded)
+            assert [controller.partition(*name).leader for name in wanted] == [1, 1, 1]
+            await controller.check()
