@@ -17,7 +17,7 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
 from typing import Any, TypeVar
 
@@ -52,8 +52,8 @@ class ControllerLoop:
 
     cluster            the durable state; readers may look at it at any time
     propagate          called after the replay with what the round changed; yields after each slice
-    failover_command   makes the command that decides about everything after the cluster was read again; its argument:
-                       the topics that are gone since
+    failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
+                       the topics that are gone, and the brokers that bounced, since the last durable round
     settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
@@ -66,7 +66,7 @@ class ControllerLoop:
         cluster: Cluster,
         store: DurableStore,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
-        failover_command: Callable[[Sequence[Topic]], Command[None]],
+        failover_command: Callable[[Sequence[Topic], Collection[int]], Command[None]],
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         observe_duration: ObserveDuration = lambda *_: None,
@@ -81,6 +81,11 @@ class ControllerLoop:
         self.throttle_configs = ThrottleConfigs(cluster, store, record)
         self._noted: list[decided_events.RoundNote] = []
         self._cluster_news = decided_events.ClusterNews()
+        self._was_reloaded = False
+        """Whether the cluster was read again, and no failover has been durable since."""
+        self._gone: list[Topic] = []
+        self._settled_brokers = cluster.brokers
+        """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
         self._queued = asyncio.Event()
         self._closed: BaseException | None = None
@@ -120,11 +125,9 @@ class ControllerLoop:
 
     async def _round(self, commands: Sequence[Command[Any]]) -> None:
         refused: dict[str, KafkaError] = {}
-        first: list[Command[Any]] = []
-        gone: list[Topic] = []
         for _ in range(ATTEMPTS):
             work = Round(RoundView(self.cluster), refused | self._unreadable(), self.settings)
-            decided = await self._decide([*first, *commands], work)
+            decided = await self._decide([*self._failover(), *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]
             begun = time.perf_counter()
@@ -137,11 +140,12 @@ class ControllerLoop:
             except ReloadNeeded as reason:
                 log.warning("reading the cluster again: %s", reason)
                 self.throttle_configs.given_up()
-                gone += await self._store.reload(self.cluster)
+                self._gone += await self._store.reload(self.cluster)
+                self._was_reloaded = True
                 self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
-                first = [self._failover_command(gone)]
                 self.throttle_configs.everything()
             else:
+                self._was_reloaded, self._gone, self._settled_brokers = False, [], self.cluster.brokers
                 self._observe_duration(COMMIT, time.perf_counter() - begun)
                 self.throttle_configs.after(applied)
                 await SliceTimer().through(self._propagate(applied))
@@ -150,12 +154,25 @@ class ControllerLoop:
                 self._report(work.view, applied)
                 return
         if len(commands) > 1:
-            for command in (self._failover_command(gone), *commands):
+            await self._round([])
+            for command in commands:
                 await self._round([command])
             return
         for command in commands:
             log.error("%s was given up after %d attempts", type(command).__name__, ATTEMPTS)
             command.failed(UnknownServerError("ZooKeeper is being written by somebody else: try again"))
+        if commands:
+            await self._round([])  # the cluster was read again: that must be decided about without this command too
+        else:
+            log.error("the failover after a reload was put off until the next command, after %d attempts", ATTEMPTS)
+
+    def _failover(self) -> list[Command[Any]]:
+        """The command that comes first in every round between a reload and the next durable round."""
+        if not self._was_reloaded:
+            return []
+        before, now = self._settled_brokers, self.cluster.brokers
+        bounced = {id_ for id_ in before.keys() & now.keys() if before[id_].epoch != now[id_].epoch}
+        return [self._failover_command(self._gone, bounced)]
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
         """Record the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""

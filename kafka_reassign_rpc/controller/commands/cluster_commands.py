@@ -25,18 +25,22 @@ class ControllerFailover(Command[None]):
     """Decide about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
     propagate   called once the decisions are durable: all brokers have to learn the whole state then
+    bounced     brokers that registered anew since the cluster was read before: they have failed and started again
     """
 
-    def __init__(self, own_id: int, propagate: Callable[[], None]) -> None:
+    def __init__(self, own_id: int, propagate: Callable[[], None], bounced: Collection[int] = ()) -> None:
         super().__init__()
         self._own_id = own_id
         self._propagate = propagate
+        self._bounced = bounced
 
     def decide(self, work: Round) -> Iterator[None]:
         for topic, pause in in_slices(list(work.view.cluster.topics), SLICE):
             give_topic_ids(work, (topic,))
             if pause:
                 yield
+        if self._bounced:
+            yield from _settle_all(work, self._bounced)
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
             for change in fail_over(work.view, *name, own_id=self._own_id):
                 work.view.add(change)
@@ -69,21 +73,22 @@ class BrokersRead(Command[None]):
         self._bounced.update(changed.bounced)
         if self._changed:
             if self._bounced:
-                yield from self._decide_partitions(work, self._bounced)
-            yield from self._decide_partitions(work, ())
+                yield from _settle_all(work, self._bounced)
+            yield from _settle_all(work, ())
         self.answer(None)
-
-    def _decide_partitions(self, work: Round, down: Collection[int]) -> Iterator[None]:
-        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
-            for change in broker_changes.settle(work.view, *name, down=down):
-                work.view.add(change)
-            if pause:
-                yield
 
     def durable(self) -> None:
         if self._changed:
             self._notify()
         super().durable()
+
+
+def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
+    for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+        for change in broker_changes.settle(work.view, *name, down=down):
+            work.view.add(change)
+        if pause:
+            yield
 
 
 class ConfigsRead(Command[None]):

@@ -9,7 +9,7 @@ work        the loop runs until the controller moves
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -208,12 +208,15 @@ class Term:
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
 
-    def _failover_command(self, gone: Sequence[Topic] = ()) -> cluster_commands.ControllerFailover:
+    def _failover_command(
+        self, gone: Sequence[Topic] = (), bounced: Collection[int] = ()
+    ) -> cluster_commands.ControllerFailover:
         def propagate() -> None:
             self._in_slices(chain(self._propagation.topics_vanished(gone), self._propagation.everything()))
             self._requests.changed()
+            self._healer.diagnose_again()
 
-        return cluster_commands.ControllerFailover(self.own_id, propagate)
+        return cluster_commands.ControllerFailover(self.own_id, propagate, bounced)
 
     def _start_waiting_moves(self, applied: ReplayedChanges) -> Iterator[None]:
         """Have waiting moves decided again, if there are any and the round may have made room for them."""

@@ -1,5 +1,6 @@
 """Topics.
 
 topic_changes.py      creation, growth and deletion
+lost_commits.py       which of these ZooKeeper holds after a commit whose answer was lost
 replica_placement.py  Kafka's placement of new replicas on brokers and racks
 """

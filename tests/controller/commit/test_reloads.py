@@ -1,0 +1,167 @@
+"""After a foreign write the controller reads the cluster again. What happened to brokers meanwhile is not lost."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+
+import pytest
+
+from kafka_reassign_rpc.controller import controller_loop
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json
+from tests.controller.cluster import cluster
+from tests.waiting import eventually
+
+
+class Brokers:
+    """Registered brokers, each with a session of its own."""
+
+    def __init__(self, connect: str) -> None:
+        self._connect = connect
+        self._stacks: dict[int, AsyncExitStack] = {}
+
+    async def start(self, broker: int) -> None:
+        stack = self._stacks[broker] = AsyncExitStack()
+        await register(await stack.enter_async_context(ZooKeeper(self._connect)), broker)
+
+    async def stop(self, broker: int) -> None:
+        await self._stacks.pop(broker).aclose()
+
+    async def bounce(self, broker: int) -> None:
+        await self.stop(broker)
+        await self.start(broker)
+
+    async def end(self) -> None:
+        for broker in list(self._stacks):
+            await self.stop(broker)
+
+
+@asynccontextmanager
+async def three_brokers(connect: str) -> AsyncIterator[Brokers]:
+    brokers = Brokers(connect)
+    try:
+        for broker in (1, 2, 3):
+            await brokers.start(broker)
+        yield brokers
+    finally:
+        await brokers.end()
+
+
+async def write(zk: ZooKeeper, topic: str) -> None:
+    """Somebody else writes a topic's znode: the controller's next write of it is refused."""
+    data, _ = await zk.get(znode_paths.topic(topic))
+    await zk.set(znode_paths.topic(topic), data)
+
+
+def before_each_reload(controller: BareController, *steps: Callable[[], Awaitable[None]]) -> None:
+    """Before the first reload the first step happens, and so on."""
+    really = controller.store.reload
+    left = list(steps)
+
+    async def reload(known: Cluster) -> list[Topic]:
+        if left:
+            await left.pop(0)()
+        return await really(known)
+
+    controller.store.reload = reload  # type: ignore[assignment, method-assign]
+
+
+async def test_sv_3_a_broker_that_bounced_before_a_reload_has_failed_and_started_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with three_brokers(zk_connect) as brokers:
+        await put_topic(zk, "t", {0: (1, 2), 1: (2, 1), 2: (1,), 3: (2, 3)})
+        async with elected_controller(zk_connect) as controller:
+            await brokers.bounce(1)
+            await write(zk, "t")
+            assert await controller.alter({("t", 3): (3, 2)}) == {("t", 3): None}
+
+            found = {index: await state_json(zk, ("t", index)) for index in range(4)}
+            assert [found[index]["isr"] for index in range(4)] == [[2], [2], [1], [2, 3]]
+            assert [found[index]["leader"] for index in range(4)] == [2, 2, 1, 2]
+            assert all(found[index]["leader_epoch"] > 3 for index in range(3))
+            await controller.check()
+
+
+async def test_sv_3_a_broker_that_was_gone_at_one_reload_and_back_at_the_next_has_failed(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with three_brokers(zk_connect) as brokers:
+        await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)})
+        async with elected_controller(zk_connect) as controller:
+
+            async def is_gone() -> None:
+                await brokers.stop(1)
+
+            async def is_back() -> None:
+                await brokers.start(1)
+
+            before_each_reload(controller, is_gone, is_back)
+            really = controller.store.commit
+            foreign = ["t", "t"]
+
+            async def commit(known: Cluster, view: RoundView) -> ReplayedChanges:
+                if foreign:
+                    await write(zk, foreign.pop())
+                return await really(known, view)
+
+            controller.store.commit = commit  # type: ignore[assignment, method-assign]
+            assert await controller.alter({("t", 1): (3, 2)}) == {("t", 1): None}
+
+            assert (await state_json(zk, ("t", 0)))["isr"] == [2]
+            assert 1 in controller.cluster.brokers
+            await controller.check()
+
+
+async def test_sv_3_a_reload_is_decided_about_although_the_command_that_met_it_is_given_up(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(controller_loop, "ATTEMPTS", 2)
+    async with three_brokers(zk_connect) as brokers:
+        await put_topic(zk, "t", {0: (1, 2), 1: (2, 3)})
+        async with elected_controller(zk_connect) as controller:
+            await brokers.stop(1)
+            really = controller.store.commit
+
+            async def commit(known: Cluster, view: RoundView) -> ReplayedChanges:
+                if ("t", 1) in view.partitions:
+                    await write(zk, "t")  # whenever this move is to be written
+                return await really(known, view)
+
+            controller.store.commit = commit  # type: ignore[assignment, method-assign]
+            with pytest.raises(UnknownServerError):
+                await controller.alter({("t", 1): (3, 2)})
+
+            await eventually(lambda: controller.partition("t").leader == 2)
+            state = await state_json(zk, ("t", 0))
+            assert (state["leader"], state["isr"]) == (2, [2])
+            await controller.check()
+
+
+async def test_sv_3_a_broker_whose_bounce_is_seen_by_a_reload_alone_learns_its_replicas_and_joins_the_isr_again(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with cluster(zk_connect, brokers=(1, 2, 3)) as world:
+        await world.create_topic("t", {0: [1, 2], 1: [2, 3]})
+        before = await state_json(zk, ("t", 0))
+
+        async def blind(_: ZooKeeperWatches) -> None:
+            """The watch of the brokers has fired, and what changed is not read yet."""
+
+        monkeypatch.setattr(ZooKeeperWatches, "brokers", blind)
+        await world.kill_broker(1)
+        await world.start_broker(1)
+        await write(zk, "t")
+        await world.alter({("t", 1): (3, 2)})
+
+        async def is_back() -> bool:
+            state = await state_json(zk, ("t", 0))
+            return bool(state["leader_epoch"] > before["leader_epoch"] and sorted(state["isr"]) == [1, 2])
+
+        await eventually(is_back)
+        await eventually(lambda: world.has_all(("t", 0), 1, 2))
