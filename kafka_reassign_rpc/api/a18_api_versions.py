@@ -1,9 +1,11 @@
-"""ApiVersions (key 18), versions 0-4: the APIs that this node serves.
+"""ApiVersions (key 18), versions 0-4: the APIs that this node announces.
 
-Behaviour   All keys of the node in ascending order. From version 3 on the client's software name and version must
-            look like names, or the answer is INVALID_REQUEST. The protocol package answers a version above 4,
-            since such a request cannot be decoded: in version 0, with UNSUPPORTED_VERSION and the versions of this
-            API, so that the client can ask again (KIP-511). The header of the answer never has tagged fields.
+Behaviour   The node's keys in ascending order. A server announces no more than the live brokers do for what clients may
+            send to any node (see `core.announced_versions`). It still answers in all versions that it knows: a client
+            may have learnt them earlier. From version 3 on the client's software name and version must look like
+            names, or the answer is INVALID_REQUEST. The protocol package answers a version above 4, since such a
+            request cannot be decoded: in version 0, with UNSUPPORTED_VERSION and the versions of this API, so that the
+            client can ask again (KIP-511). The header of the answer never has tagged fields.
 """
 
 import re
@@ -26,11 +28,7 @@ def handle(node: Node, request: ApiVersionsRequest, ctx: RequestContext) -> ApiV
         version=ctx.api_version,
         error_code=0,
         # tuples of the fields, in order: much cheaper to build than objects
-        api_keys=[
-            (api.key, api.min_version, api.max_version)
-            for api in sorted(node.apis.values(), key=lambda api: api.key)
-            if api.advertised
-        ],
+        api_keys=[(key, low, high) for key, (low, high) in node.announced_versions().items()],
         throttle_time_ms=0,
     )
 

@@ -156,4 +156,5 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    to_controller=True,
 )

@@ -100,4 +100,5 @@ API = Api(
     acl=(Acl(AclOperation.DELETE, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    to_controller=True,
 )

@@ -63,4 +63,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    to_controller=True,
 )

@@ -189,4 +189,5 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    to_controller=True,
 )

@@ -102,6 +102,8 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     handle          answers a request
     fail            makes the answer when `handle` has raised a KafkaError
     advertised      False: served, but not shown in ApiVersions
+    to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
+                    versions of brokers do not matter
     """
 
     key: int
@@ -113,3 +115,4 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     handle: Handler
     fail: ErrorAnswer
     advertised: bool = True
+    to_controller: bool = False

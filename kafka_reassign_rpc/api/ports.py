@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
+from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -270,6 +271,9 @@ class Node(Protocol):
     @property
     def apis(self) -> Mapping[int, Api]:
         """The APIs that this node serves, by key."""
+
+    def announced_versions(self) -> Versions:
+        """The versions that ApiVersions shows, in the order of the keys: a part of those that this node serves."""
 
     def controller_id(self) -> int:
         """The node that clients should take for the controller; -1 while no controller is known."""

@@ -11,6 +11,7 @@ from pkgutil import iter_modules
 
 from kafka_reassign_rpc import api as handlers
 from kafka_reassign_rpc.api.api_definition import Api, ApiGroup
+from kafka_reassign_rpc.core.announced_versions import Versions
 
 _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 
@@ -18,6 +19,11 @@ _HANDLER_MODULE = re.compile(r"a\d+_\w+")
 def table(apis: Iterable[Api]) -> dict[int, Api]:
     """The APIs by key, in the order of the keys."""
     return {api.key: api for api in sorted(apis, key=lambda api: api.key)}
+
+
+def advertised(apis: Mapping[int, Api]) -> Versions:
+    """The versions of these APIs without those that are not shown in ApiVersions."""
+    return {key: (api.min_version, api.max_version) for key, api in apis.items() if api.advertised}
 
 
 def _load() -> dict[int, Api]:
@@ -38,3 +44,11 @@ controller can carry out."""
 
 INTER_BROKER_APIS: Mapping[int, Api] = _of(ApiGroup.INTER_BROKER)
 """APIs that brokers call on their controller."""
+
+SENT_TO_SERVERS: frozenset[int] = frozenset(key for key, api in SERVER_APIS.items() if api.group is ApiGroup.VENDOR)
+"""APIs that clients send to servers of this product alone."""
+
+SENT_TO_CONTROLLER: frozenset[int] = SENT_TO_SERVERS | {
+    key for key, api in SERVER_APIS.items() if api.to_controller or api.group is ApiGroup.INTER_BROKER
+}
+"""The same, and APIs that clients and brokers send to the controller alone."""

@@ -8,6 +8,8 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import NodeEndpoint
+from kafka_reassign_rpc.api.registry import advertised
+from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration
@@ -295,6 +297,9 @@ class SimulatedBroker:
             fetcher.throttles_changed()
 
     # ------------------------------------------------------------------------------------------ the Node
+
+    def announced_versions(self) -> Versions:
+        return advertised(self.apis)
 
     def controller_id(self) -> int:
         return self._cache.controller_id

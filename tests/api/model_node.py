@@ -19,7 +19,8 @@ from kafka_reassign_rpc.api.ports import (
     NodeEndpoint,
     RecordedEvents,
 )
-from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
+from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
@@ -247,6 +248,9 @@ class ModelNode:
         self.log_dirs: ModelLogDirs | None = None
         self.recorded: RecordedEvents | None = None
         self.asked_events: list[tuple[int, int]] = []
+
+    def announced_versions(self) -> Versions:
+        return advertised(self.apis)
 
     def controller_id(self) -> int:
         return 1000

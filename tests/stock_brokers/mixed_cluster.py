@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
+from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, config_request
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
@@ -156,6 +157,20 @@ class MixedCluster:
         finally:
             consumer.close()
         return found
+
+    async def ask_with_kafka_python(self) -> None:
+        """One admin client whose only bootstrap server is ours asks for topics, brokers and configs."""
+        await asyncio.to_thread(self._ask_with_kafka_python)
+
+    def _ask_with_kafka_python(self) -> None:
+        own = self.cluster.servers[self.server].ready_value("bootstrap")
+        client = KafkaAdminClient(bootstrap_servers=own, client_id="kafka-python-test")
+        try:
+            for _ in range(5):
+                client.list_topics()
+                assert len(client.describe_cluster()["brokers"]) == len(self.stock.brokers) + 1
+        finally:
+            client.close()
 
     async def rest_at(self, targets: Mapping[Name, Replicas]) -> None:
         await self.cluster.rests_at(targets, within=90)

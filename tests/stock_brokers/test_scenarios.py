@@ -76,6 +76,13 @@ async def test_sv_2_a_consumer_group_is_read_by_a_client_that_is_told_of_our_ser
     assert await mixed.read_in_group("read") == PARTITION_BYTES
 
 
+async def test_sv_2_kafka_python_never_sends_a_version_that_it_learnt_from_us_and_a_stock_broker_does_not_know(
+    mixed: MixedCluster,
+) -> None:
+    for _ in range(20):
+        await mixed.ask_with_kafka_python()
+
+
 async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(mixed: MixedCluster) -> None:
     await mixed.create("batch", {0: (1, 2), 1: (2, 1)}, held=True)
     async with mixed.load("batch", 2):

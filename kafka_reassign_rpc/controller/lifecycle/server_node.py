@@ -8,9 +8,12 @@ from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import ConfigPort, NodeEndpoint, RecordedEvents
+from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
+from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic
 
@@ -19,6 +22,7 @@ class ServerNode:
     """The `Node` port of the server process (see api.ports).
 
     endpoints   where clients reach this server, by listener name
+    survey      what the registered brokers have answered
     """
 
     log_dirs = None
@@ -34,6 +38,7 @@ class ServerNode:
         endpoints: Callable[[], Sequence[Endpoint]],
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
+        survey: BrokerSurvey,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -44,6 +49,17 @@ class ServerNode:
         self._recorder = recorder
         self._standby = standby
         self._endpoints = endpoints
+        self._survey = survey
+        self._announced: tuple[tuple[int, bool], Versions] | None = None
+
+    def announced_versions(self) -> Versions:
+        stock_controls = self.controller_id() in self._survey.brokers
+        known = self._survey.revision, stock_controls
+        if self._announced is None or self._announced[0] != known:
+            sent_to_us = SENT_TO_SERVERS if stock_controls else SENT_TO_CONTROLLER
+            found = announced_versions(advertised(self.apis), self._survey.versions(), sent_to_us)
+            self._announced = known, found
+        return self._announced[1]
 
     def controller_id(self) -> int:
         return self.node_id if self.controller.is_active() else self._standby.controller_id()

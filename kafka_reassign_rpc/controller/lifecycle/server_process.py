@@ -15,6 +15,7 @@ import msgspec
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
@@ -140,6 +141,7 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
+        self._survey = BrokerSurvey(str(config.server_id), config.broker_listener)
         self._metrics = None if config.metrics_listener is None else Metrics()
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
         self._http: HttpServer | None = None
@@ -212,6 +214,7 @@ class ControllerProcess:
             self._endpoints,
             _static_configs(config),
             self._recorder,
+            self._survey,
         )
         self._server = Server(
             Dispatcher(node),
@@ -232,6 +235,7 @@ class ControllerProcess:
             settings=config.settings,
             sampling=config.sampling,
             recorder=self._recorder,
+            survey=self._survey,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
@@ -242,6 +246,7 @@ class ControllerProcess:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        await self._survey.close()
         await self._recorder.close()
         await self._zk.close()
         if self._pauses is not None:

@@ -21,6 +21,7 @@ from functools import partial
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_election import Leadership
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
@@ -60,6 +61,7 @@ class Supervisor:
         recorder: EventRecorder,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         sampling: Sampling = SAMPLING,
+        survey: BrokerSurvey,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -73,6 +75,7 @@ class Supervisor:
         self._settings = settings
         self._recorder = recorder
         self._sampling = sampling
+        self._survey = survey
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
@@ -113,6 +116,7 @@ class Supervisor:
         """
         while True:
             owner = await self._standby.refresh()
+            self._survey.look(self._standby.brokers)
             if not self._may_campaign(owner):
                 log.info("standing by: %d is the controller", owner.id if owner else controller_election.UNKNOWN)
                 self._may_seize = False
@@ -149,6 +153,7 @@ class Supervisor:
             partial(self._recorder.record, leadership.epoch),
             self._sampling,
             self._recorder.observe_duration,
+            survey=self._survey,
         )
         try:
             return await self._term.serve(self._begin)

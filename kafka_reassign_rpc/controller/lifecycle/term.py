@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMov
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, balance_leaders, purge_config_changes
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
@@ -74,6 +75,8 @@ class Term:
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
         observe_duration: ObserveDuration = lambda *_: None,
+        *,
+        survey: BrokerSurvey,
     ) -> None:
         self.own_id = sender.id
         self._zk = zk
@@ -86,6 +89,7 @@ class Term:
         self.record = record
         self._observe_duration = observe_duration
         self._sampling = sampling
+        self._survey = survey
         self._over = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._watches: ZooKeeperWatches | None = None
@@ -174,6 +178,7 @@ class Term:
             await self._channels.close()
 
     def _build(self, cluster: Cluster) -> None:
+        self._survey.look(cluster.brokers)
         self._channels = ChannelManager(
             lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
         )
@@ -249,6 +254,7 @@ class Term:
     # What follows from changes in ZooKeeper (see zookeeper_watches.WatchHandler)
 
     def brokers_changed(self) -> None:
+        self._survey.look(self._loop.cluster.brokers)
         self._process_waiting()
         self._in_slices(self._propagation.brokers_changed())
         self._healer.diagnose_again()

@@ -1,0 +1,128 @@
+"""The server asks each broker what it is, and announces to clients no more than all live brokers know."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.cluster import LISTENERS, Cluster, cluster
+from tests.waiting import eventually
+
+SILENT = 9
+KAFKA_3_9 = {ApiKey.METADATA: (0, 12), ApiKey.DESCRIBE_CLUSTER: (0, 1)}
+OWN = {ApiKey.METADATA: (0, 13), ApiKey.DESCRIBE_CLUSTER: (0, 2)}
+
+
+@pytest.fixture
+async def here(zk_connect: str) -> AsyncIterator[Cluster]:
+    async with cluster(zk_connect, brokers=(1, 2)) as made:
+        yield made
+
+
+async def announced(client: RpcClient) -> dict[int, tuple[int, int]]:
+    answer = await client.call(ApiVersionsRequest, ApiVersionsRequest(version=0), 0)
+    return {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}
+
+
+@asynccontextmanager
+async def asking(bootstrap: str) -> AsyncIterator[RpcClient]:
+    host, _, port = bootstrap.rpartition(":")
+    client = await RpcClient.open(host, int(port), "test", 20.0)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@asynccontextmanager
+async def silent_broker(connect: str) -> AsyncIterator[int]:
+    """A registered broker that accepts connections and never answers. Yields its id."""
+    open_connections: set[asyncio.StreamWriter] = set()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        open_connections.add(writer)
+
+    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
+    endpoint = Endpoint("PLAINTEXT", "PLAINTEXT", *server.sockets[0].getsockname())
+    try:
+        async with ZooKeeper(connect) as session:
+            await session.ensure_path(znode_paths.BROKER_IDS)
+            data = znode_contents.encode_broker([endpoint], 0, None)
+            await session.create(znode_paths.broker(SILENT), data, ephemeral=True)
+            yield SILENT
+    finally:
+        for writer in open_connections:
+            writer.close()
+        server.close()
+
+
+async def test_sv_2_what_the_brokers_know_is_announced_and_changes_when_brokers_come_and_go(here: Cluster) -> None:
+    async with asking(here.bootstrap) as client:
+
+        async def announces(wanted: dict[ApiKey, tuple[int, int]]) -> bool:
+            found = await announced(client)
+            return all(found[key] == versions for key, versions in wanted.items())
+
+        await eventually(lambda: announces(OWN))  # the simulated brokers have said that they know as much
+        async with silent_broker(here.connect):
+            await eventually(lambda: announces(KAFKA_3_9))
+            found = await announced(client)
+            assert found[ApiKey.ALTER_PARTITION_REASSIGNMENTS] == (0, 1), "clients send it to the controller alone"
+            assert found[ApiKey.ALTER_PARTITION] == (0, 3), "brokers send it to the controller alone"
+            assert {32240, 32241, 32242, 32243, 32244} <= found.keys()
+        await eventually(lambda: announces(OWN))
+        for broker in (1, 2):
+            await here.kill_broker(broker)
+        await eventually(lambda: announces(OWN))
+
+
+async def test_sv_2_a_standby_announces_the_same_as_the_controller(here: Cluster) -> None:
+    config = ServerConfig(zookeeper_connect=here.connect, listeners=LISTENERS, server_id=1001)
+    async with ControllerProcess(config) as standby:
+        await standby.ready()
+        async with asking(here.bootstrap) as to_controller, asking(standby.bootstrap) as to_standby:
+
+            async def are_alike(metadata: tuple[int, int]) -> bool:
+                found = await announced(to_standby)
+                return found == await announced(to_controller) and found[ApiKey.METADATA] == metadata
+
+            await eventually(lambda: are_alike((0, 13)))
+            async with silent_broker(here.connect):
+                await eventually(lambda: are_alike((0, 12)))
+            await eventually(lambda: are_alike((0, 13)))
+
+
+async def test_sv_2_a_version_that_is_not_announced_any_more_is_answered_all_the_same(here: Cluster) -> None:
+    async with silent_broker(here.connect), asking(here.bootstrap) as client:
+
+        async def is_limited() -> bool:
+            return (await announced(client))[ApiKey.METADATA] == (0, 12)
+
+        await eventually(is_limited)
+        shown: Any = await client.call(MetadataRequest, MetadataRequest(version=13, topics=[]), 13)
+        assert {one.node_id for one in shown.brokers} == {1, 2, SILENT, 1000}
+        cluster_shown: Any = await client.call(DescribeClusterRequest, DescribeClusterRequest(version=2), 2)
+        assert cluster_shown.controller_id == 1000
+
+
+async def test_sv_2_what_goes_to_a_controller_that_is_a_broker_is_limited_to_what_brokers_know(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with silent_broker(zk_connect):
+        await zk.create(znode_paths.CONTROLLER, znode_contents.encode_controller(SILENT, 0, ()), ephemeral=True)
+        config = ServerConfig(zookeeper_connect=zk_connect, listeners=LISTENERS, server_id=1001, seize=False)
+        async with ControllerProcess(config) as standby:
+            await standby.ready()
+            async with asking(standby.bootstrap) as client:
+                found = await announced(client)
+    assert found[ApiKey.ALTER_PARTITION_REASSIGNMENTS] == (0, 0)
+    assert {32240, 32241, 32242, 32243, 32244} <= found.keys()
