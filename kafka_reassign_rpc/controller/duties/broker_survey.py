@@ -44,6 +44,7 @@ class BrokerSurvey:
         self._listener = listener
         self._asked: dict[int, tuple[Broker, asyncio.Task[None]]] = {}
         self._facts: dict[int, BrokerFacts] = {}
+        self._has_looked = False
         self.revision = 0
         """Changes with everything that the survey knows."""
 
@@ -55,15 +56,19 @@ class BrokerSurvey:
     def versions(self) -> Iterable[Versions]:
         """The API versions of the registered brokers, each set of versions once.
 
-        A broker that has not answered yet counts as the newest that can be registered in ZooKeeper.
+        A broker that has not answered yet counts as the newest that can be registered in ZooKeeper. Before the first
+        look there may be such brokers.
         """
         found = {id(facts.versions): facts.versions for facts in self._facts.values()}
-        if len(self._facts) < len(self._asked):
+        if len(self._facts) < len(self._asked) or not self._has_looked:
             found[0] = NEWEST_IN_ZOOKEEPER_MODE
         return found.values()
 
     def look(self, brokers: Mapping[int, Broker]) -> None:
         """These brokers are registered, and no others."""
+        if not self._has_looked:
+            self._has_looked = True
+            self.revision += 1
         for id_, (broker, task) in list(self._asked.items()):
             if brokers.get(id_) != broker:
                 task.cancel()

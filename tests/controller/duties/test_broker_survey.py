@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
-from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, ApiKey
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.cluster import LISTENERS, Cluster, cluster
@@ -83,6 +84,13 @@ async def test_sv_2_what_the_brokers_know_is_announced_and_changes_when_brokers_
         for broker in (1, 2):
             await here.kill_broker(broker)
         await eventually(lambda: announces(OWN))
+
+
+async def test_sv_2_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
+    survey = BrokerSurvey("test", None)
+    assert list(survey.versions()) == [NEWEST_IN_ZOOKEEPER_MODE]
+    survey.look({})
+    assert list(survey.versions()) == []
 
 
 async def test_sv_2_a_standby_announces_the_same_as_the_controller(here: Cluster) -> None:
