@@ -1,15 +1,16 @@
 """Commands about the state of the cluster: controller failover, registered brokers, configs, sizes, confirmed stops."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition, give_topic_ids
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
+from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.state.cluster import Broker, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.support.slices import in_slices
 
 
@@ -92,17 +93,45 @@ def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
 
 
 class ConfigsRead(Command[None]):
-    """Dynamic configs of these topics or brokers, as just read (empty: none)."""
+    """Dynamic configs of these topics or brokers, as just read (empty: none).
+
+    Where they allow unclean election, partitions without a leader get one at once. Source: KafkaController,
+    processTopicUncleanLeaderElectionEnable and processUncleanLeaderElectionEnable.
+    """
 
     def __init__(self, kind: str, configs: Mapping[str, Mapping[str, str]]) -> None:
         super().__init__()
         self._kind = kind
         self._configs = configs
+        self._unclean_by_default = False
 
     def decide(self, work: Round) -> Iterator[None]:
-        replay.put_configs(work.view.cluster, self._kind, self._configs)
+        cluster = work.view.cluster
+        before = default_allows_unclean(cluster)
+        replay.put_configs(cluster, self._kind, self._configs)
+        self._unclean_by_default |= default_allows_unclean(cluster) and not before
+        if self._unclean_by_default:
+            yield from elect_missing_leaders(work, every_partition(cluster))
+        elif self._kind == replay.TOPICS:
+            yield from elect_missing_leaders(work, self._unclean_partitions(cluster))
         self.answer(None)
         yield
+
+    def _unclean_partitions(self, cluster: Cluster) -> Iterator[TopicPartition]:
+        for name in self._configs:
+            topic = cluster.topics.get(name)
+            if topic is not None and allows_unclean(cluster, name):
+                for index in list(topic.partitions):
+                    yield TopicPartition(name, index)
+
+
+def elect_missing_leaders(work: Round, names: Iterable[TopicPartition]) -> Iterator[None]:
+    """Elect leaders for those of these partitions that have none."""
+    for name, pause in in_slices(names, SLICE):
+        for change in broker_changes.elect_missing_leader(work.view, *name):
+            work.view.add(change)
+        if pause:
+            yield
 
 
 class SizesSampled(Command[None]):

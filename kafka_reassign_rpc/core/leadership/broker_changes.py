@@ -45,6 +45,15 @@ def settle(view: RoundView, topic: str, index: int, *, down: Collection[int] = (
     return [PartitionChange(topic, index, value, assignment_write(partition, value))]
 
 
+def elect_missing_leader(view: RoundView, topic: str, index: int) -> list[Change]:
+    """Elect a leader if the partition has none and unclean election is allowed now.
+
+    Source: PartitionStateMachine.triggerOnlinePartitionStateChange.
+    """
+    partition = view.get(topic, index)
+    return settle(view, topic, index) if partition is not None and partition.leader == NO_LEADER else []
+
+
 def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection[int] = ()) -> Partition:
     """The partition after `settle`: the same object where nothing has to change."""
     if partition.partition_epoch < 0 and not partition.isr:

@@ -73,7 +73,13 @@ def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int
 
 def allows_unclean(cluster: Cluster, topic: str) -> bool:
     """Whether the topic allows unclean election, which may lose records."""
-    return flag(cluster.topic_config(topic, UNCLEAN_ELECTION, "")) is True
+    own = cluster.topic_configs.get(topic, {}).get(UNCLEAN_ELECTION)
+    return default_allows_unclean(cluster) if own is None else flag(own) is True
+
+
+def default_allows_unclean(cluster: Cluster) -> bool:
+    """The same for a topic that does not say it itself."""
+    return flag(cluster.default_configs.get(UNCLEAN_ELECTION, "")) is True
 
 
 def unclean_leader(partition: Partition, leader: int) -> Partition:
