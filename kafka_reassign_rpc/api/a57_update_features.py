@@ -68,4 +68,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    to_controller=True,
 )
