@@ -11,6 +11,7 @@ from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, s
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
@@ -61,6 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("--advertised-listeners: one is needed for each of --listeners")
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
         raise UsageError(f"--broker-id: {values['broker.id']} is one of the simulated brokers")
+    if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:
+        raise UsageError("--controller-takeover: the simulated cluster has no other controller than this server")
     set_up_logging(values["log.level"])
 
     async def main(stop: asyncio.Event) -> None:
@@ -121,7 +124,7 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
         advertised=values["advertised.listeners"],
         server_id=values["broker.id"],
         broker_listener=values["inter.broker.listener.name"],
-        seize=values["controller.seize"],
+        takeover=Takeover(values["controller.takeover"]),
         balance=LeaderBalance(
             values["auto.leader.rebalance.enable"],
             values["leader.imbalance.check.interval.seconds"],

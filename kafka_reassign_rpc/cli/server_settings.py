@@ -16,6 +16,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
     whole,
     zookeeper_connect,
 )
+from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.healing import healing_settings
@@ -101,13 +102,14 @@ SETTINGS: tuple[Setting, ...] = (
         default_words="the first listener of each broker",
     ),
     Setting(
-        "controller.seize",
-        true_or_false,
-        True,
-        "If a broker is the controller when this server starts: true takes the controllership from it, false waits"
-        " until there is no controller.",
+        "controller.takeover",
+        one_of(*Takeover),
+        Takeover.ALWAYS.value,
+        "When this server becomes the controller. never: it stands by, answers reads, and sends clients to the"
+        " controller. vacant: when there is no controller. always: also when this server starts while a stock broker is"
+        " the controller.",
         group=CONTROLLER,
-        metavar="true|false",
+        metavar="never|vacant|always",
     ),
     Setting(
         "auto.leader.rebalance.enable",

@@ -11,6 +11,7 @@ Source: KafkaZkClient.registerControllerAndIncrementControllerEpoch.
 
 import logging
 from collections.abc import Callable, Sequence
+from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
@@ -33,6 +34,19 @@ log = logging.getLogger(__name__)
 
 UNKNOWN = -1
 """Broker id where no controller is known."""
+
+
+class Takeover(StrEnum):
+    """When a server becomes the controller.
+
+    NEVER    in no case: it stands by for ever
+    VACANT   when there is no controller
+    ALWAYS   also at its start, if a stock broker is the controller
+    """
+
+    NEVER = "never"
+    VACANT = "vacant"
+    ALWAYS = "always"
 
 
 class Leadership(NamedTuple):

@@ -81,7 +81,8 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("serve", "--failure-interval-ms", "-2"), "--failure-interval-ms: expected a whole number from -1 to"),
         (("serve", "--failure-interval-ms", str(2**62)), "--failure-interval-ms: expected a whole number from -1 to"),
         (("serve", "--self-healing-max-failed-percentage", "101"), "--self-healing-max-failed-percentage"),
-        (("serve", "--controller-seize", "maybe"), "--controller-seize: expected true or false"),
+        (("serve", "--controller-takeover", "maybe"), "--controller-takeover: expected one of never, vacant, always"),
+        (("serve", "--controller-takeover", "never"), "--controller-takeover: the simulated cluster has no other"),
         (("serve", "--socket-request-max-bytes", "1"), "--socket-request-max-bytes"),
         (("serve", "--log-level", "LOUD"), "--log-level: expected one of DEBUG, INFO, WARNING, ERROR"),
         (("serve", "--metrics-listener", "nowhere"), "--metrics-listener: expected HOST:PORT, got 'nowhere'"),
@@ -131,7 +132,7 @@ def test_sv_1_a_wrong_flag_is_one_clear_line_and_exit_code_2(
         ("[broker]\nid = true", "broker.id: expected a whole number"),
         ('listeners = ["PLAINTEXT://h:1"]', "listeners: expected text"),
         ('"event.log.dir" = 1', "event.log.dir: expected text, got 1"),
-        ('"controller.seize" = 1', "controller.seize: expected true or false"),
+        ('"auto.leader.rebalance.enable" = 1', "auto.leader.rebalance.enable: expected true or false"),
     ],
 )
 def test_sv_1_a_wrong_configuration_file_is_one_clear_line_and_exit_code_2(

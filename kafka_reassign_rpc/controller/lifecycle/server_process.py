@@ -15,6 +15,7 @@ import msgspec
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
@@ -68,7 +69,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 30_000
     broker_listener: str | None = None
-    seize: bool = True
+    takeover: Takeover = Takeover.ALWAYS
     balance: LeaderBalance = LeaderBalance()
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
@@ -229,7 +230,7 @@ class ControllerProcess:
             self._service,
             self._standby,
             _now_ms,
-            seize_from_brokers=config.seize,
+            takeover=config.takeover,
             balance=config.balance,
             broker_listener=config.broker_listener,
             settings=config.settings,

@@ -10,7 +10,8 @@ The term also ends when a lost connection comes back with the same session. The 
 what happened meanwhile; the higher epoch also fences every write whose outcome was unknown.
 
 A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
-at its start, only from a stock broker, and only if `controller.seize` allows it: operators start it for that.
+at its start, only from a stock broker, and only if `controller.takeover` is `always`: operators start it for that. With
+`never` it stands by for ever.
 """
 
 import asyncio
@@ -20,7 +21,7 @@ from functools import partial
 
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
-from kafka_reassign_rpc.controller.controller_election import Leadership
+from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
@@ -55,7 +56,7 @@ class Supervisor:
         standby: Standby,
         now_ms: Callable[[], int],
         *,
-        seize_from_brokers: bool = True,
+        takeover: Takeover = Takeover.ALWAYS,
         balance: LeaderBalance | None = None,
         broker_listener: str | None = None,
         recorder: EventRecorder,
@@ -69,7 +70,8 @@ class Supervisor:
         self._service = service
         self._standby = standby
         self._now_ms = now_ms
-        self._may_seize = seize_from_brokers
+        self._takeover = takeover
+        self._may_seize = takeover is Takeover.ALWAYS
         self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
         self._settings = settings
@@ -118,9 +120,12 @@ class Supervisor:
             owner = await self._standby.refresh()
             self._survey.look(self._standby.brokers)
             if not self._may_campaign(owner):
-                log.info("standing by: %d is the controller", owner.id if owner else controller_election.UNKNOWN)
                 self._may_seize = False
-                self._controller_known.set()
+                if owner is None:
+                    log.info("standing by: there is no controller, and this server never takes over")
+                else:
+                    log.info("standing by: %d is the controller", owner.id)
+                    self._controller_known.set()
                 return True
             self._may_seize = False
             leadership = await controller_election.campaign(
@@ -131,6 +136,8 @@ class Supervisor:
 
     def _may_campaign(self, owner: controller_election.ControllerOwner | None) -> bool:
         """Whether to campaign: no owner; this session, from before a lost connection; or, at the start, a broker."""
+        if self._takeover is Takeover.NEVER:
+            return False
         if owner is None or owner.session == self._zk.session_id:
             return True
         return self._may_seize and owner.id in self._standby.brokers
