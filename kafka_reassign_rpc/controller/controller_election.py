@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
@@ -122,6 +122,32 @@ async def campaign(
     written = results[0]
     assert isinstance(written, Stat)
     return Leadership(epoch + 1, written.version, session)
+
+
+async def resign(zk: ZooKeeper) -> bool:
+    """Delete `/controller` if this session owns it, so that another is elected at once. Returns whether it did.
+
+    The epoch is read first and checked in the transaction: a controller that was elected since keeps its znode, which
+    may well have the same version. Raises ZkError.
+    """
+    session = zk.session_id
+    if session is None:
+        return False
+    try:
+        _, epoch = await zk.get(znode_paths.CONTROLLER_EPOCH)
+    except NoNode:
+        return False
+    found = await owner(zk)
+    if found is None or found.session != session:
+        return False
+    fence = Check(znode_paths.CONTROLLER_EPOCH, epoch.version)
+    try:
+        await zk.multi([fence, Delete(znode_paths.CONTROLLER, found.version)], session=session)
+    except TransactionFailed as failure:
+        if isinstance(failure.error, BadVersion | NoNode):
+            return False
+        raise failure.error from failure
+    return True
 
 
 async def _controller_epoch(zk: ZooKeeper) -> tuple[int, int]:

@@ -87,6 +87,7 @@ class ControllerLoop:
         self._settled_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
+        self._working: Sequence[Command[Any]] = ()
         self._queued = asyncio.Event()
         self._closed: BaseException | None = None
 
@@ -104,24 +105,30 @@ class ControllerLoop:
             self._queued.set()
         return command.future
 
+    async def settle(self, seconds: float) -> None:
+        """Wait until the commands that were submitted so far are answered, but no longer than that."""
+        unanswered = [command.future for command in (*self._working, *self._queue) if not command.future.done()]
+        if unanswered:
+            await asyncio.wait(unanswered, timeout=seconds)
+
     async def run(self) -> None:
         """Run until another controller is elected (returns) or the task is cancelled."""
-        working: Sequence[Command[Any]] = ()
         try:
             while True:
                 await self._queued.wait()
                 self._queued.clear()
-                working, self._queue = self._queue, []
+                self._working, self._queue = self._queue, []
                 begun = time.perf_counter()
-                await self._round(working)
+                await self._round(self._working)
+                self._working = ()
                 self._observe_duration(ROUND, time.perf_counter() - begun)
         except (ControllerMoved, ReloadNeeded) as reason:
             log.warning("the loop ends: %s", reason)
         finally:
             self._closed = NotController()
-            for command in (*working, *self._queue):
+            for command in (*self._working, *self._queue):
                 command.failed(NotController())
-            self._queue = []
+            self._working, self._queue = (), []
 
     async def _round(self, commands: Sequence[Command[Any]]) -> None:
         refused: dict[str, KafkaError] = {}

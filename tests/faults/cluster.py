@@ -42,8 +42,7 @@ async def ask(address: Address, body: Any, version: int) -> Any:
         return await client.call(body, version)
 
 
-async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, int]:
-    """AlterPartitionReassignments at one server. Returns error codes by partition; asserts no top-level error."""
+def alter_request(targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> Any:
     request = AlterPartitionReassignmentsRequest
     topics: dict[str, list[Any]] = {}
     for (topic, index), target in targets.items():
@@ -51,15 +50,16 @@ async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, th
             partition_index=index, replicas=None if target is None else list(target)
         )
         topics.setdefault(topic, []).append(partition)
-    answer = await ask(
-        address,
-        request(
-            timeout_ms=10_000,
-            topics=[request.ReassignableTopic(name=topic, partitions=found) for topic, found in topics.items()],
-            throttle=throttle,
-        ),
-        0,
+    return request(
+        timeout_ms=10_000,
+        topics=[request.ReassignableTopic(name=topic, partitions=found) for topic, found in topics.items()],
+        throttle=throttle,
     )
+
+
+async def alter(address: Address, targets: Mapping[Name, Replicas | None], *, throttle: int = -1) -> dict[Name, int]:
+    """AlterPartitionReassignments at one server. Returns error codes by partition; asserts no top-level error."""
+    answer = await ask(address, alter_request(targets, throttle=throttle), 0)
     assert not answer.error_code, f"error {answer.error_code}: {answer.error_message}"
     return {
         (topic.name, found.partition_index): found.error_code

@@ -1,12 +1,19 @@
-"""When a server becomes the controller: never, if there is none, or also in place of a stock broker."""
+"""When a server becomes the controller (never, if there is none, also in place of a stock broker), and how it ends."""
+
+import asyncio
+import os
+import signal
+from contextlib import suppress
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.protocol.frame_codec import decode_response
+from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsResponse, MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
-from tests.faults.cluster import Cluster, listed, metadata
+from tests.faults.cluster import NOT_CONTROLLER, Cluster, Name, alter_request, listed, metadata
+from tests.raw_client import connected
 from tests.waiting import eventually
 
-NOT_CONTROLLER = 41
 BROKER = 9
 
 
@@ -69,3 +76,51 @@ async def test_sv_3_a_server_that_always_takes_over_takes_the_controllership_fro
     assert await is_directed_to(cluster, "b", 1000)
     assert await cluster.is_controller("a")
     assert await cluster.epoch() == 8
+
+
+async def test_sv_3_on_sigterm_the_controllership_is_given_back_before_connections_are_drained(
+    cluster: Cluster,
+) -> None:
+    server = await cluster.server("a")
+    await cluster.fleet("1,2", "t:2000:2:0")
+    await cluster.server("b", "--controller-takeover", "vacant", broker_id=1001)
+    await eventually(lambda: has_partitions(cluster, "a", 2000))
+    async with connected(cluster.address("a"), receive_buffer=4096) as client:
+        # A client that reads no answers: the drain waits for it up to its deadline of ten seconds.
+        asked = MetadataRequest(topics=[MetadataRequest.MetadataRequestTopic(name="t")])
+        await client.send(b"".join(client.request(asked, 8) for _ in range(200)))
+        await client.frame()
+
+        os.kill(server.pid, signal.SIGTERM)
+
+        await eventually(lambda: cluster.is_controller("b"), within=5)
+        assert server.alive, "the drain has ended before the other server was elected: the test shows nothing"
+    assert await cluster.epoch() == 2
+
+
+async def has_partitions(cluster: Cluster, server: str, count: int) -> bool:
+    shown = await metadata(cluster.address(server), "t")
+    return sum(len(topic.partitions) for topic in shown.topics) == count
+
+
+async def test_sv_3_moves_that_were_answered_before_sigterm_are_carried_on_and_the_others_are_refused(
+    cluster: Cluster,
+) -> None:
+    server = await cluster.server("a")
+    await cluster.fleet("1,2", "t:50:1:0")
+    await cluster.server("b", "--controller-takeover", "vacant", broker_id=1001)
+    before = await cluster.replicas()
+    targets = {name: [3 - replicas[0]] for name, replicas in before.items()}
+    answers: dict[Name, int] = {}
+    async with connected(cluster.address("a")) as client:
+        for name, target in targets.items():
+            await client.send(client.request(alter_request({name: target}), 0))
+        os.kill(server.pid, signal.SIGTERM)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):  # requests that had not arrived get no answer
+            for name in targets:
+                _, answer = decode_response(AlterPartitionReassignmentsResponse, await client.frame(), version=0)
+                answers[name] = answer.error_code
+
+    assert set(answers.values()) <= {0, NOT_CONTROLLER}
+    await cluster.controlled_by("b")
+    await cluster.rests_at({name: targets[name] for name, error in answers.items() if not error})

@@ -84,6 +84,12 @@ class ControllerService:
         """This process is not the controller any more."""
         self._term = None
 
+    async def finish(self, seconds: float) -> None:
+        """Take no more calls, and give those that wait for their commands so long to get an answer."""
+        term, self._term = self._term, None
+        if term is not None:
+            await term.loop.settle(seconds)
+
     @property
     def cluster(self) -> Cluster | None:
         """The durable state, while this process is the controller."""

@@ -241,11 +241,12 @@ class ControllerProcess:
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
 
     async def _stop(self) -> None:
-        """Answer the requests that have arrived, resign, disconnect."""
+        """Give the controllership back at once; then answer the requests that have arrived, and disconnect."""
+        if self._task is not None:
+            await self._supervisor.resign(self._task)
         if hasattr(self, "_server"):
             await self._server.close()
         if self._task is not None:
-            self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
         await self._survey.close()
         await self._recorder.close()

@@ -42,6 +42,11 @@ log = logging.getLogger(__name__)
 
 RETRY_S = 0.5
 """Pause after ZooKeeper did not answer, or a term ended before it served anybody."""
+SETTLE_S = 0.04
+"""How long the end of this server waits for the commands that it has accepted, and then for the end of its term, before
+the controllership is given back."""
+RESIGN_S = 2.0
+"""How long it waits for ZooKeeper to delete `/controller`."""
 
 
 class Supervisor:
@@ -110,6 +115,22 @@ class Supervisor:
             else:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
+
+    async def resign(self, running: asyncio.Task[None]) -> None:
+        """End `running`, the task of `run`, and give the controllership back: another server is elected at once.
+
+        Whether the deletion of `/controller` is durable, refused or without an answer: the end of the session, which
+        follows, deletes it too.
+        """
+        await self._service.finish(SETTLE_S)
+        running.cancel()
+        await asyncio.wait([running], timeout=SETTLE_S)
+        try:
+            async with asyncio.timeout(RESIGN_S):
+                if await controller_election.resign(self._zk):
+                    log.info("the controllership is given back")
+        except (ZkError, TimeoutError) as error:
+            log.info("the controllership ends with the session (%s)", error or "ZooKeeper does not answer")
 
     async def _take_part(self) -> bool:
         """Find the controller; if there is none, become it, and stay it as long as possible.
