@@ -94,7 +94,7 @@ class Image:
                 *durable_assignment(standing if changed is None else changed.value)
             )
         self.topic_versions[topic] += 1
-        durable.topics[topic] = self.topic_versions[topic]
+        durable.topics[topic] = self.topic_versions[topic], cluster.topics[topic].created
 
     def _write_state(
         self, name: TopicPartition, before: Partition, value: Partition, epoch: int, durable: Durable

@@ -19,6 +19,8 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
+from kafka_reassign_rpc.core.topics import topic_changes
+from kafka_reassign_rpc.core.topics.topic_changes import is_marked
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -183,34 +185,44 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 
 
 class TopicDeletionsRead(Command[None]):
-    """The topics in `/admin/delete_topics`. The deletion of those that others have put there begins now.
+    """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
-    marked   called with these topics: their replicas have to stop
+    marks    czxids of marks by name; those of topics in deletion may be left out
+    marked   called with the topics whose replicas have to stop now
+    stale    called if any mark has to go, since it marks no topic
     """
 
-    def __init__(self, names: Sequence[str], marked: Callable[[Sequence[str]], None]) -> None:
+    def __init__(
+        self, marks: Mapping[str, int], *, marked: Callable[[Sequence[str]], None], stale: Callable[[], None]
+    ) -> None:
         super().__init__()
-        self._names = names
+        self._marks = marks
         self._marked = marked
+        self._stale = stale
         self._new: list[str] = []
 
     def decide(self, work: Round) -> Iterator[None]:
-        self._new = [name for name in self._names if self._concerns(work, name)]
-        for name in self._new:
-            replay.begin_deletion(work.view.cluster, name)
-            work.view.report(Event(catalogue.TOPIC_DELETED, name, who=f"znode {znode_paths.delete_topic(name)}"))
+        cluster = work.view.cluster
+        stale = []
+        for (name, mark), pause in in_slices(self._marks.items(), SLICE):
+            topic = cluster.topics.get(name)
+            if topic is None or not is_marked(topic, mark):
+                stale.append(name)
+            elif not topic.deleting and not isinstance(work.view.topics.get(name), TopicDeletionStarted):
+                replay.begin_deletion(cluster, name)
+                work.view.report(Event(catalogue.TOPIC_DELETED, name, who=f"znode {znode_paths.delete_topic(name)}"))
+                self._new.append(name)
+            if pause:
+                yield
+        replay.put_stale_marks(cluster, (name for name in stale if name not in cluster.unreadable))
         self.answer(None)
         yield
-
-    @staticmethod
-    def _concerns(work: Round, name: str) -> bool:
-        topic = work.view.cluster.topics.get(name)
-        own = isinstance(work.view.topics.get(name), TopicDeletionStarted)
-        return topic is not None and not topic.deleting and not own
 
     def durable(self) -> None:
         if self._new:
             self._marked(self._new)
+        if self._marks:
+            self._stale()
         super().durable()
 
 
@@ -276,6 +288,7 @@ class TopicsRead(Command[None]):
             version=topic.version,
             extra=topic.extra,
             unreadable=topic.unreadable,
+            created=topic.created,
             deleting=known is not None and known.deleting,
         )
 

@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions, reassignment_requests
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, Stat
+from kafka_reassign_rpc.zookeeper.operations import Check, Op, Result, Stat
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, size_of, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BatchesFailed, Fenced, SessionOver, ZkError
@@ -131,7 +131,7 @@ class DurableStore:
                         batch_stat = stat
                     elif step.op.path in view.queue.made:
                         parts[step.op.path] = stat
-                    elif isinstance(step.op, Create):
+                    elif step.is_parent:
                         self._parents.add(step.op.path)
                 await pace.rest()
         applied = replay.ReplayedChanges()
@@ -146,15 +146,15 @@ class DurableStore:
         """Fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
         await self._write(list(split_ops(operations)))
 
-    async def write_together(self, groups: Iterable[Sequence[Op]]) -> None:
-        """Like `write`; the operations of each group go into one transaction."""
+    async def write_together(self, groups: Iterable[Sequence[Op]], *, guard: Sequence[Op] = ()) -> None:
+        """Like `write`; the operations of each group go into one transaction. `guard` begins every transaction."""
         batches: list[list[Op]] = []
         room = 0
         for group in groups:
             cost = sum(size_of(op, self._zk.chroot) for op in group)
             if not batches or cost > room or len(batches[-1]) + len(group) > MAX_OPERATIONS:
-                batches.append([])
-                room = MAX_MULTI_BYTES
+                batches.append([*guard])
+                room = MAX_MULTI_BYTES - sum(size_of(op, self._zk.chroot) for op in guard)
             batches[-1].extend(group)
             room -= cost
         await self._write(batches)
@@ -172,22 +172,6 @@ class DurableStore:
         for path in places:
             await self.reading(self._zk.ensure_path(path))
 
-    async def remove_topic(self, name: str) -> None:
-        """Remove the znodes of a topic whose replicas are gone: the topic, its configs, the mark of its deletion.
-
-        Raises ControllerMoved, ReloadNeeded; the latter also where somebody else has changed the znodes meanwhile.
-        """
-        found: list[str] = []
-        for root in (
-            znode_paths.reassignment_topic(name),
-            znode_paths.topic(name),
-            znode_paths.config_topic(name),
-            znode_paths.delete_topic(name),
-        ):
-            found += await self.reading(self._zk.tree(root))
-        await self.write(Delete(path) for path in found)
-        self._parents.difference_update(found)
-
     async def _write(self, batches: list[list[Op]]) -> list[list[Result]]:
         try:
             return await self._zk.multi_many(batches, self._leadership.session, fence=self._fence)
@@ -203,11 +187,16 @@ class DurableStore:
     async def _batches(self, steps: Iterator[znode_writes.Step], pace: SliceTimer) -> list[list[znode_writes.Step]]:
         """The steps in their order, cut into transactions that ZooKeeper accepts. Raises TopicTooLarge."""
         batches: list[list[znode_writes.Step]] = []
-        room = operations = 0
+        room = operations = together = 0
+        name = ""
         for step in steps:
             cost = size_of(step.op, self._zk.chroot)
-            if cost > MAX_STEP_BYTES:
-                raise TopicTooLarge(step.name[0] if step.name else step.op.path, cost)
+            if step.with_previous:
+                together += cost
+            else:
+                together, name = cost, step.name[0] if step.name else step.op.path
+            if together > MAX_STEP_BYTES:
+                raise TopicTooLarge(name, together)
             if not batches or ((cost > room or operations >= MAX_OPERATIONS) and not step.with_previous):
                 batches.append([])
                 room, operations = MAX_MULTI_BYTES, 0
@@ -244,7 +233,7 @@ def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_recor
         # A record that is written again keeps its id, also one that an interrupted start has left behind.
         durable.records[name] = stat.czxid, stat.ctime
     elif partition == znode_writes.NO_PARTITION:
-        durable.topics[topic] = stat.version
+        durable.topics[topic] = stat.version, stat.czxid
     else:
         durable.states[name] = stat.version
 

@@ -4,7 +4,8 @@
                              original replicas into `/admin/reassign_partitions`; entries out of it whose partition
                              got another target (or a cancel) from a client; moves that join the queue, and moves that
                              leave it for the same reason
-    B  new topics' configs, topic znodes, deletion marks
+    B  new topics' configs, topic znodes, deletion marks. A new topic's znode is created only where no mark has its
+       name, a mark only where the topic has not changed
     C  partition states, and the end of move records
     D  deletion of request znodes; `/admin/reassign_partitions` without the entries that are done, rolled back or
        refused, or its deletion with the last one; deletion of `/admin/cancel_reassignment_in_progress`; the queue
@@ -37,7 +38,7 @@ from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, Top
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import reassign_partitions
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
-from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 from kafka_reassign_rpc.zookeeper.reassignments_znodes import encode_move_record
 
@@ -52,7 +53,10 @@ class Step(NamedTuple):
     name: TopicPartition | None = None
     is_record: bool = False
     with_previous: bool = False
-    """In the same transaction as the step before: a record must not be deleted without the state that ends the move."""
+    """In the same transaction as the step before: a record must not be deleted without the state that ends the move,
+    nor a topic be created beside a mark of its deletion."""
+    is_parent: bool = False
+    """Creates a znode without content of its own."""
 
 
 def phases(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) -> tuple[Iterator[Step], ...]:
@@ -116,11 +120,12 @@ def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[S
 def _parent(path: str, made: set[str]) -> Iterator[Step]:
     if path not in made:
         made.add(path)
-        yield Step(Create(path, b""))
+        yield Step(Create(path, b""), is_parent=True)
 
 
 def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
-    for name in _rewritten(cluster, view):
+    rewritten = _rewritten(cluster, view)
+    for name in rewritten:
         topic = cluster.topics[name]
         yield Step(
             SetData(znode_paths.topic(name), topic_znode(topic, view), topic.version),
@@ -138,8 +143,16 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
                 assignments = {index: durable_assignment(value) for index, value in change.partitions.items()}
                 data = znode_contents.encode_topic(change.id, assignments, {})
                 yield Step(Create(znode_paths.topic(name), data), TopicPartition(name, NO_PARTITION))
+                for op in absent(znode_paths.delete_topic(name)):
+                    yield Step(op, with_previous=True)
             case TopicDeletionStarted():
-                yield Step(Create(znode_paths.delete_topic(name), b""))
+                yield Step(Check(znode_paths.topic(name), cluster.topics[name].version + (name in rewritten)))
+                yield Step(Create(znode_paths.delete_topic(name), b""), with_previous=True)
+
+
+def absent(path: str) -> tuple[Op, Op]:
+    """Operations that fail where the znode exists, and change nothing: ZooKeeper has no check for this."""
+    return Create(path, b""), Delete(path)
 
 
 def _rewritten(cluster: Cluster, view: RoundView) -> dict[str, None]:

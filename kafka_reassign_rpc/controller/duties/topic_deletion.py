@@ -1,6 +1,6 @@
 """Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas.
 
-`controller.commit.durable_store` (`remove_topic`) removes the znodes.
+`controller.commit.topic_removal` removes the znodes.
 """
 
 from collections.abc import Callable, Iterable

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.controller.commands import cluster_commands, topic_comma
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
+from kafka_reassign_rpc.controller.commit import topic_removal
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
@@ -40,6 +41,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.server import interpreter_tuning
@@ -100,6 +102,7 @@ class Term:
         self._topic_deletions: TopicDeletions
         self._propagation: Propagation
         self._requests: RequestZnodes
+        self._marks_turn = asyncio.Lock()
         self._batch_length = 0
         self._is_processing = self._process_again = False
 
@@ -130,6 +133,7 @@ class Term:
             self._tasks.add(loop)
             self._watches = ZooKeeperWatches(self._zk, self, self._loop, loaded.since, self._requests)
             await self._remove_orphans(loaded.orphans)
+            await self._remove_stale_marks_first()
             failed_over = self._loop.submit(self._failover_command())
             # The loaded state is durable, so clients may see it. Their changes wait in the loop behind the failover.
             begin(
@@ -268,6 +272,10 @@ class Term:
     def deletions_begun(self, names: Sequence[str]) -> None:
         self._in_slices(self._propagation.topics_deleted(names))
 
+    def stale_marks_found(self) -> None:
+        if self._loop.cluster.stale_marks:
+            self._background(self._remove_stale_marks())
+
     def topics_vanished(self, topics: Sequence[Topic]) -> None:
         self._in_slices(self._propagation.topics_vanished(topics))
 
@@ -285,10 +293,26 @@ class Term:
         except ReloadNeeded as reason:
             log.warning("move records of partitions that do not exist could not be removed: %s", reason)
 
+    async def _remove_stale_marks_first(self) -> None:
+        """Before clients are served: they do not see marks that an earlier controller has left behind."""
+        cluster = self._loop.cluster
+        if cluster.stale_marks:
+            try:
+                await self._remove_stale_marks()
+            except ReloadNeeded as reason:  # the watch of the marks comes back to it
+                log.warning("deletion marks without a topic could not be removed: %s", reason)
+            else:
+                replay.put_stale_marks(cluster, ())
+
+    async def _remove_stale_marks(self) -> None:
+        async with self._marks_turn:
+            await topic_removal.remove_marks(self._zk, self._store, self._loop.cluster.stale_marks)
+
     async def _remove_topic(self, name: str) -> None:
+        topic = self._loop.cluster.topics[name]
         for left in reversed(range(ATTEMPTS)):
             try:
-                await self._store.remove_topic(name)
+                await topic_removal.remove_topic(self._zk, self._store, topic)
                 break
             except ReloadNeeded:  # somebody else changes the same znodes
                 if not left:

@@ -23,6 +23,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
+from kafka_reassign_rpc.core.topics.topic_changes import is_marked
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -63,7 +64,7 @@ async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
-    deleting = set(await _children(zk, znode_paths.DELETE_TOPICS))
+    marks = await read_deletion_marks(zk, await _children(zk, znode_paths.DELETE_TOPICS))
     moves, parents = await read_moves(zk)
     topics, unreadable = await read_topics(zk, names, moves)
     cluster = Cluster(
@@ -95,9 +96,14 @@ async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
             version=topic.version,
             extra=topic.extra,
             unreadable=topic.unreadable,
-            deleting=topic.name in deleting,
+            deleting=topic.name in marks and is_marked(topic, marks[topic.name]),
+            created=topic.created,
         )
         await pace.rest()
+    replay.put_stale_marks(
+        cluster,
+        (name for name in marks if name not in unreadable and not (name in topics and cluster.topics[name].deleting)),
+    )
     orphans = []
     for name in moves:
         known = topics.get(name.topic)
@@ -200,6 +206,12 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
     return brokers
 
 
+async def read_deletion_marks(zk: ZooKeeper, names: Sequence[str]) -> dict[str, int]:
+    """The czxids of these marks in `/admin/delete_topics`, without those that do not exist."""
+    found = await zk.multi_get([znode_paths.delete_topic(name) for name in names])
+    return {name: read[1].czxid for name, read in zip(names, found, strict=True) if read is not None}
+
+
 class ReadTopics(NamedTuple):
     """Topics by name, and by name the reason why a topic cannot be decoded."""
 
@@ -213,22 +225,30 @@ async def read_topics(
     """Topics with the states of their partitions; `names` None: all topics. Leaves out those that do not exist."""
     wanted = await _children(zk, znode_paths.TOPICS) if names is None else list(names)
     places = [znode_paths.topic(name) for name in wanted]
-    found: dict[str, tuple[znode_contents.TopicZnode, int]] = {}
+    found: dict[str, tuple[znode_contents.TopicZnode, Stat]] = {}
     unreadable: dict[str, str] = {}
     pace = SliceTimer()
     for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
         if read is None:
             continue
         try:
-            found[name] = znode_contents.decode_topic(read[0], path), read[1].version
+            found[name] = znode_contents.decode_topic(read[0], path), read[1]
         except BadZnode as error:
             log.error("left out: %s", error)
             unreadable[name] = str(error)
         await pace.rest()
     partitions, bad = await _read_partitions(zk, {name: znode for name, (znode, _) in found.items()}, moves or {}, pace)
     topics = {
-        name: Topic(name, znode.id, partitions[name], version, znode.extra, frozenset(bad.get(name, ())))
-        for name, (znode, version) in found.items()
+        name: Topic(
+            name,
+            znode.id,
+            partitions[name],
+            stat.version,
+            znode.extra,
+            frozenset(bad.get(name, ())),
+            created=stat.czxid,
+        )
+        for name, (znode, stat) in found.items()
     }
     return ReadTopics(topics, unreadable)
 

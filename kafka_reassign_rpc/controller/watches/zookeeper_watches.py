@@ -64,6 +64,9 @@ class WatchHandler(Protocol):
     def deletions_begun(self, names: Sequence[str]) -> None:
         """The replicas of these topics have to stop."""
 
+    def stale_marks_found(self) -> None:
+        """Marks of `/admin/delete_topics` may have to go, since they mark no topic."""
+
     def topics_vanished(self, topics: Sequence[Topic]) -> None:
         """Brokers have to forget these topics."""
 
@@ -229,6 +232,7 @@ class ZooKeeperWatches:
                 vanished=self._term.topics_vanished,
             )
         )
+        await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
         """Read topics that others have changed. The controller's own writes fire the watches too.
@@ -260,8 +264,15 @@ class ZooKeeperWatches:
 
     async def deletions(self) -> None:
         names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS)
-        if names:
-            self._loop.submit(topic_commands.TopicDeletionsRead(names, self._term.deletions_begun))
+        cluster = self._loop.cluster
+        if names or cluster.stale_marks:
+            new = [name for name in names if name not in cluster.topics or not cluster.topics[name].deleting]
+            marks = await load_cluster.read_deletion_marks(self._zk, new)
+            self._loop.submit(
+                topic_commands.TopicDeletionsRead(
+                    marks, marked=self._term.deletions_begun, stale=self._term.stale_marks_found
+                )
+            )
             self._process_batch_and_queue(names)
 
     async def configs(self) -> None:

@@ -9,7 +9,7 @@ distinguish the two. And a completion whose topic znode is still to be written i
 (`core.controller_failover`) completes such a move again, and both are the same.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -46,12 +46,12 @@ TOPICS = "topics"
 class Durable(NamedTuple):
     """ZooKeeper's answers to the writes of a round.
 
-    topics   zkVersions of the written topic znodes
+    topics   zkVersions and czxids of the written topic znodes
     states   zkVersions of the written partition states
     records  czxid and ctime (ms since the epoch) of the written move records
     """
 
-    topics: dict[str, int]
+    topics: dict[str, tuple[int, int]]
     states: dict[TopicPartition, int]
     records: dict[TopicPartition, tuple[int, int]]
 
@@ -108,9 +108,9 @@ def replay(
             yield
     _put_failures(cluster, view)
     _put_topic_ids(cluster, view)
-    for topic, version in durable.topics.items():
+    for topic, (version, created) in durable.topics.items():
         if topic in cluster.topics:
-            cluster.topics[topic].version = version
+            cluster.topics[topic].version, cluster.topics[topic].created = version, created
 
 
 def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:
@@ -236,6 +236,7 @@ def put_topic(
     extra: Mapping[str, msgspec.Raw] | None = None,
     unreadable: frozenset[int] = frozenset(),
     deleting: bool = False,
+    created: int = -1,
 ) -> Topic:
     """Put in a topic as read from ZooKeeper, in place of its earlier state."""
     remove_topic(cluster, name, configs=False)
@@ -247,6 +248,7 @@ def put_topic(
         extra=dict(extra or {}),
         unreadable=unreadable,
         deleting=deleting,
+        created=created,
     )
     _add_topic(cluster, topic)
     cluster.unreadable.pop(name, None)
@@ -301,6 +303,11 @@ def begin_deletion(cluster: Cluster, name: str) -> None:
     if topic is not None:
         topic.deleting = True
         cluster.leases.remove(name)
+
+
+def put_stale_marks(cluster: Cluster, names: Iterable[str]) -> None:
+    """These are all marks in `/admin/delete_topics` that mark no present topic."""
+    cluster.stale_marks = frozenset(names)
 
 
 def _add_topic(cluster: Cluster, topic: Topic) -> None:

@@ -136,6 +136,9 @@ class Topic(msgspec.Struct):
     made of the partitions under this number."""
     deleting: bool = False
     """True once its deletion is durable: from then on no command finds the topic."""
+    created: int = -1
+    """The czxid of the topic znode. It distinguishes this topic from all others of its name, also where topics have no
+    ids."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -175,6 +178,9 @@ class Cluster(msgspec.Struct):
     leases: Leases = msgspec.field(default_factory=Leases)
     unreadable: dict[str, str] = {}
     """Topics whose znode cannot be decoded, with the reason: commands do not find them, but their names are taken."""
+    stale_marks: frozenset[str] = frozenset()
+    """Names in `/admin/delete_topics` that mark no present topic: the topic does not exist, or was created after its
+    mark. No topic is created while they stand; the controller removes them."""
     topic_configs: dict[str, Mapping[str, str]] = {}
     broker_configs: dict[str, Mapping[str, str]] = {}
     """Dynamic configs by broker id as text; `<default>` has the cluster-wide ones."""

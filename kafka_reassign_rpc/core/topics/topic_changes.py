@@ -103,7 +103,7 @@ def create_topic(
             shift=shift,
         )
     validate_name(name)
-    if existing is not None:
+    if existing is not None or name in cluster.stale_marks:
         raise TopicAlreadyExists(f"Topic '{name}' is marked for deletion.")
     _refuse_collision(view, name)
     _refuse_many(name, count, most)
@@ -249,6 +249,14 @@ def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None,
         if pause:
             yield
     return made
+
+
+def is_marked(topic: Topic, mark: int) -> bool:
+    """Whether a mark in `/admin/delete_topics` is about this topic; `mark`: its czxid.
+
+    An older mark is about an earlier topic of the same name. (Kafka deletes any topic that has the name of a mark.)
+    """
+    return mark > topic.created
 
 
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:

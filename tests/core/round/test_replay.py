@@ -33,7 +33,7 @@ def test_236_1_a_started_move_takes_its_identity_from_the_record() -> None:
     view.add(
         PartitionChange(TOPIC, 0, replace(moving((1, 2), (1, 3)), move=MoveRecord((1, 3), (1, 2)), partition_epoch=11))
     )
-    written = Durable({TOPIC: 4}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)})
+    written = Durable({TOPIC: (4, 20)}, {TopicPartition(TOPIC, 0): 12}, {TopicPartition(TOPIC, 0): (400, 77)})
     applied = replayed(here, view, written)
     value = here.topics[TOPIC].partitions[0]
     assert value.move == MoveRecord((1, 3), (1, 2), 400, 77)
@@ -71,7 +71,7 @@ def test_sv_4_a_topics_life() -> None:
     here = cluster()
     view = RoundView(here)
     view.add(TopicCreated("new", UUID(int=2), {0: not_moving(1)}, {"a": "b"}))
-    applied = replayed(here, view, Durable({"new": 0}, {TopicPartition("new", 0): 0}, {}))
+    applied = replayed(here, view, Durable({"new": (0, 30)}, {TopicPartition("new", 0): 0}, {}))
     assert applied.created == ["new"]
     assert here.topic_names == {UUID(int=2): "new", TOPIC_ID: TOPIC}
     assert here.topics["new"].partitions[0].partition_epoch == 0
@@ -79,7 +79,7 @@ def test_sv_4_a_topics_life() -> None:
 
     view = RoundView(here)
     view.add(PartitionsAdded("new", {1: moving((1,), (2,))}))
-    replayed(here, view, Durable({"new": 1}, {}, {}))
+    replayed(here, view, Durable({"new": (1, 30)}, {}, {}))
     assert (here.topics["new"].version, sorted(here.topics["new"].partitions)) == (1, [0, 1])
 
     view = RoundView(here)

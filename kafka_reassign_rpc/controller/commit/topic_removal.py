@@ -1,0 +1,67 @@
+"""Removes what is left in ZooKeeper of topics that are gone: their znodes, and marks of deletions that no topic has.
+
+The znode of a topic and the mark of its deletion go in one transaction, the last of a removal. So a controller that
+dies at any time leaves a topic with its mark, which the next one deletes, or neither of them. Every transaction of a
+removal checks both: the topic is the one whose replicas were deleted, and nobody has changed it.
+"""
+
+from collections.abc import Collection
+
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
+from kafka_reassign_rpc.controller.commit.znode_writes import absent
+from kafka_reassign_rpc.core.state.cluster import Topic
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+
+async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None:
+    """Remove the znodes of a topic whose replicas are deleted: move records, partitions, configs, topic, mark.
+
+    Does nothing where the topic does not exist any more, or another one of its name does. A mark that somebody has
+    removed by hand is created again, as a deletion goes on without it in Kafka too: a next controller has to know.
+    Raises ControllerMoved, and ReloadNeeded where somebody else changes the znodes: then the call may be repeated.
+    """
+    root, config, mark = (
+        znode_paths.topic(topic.name),
+        znode_paths.config_topic(topic.name),
+        znode_paths.delete_topic(topic.name),
+    )
+    found = await store.reading(zk.exists(root))
+    if found is None or found.czxid != topic.created:
+        return
+    marked = await store.reading(zk.exists(mark))
+    guard: list[Op] = [Check(root, found.version)]
+    if marked is None:
+        await store.write_together([[Create(mark)]], guard=guard)
+    guard.append(Check(mark, 0 if marked is None else marked.version))
+    below: list[str] = []
+    for parent in (znode_paths.reassignment_topic(topic.name), root, config, mark):
+        below += [path for path in await store.reading(zk.tree(parent)) if path not in (root, mark)]
+    last = [Delete(root, found.version), Delete(mark)]
+    if below and config in below:
+        below.remove(config)
+        last.insert(0, Delete(config))
+    await store.write_together([*([Delete(path)] for path in below), last], guard=guard)
+
+
+async def remove_marks(zk: ZooKeeper, store: DurableStore, names: Collection[str]) -> None:
+    """Remove those of these marks in `/admin/delete_topics` that mark no topic (KafkaController.processTopicDeletion).
+
+    A mark that is newer than the topic of its name stays: the topic was created and marked since the cluster was read.
+    Raises ControllerMoved, and ReloadNeeded where somebody else changes the znodes: then the call may be repeated.
+    """
+    wanted = sorted(names)
+    marks = await store.reading(zk.multi_get([znode_paths.delete_topic(name) for name in wanted]))
+    topics = await store.reading(zk.multi_get([znode_paths.topic(name) for name in wanted]))
+    groups: list[list[Op]] = []
+    for name, mark, topic in zip(wanted, marks, topics, strict=True):
+        if mark is None or (topic is not None and topic[1].czxid < mark[1].czxid):
+            continue
+        path = znode_paths.topic(name)
+        checks = absent(path) if topic is None else (Check(path, topic[1].version),)
+        tree = await store.reading(zk.tree(znode_paths.delete_topic(name))) if mark[1].num_children else []
+        groups.append(
+            [*checks, *(Delete(below) for below in tree[:-1]), Delete(znode_paths.delete_topic(name), mark[1].version)]
+        )
+    await store.write_together(groups)
