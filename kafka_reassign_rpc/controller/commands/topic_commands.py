@@ -19,7 +19,6 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
-from kafka_reassign_rpc.core.topics import topic_changes
 from kafka_reassign_rpc.core.topics.topic_changes import is_marked
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
@@ -127,7 +128,9 @@ async def test_sv_2_what_goes_to_a_controller_that_is_a_broker_is_limited_to_wha
 ) -> None:
     async with silent_broker(zk_connect):
         await zk.create(znode_paths.CONTROLLER, znode_contents.encode_controller(SILENT, 0, ()), ephemeral=True)
-        config = ServerConfig(zookeeper_connect=zk_connect, listeners=LISTENERS, server_id=1001, seize=False)
+        config = ServerConfig(
+            zookeeper_connect=zk_connect, listeners=LISTENERS, server_id=1001, takeover=Takeover.VACANT
+        )
         async with ControllerProcess(config) as standby:
             await standby.ready()
             async with asking(standby.bootstrap) as client:
