@@ -36,7 +36,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, Poli
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
@@ -51,9 +51,10 @@ class ControllerLoop:
     """Works on commands while this process is the controller.
 
     cluster            the durable state; readers may look at it at any time
-    propagate          called after the replay with what the round changed; yields after each slice
-    failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
-                       the topics that are gone, and the brokers that bounced, since the last durable round
+    propagate          called after the replay with what the round changed, and after the cluster was read again with
+                       the topics that are gone; yields after each slice
+    failover_command   makes the command that decides about everything after the cluster was read again; its argument:
+                       the brokers that bounced since the last durable round
     settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
@@ -66,7 +67,7 @@ class ControllerLoop:
         cluster: Cluster,
         store: DurableStore,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
-        failover_command: Callable[[Sequence[Topic], Collection[int]], Command[None]],
+        failover_command: Callable[[Collection[int]], Command[None]],
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         observe_duration: ObserveDuration = lambda *_: None,
@@ -83,7 +84,6 @@ class ControllerLoop:
         self._cluster_news = decided_events.ClusterNews()
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
-        self._gone: list[Topic] = []
         self._settled_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
@@ -147,12 +147,14 @@ class ControllerLoop:
             except ReloadNeeded as reason:
                 log.warning("reading the cluster again: %s", reason)
                 self.throttle_configs.given_up()
-                self._gone += await self._store.reload(self.cluster)
+                changes = replay.ReplayedChanges()
+                changes.deleted += await self._store.reload(self.cluster)
                 self._was_reloaded = True
+                await SliceTimer().through(self._propagate(changes))
                 self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_configs.everything()
             else:
-                self._was_reloaded, self._gone, self._settled_brokers = False, [], self.cluster.brokers
+                self._was_reloaded, self._settled_brokers = False, self.cluster.brokers
                 self._observe_duration(COMMIT, time.perf_counter() - begun)
                 self.throttle_configs.after(applied)
                 await SliceTimer().through(self._propagate(applied))
@@ -179,7 +181,7 @@ class ControllerLoop:
             return []
         before, now = self._settled_brokers, self.cluster.brokers
         bounced = {id_ for id_ in before.keys() & now.keys() if before[id_].epoch != now[id_].epoch}
-        return [self._failover_command(self._gone, bounced)]
+        return [self._failover_command(bounced)]
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
         """Record the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, Stopped
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
 
 
 class ChannelManager:
@@ -100,14 +100,13 @@ class ChannelManager:
         else:
             self._stops_on_absent_brokers.setdefault(broker_id, {})[TopicPartition(topic, index)] = stop
 
-    def topic_deleted(self, topic: str, partitions: Iterable[tuple[int, Partition]]) -> None:
-        """Every broker forgets the topic; its replicas stop and delete their logs."""
-        found = list(partitions)
+    def topic_deleted(self, topic: Topic, replicas: Iterable[tuple[int, int]]) -> None:
+        """Every broker forgets the topic. These replicas, as (partition, broker), stop and delete their logs."""
         for channel in self._channels.values():
-            channel.pending.topic_deleted(topic, (index for index, _ in found))
-        for index, value in found:
-            for replica in (*value.replicas, *value.pending_deletion):
-                self.stop(replica, topic, index, StopReplicaState(DELETED_EPOCH, delete=True))
+            channel.pending.topic_deleted(topic.name, topic.partitions)
+        stop = StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created)
+        for index, broker_id in replicas:
+            self.stop(broker_id, topic.name, index, stop)
 
     def flush(self) -> None:
         """Send what has been marked."""

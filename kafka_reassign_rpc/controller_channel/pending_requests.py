@@ -38,11 +38,13 @@ DELETED_EPOCH = -2
 class StopReplicaState(NamedTuple):
     """How a StopReplica stops one replica (Kafka's StopReplicaPartitionState).
 
-    `leader_epoch` fences an older stop; `delete` removes the log.
+    `leader_epoch` fences an older stop; `delete` removes the log. `created`: `Topic.created` of a topic in deletion,
+    since the request and its answer name the topic only.
     """
 
     leader_epoch: int
     delete: bool
+    created: int = -1
 
 
 class LiveBrokers(NamedTuple):

@@ -118,7 +118,7 @@ class BareController:
             cluster,
             store,
             self._propagate,
-            lambda _, bounced: cluster_commands.ControllerFailover(SERVER, lambda: None, bounced),
+            lambda bounced: cluster_commands.ControllerFailover(SERVER, lambda: None, bounced),
             record=self.events.extend,
         )
         self.requests = RequestZnodes(zk, self.loop, self.events.extend)

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeletionStarted
+from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.topics.topic_changes import is_marked
@@ -230,7 +230,8 @@ class TopicsRead(Command[None]):
 
     unreadable  topics whose znodes cannot be decoded, with the reason
     appeared    called with the names once the topics are usable
-    vanished    called before that, with each topic that was replaced by another one of the same name
+
+    Where the cluster has another topic of the same name, nothing is done: that one is newer.
     """
 
     def __init__(
@@ -240,25 +241,18 @@ class TopicsRead(Command[None]):
         own_id: int,
         *,
         appeared: Callable[[Sequence[str]], None],
-        vanished: Callable[[Sequence[Topic]], None],
     ) -> None:
         super().__init__()
         self._found = found
         self._unreadable = unreadable
         self._own_id = own_id
         self._appeared = appeared
-        self._vanished = vanished
         self._put: dict[str, None] = {}
-        self._replaced: list[Topic] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
         for name, found in self._found.items():
             if _is_newer(cluster, found):
-                known = cluster.topics.get(name)
-                if known is not None and known.id not in (None, found.id):
-                    self._replaced.append(known)
-                    replay.remove_topic(cluster, name, configs=False)
                 self._put_in(cluster, found)
                 self._put[name] = None
         for name, reason in self._unreadable.items():
@@ -292,8 +286,6 @@ class TopicsRead(Command[None]):
         )
 
     def durable(self) -> None:
-        if self._replaced:
-            self._vanished(self._replaced)
         if self._put:
             self._appeared(list(self._put))
         super().durable()
@@ -301,7 +293,7 @@ class TopicsRead(Command[None]):
 
 def _is_newer(cluster: Cluster, topic: Topic) -> bool:
     known = cluster.topics.get(topic.name)
-    return known is None or known.id != topic.id or known.version < topic.version
+    return known is None or (known.created == topic.created and known.version < topic.version)
 
 
 def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
@@ -323,26 +315,19 @@ def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
 class TopicsVanished(Command[None]):
     """Topics whose znodes are gone: this controller or somebody else has deleted them.
 
-    vanished   called with each topic as it was last known
+    topics   their `Topic.created` by name: by now another topic may have that name
     """
 
-    def __init__(self, names: Sequence[str], vanished: Callable[[Sequence[Topic]], None]) -> None:
+    def __init__(self, topics: Mapping[str, int]) -> None:
         super().__init__()
-        self._names = names
-        self._vanished = vanished
-        self._gone: list[Topic] = []
+        self._topics = topics
 
     def decide(self, work: Round) -> Iterator[None]:
-        cluster = work.view.cluster
-        for name in self._names:
-            topic = cluster.topics.get(name)
-            if topic is not None and name not in work.view.topics:
-                self._gone.append(topic)
-                replay.remove_topic(cluster, name)
+        for (name, created), pause in in_slices(self._topics.items(), SLICE):
+            topic = work.view.cluster.topics.get(name)
+            if topic is not None and topic.created == created and name not in work.view.topics:
+                work.view.add(TopicDeleted(name))
+            if pause:
+                yield
         self.answer(None)
         yield
-
-    def durable(self) -> None:
-        if self._gone:
-            self._vanished(self._gone)
-        super().durable()

@@ -136,11 +136,17 @@ class DurableStore:
                 await pace.rest()
         applied = replay.ReplayedChanges()
         await pace.through(replay.replay(cluster, view, durable, self._leadership.epoch, applied))
+        for topic in applied.deleted:
+            self._forget_parents(topic)
         batch = (-1, -1) if batch_stat is None else (batch_stat.version, batch_stat.mzxid)
         reassign_partitions.put_durable(cluster, view, *batch)
         reassignment_requests.put_durable(cluster, view)
         await pace.through(queue_writes.put_durable(cluster, view, parts))
         return applied
+
+    def _forget_parents(self, topic: Topic) -> None:
+        self._parents -= {znode_paths.reassignment_topic(topic.name), znode_paths.partitions(topic.name)}
+        self._parents.difference_update(znode_paths.partition(topic.name, index) for index in topic.partitions)
 
     async def write(self, operations: Iterable[Op]) -> None:
         """Fenced writes outside of rounds: orphaned records, a block of producer ids, the znodes of a deleted topic."""
@@ -241,4 +247,4 @@ def _note(durable: replay.Durable, name: TopicPartition, stat: Stat, *, is_recor
 def _is_gone(topic: Topic, fresh: Cluster) -> bool:
     """Whether the topic does not exist any more, or another one of the same name does."""
     now = fresh.topics.get(topic.name)
-    return topic.name not in fresh.unreadable if now is None else now.id != topic.id
+    return topic.name not in fresh.unreadable if now is None else now.created != topic.created

@@ -19,7 +19,10 @@ class Propagation:
         self._deletions = deletions
 
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Propagate what a round has changed."""
+        """Propagate what a round has changed. Topics that are gone come first: others may have their names now."""
+        for gone in applied.deleted:
+            self._vanished(gone)
+            yield
         topics: dict[str, list[int]] = {}
         for (topic, index, before, after), pause in in_slices(applied.partitions, SLICE):
             topics.setdefault(topic, []).append(index)
@@ -41,7 +44,8 @@ class Propagation:
         self._channels.flush()
 
     def everything(self) -> Iterator[None]:
-        """Every broker learns the whole state of the cluster."""
+        """Every broker learns the whole state of the cluster, which was read again."""
+        self._deletions.read_again()
         self._channels.set_brokers(self._cluster.brokers.values())
         for broker in list(self._cluster.brokers):
             yield from self._everything_for(broker)
@@ -53,6 +57,7 @@ class Propagation:
         for name in names:
             topic = self._cluster.topics.get(name)
             if topic is None or topic.deleting:
+                self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
             for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
@@ -67,14 +72,6 @@ class Propagation:
         """Stop and delete the replicas of these topics, whose deletion has begun."""
         for name in names:
             self._delete(name)
-            yield
-        self._channels.flush()
-
-    def topics_vanished(self, topics: Sequence[Topic]) -> Iterator[None]:
-        """Brokers forget these topics, whose znodes are gone: by our deletion, or because an operator deleted them."""
-        for topic in topics:
-            if not topic.deleting:
-                self._channels.topic_deleted(topic.name, topic.partitions.items())
             yield
         self._channels.flush()
 
@@ -94,6 +91,20 @@ class Propagation:
 
     def _delete(self, name: str) -> None:
         topic = self._cluster.topics.get(name)
-        if topic is not None:
-            self._channels.topic_deleted(name, topic.partitions.items())
-            self._deletions.check(name)
+        replicas = None if topic is None else self._deletions.remaining(topic)
+        if topic is not None and replicas is not None:
+            self._channels.topic_deleted(topic, replicas)
+            self._deletions.check(topic)
+
+    def _vanished(self, topic: Topic) -> None:
+        """Brokers forget a topic whose znodes are gone. Where an operator deleted it, its replicas are still there."""
+        self._deletions.forget(topic)
+        if not topic.deleting:
+            self._channels.topic_deleted(
+                topic,
+                (
+                    (index, replica)
+                    for index, value in topic.partitions.items()
+                    for replica in (*value.replicas, *value.pending_deletion)
+                ),
+            )

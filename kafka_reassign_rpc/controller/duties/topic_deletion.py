@@ -1,40 +1,69 @@
 """Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas.
 
-`controller.commit.topic_removal` removes the znodes.
+    in deletion    the mark is durable; brokers are asked to delete the replicas, those that return as well
+    in removal     all replicas are deleted; `controller.commit.topic_removal` removes the znodes, once
+    gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
+
+A new topic may get the name of one that is gone while confirmations and notices of that one are still under way. So
+`Topic.created` says which topic is meant.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 
-from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
 
 
 class TopicDeletions:
     """Counts the confirmations of one term. A new controller begins anew: a second StopReplica does no harm.
 
-    due     called with a topic when its last replica is deleted
+    due     called with a topic when its last replica is deleted: its removal begins
     """
 
-    def __init__(self, cluster: Cluster, due: Callable[[str], None]) -> None:
+    def __init__(self, cluster: Cluster, due: Callable[[Topic], None]) -> None:
         self._cluster = cluster
         self._due = due
-        self._confirmed: dict[str, set[tuple[int, int]]] = {}
+        self._confirmed: dict[int, set[tuple[int, int]]] = {}
+        self._in_removal: set[int] = set()
 
-    def confirm(self, broker: int, names: Iterable[TopicPartition]) -> None:
-        """The broker has deleted its replicas of these partitions."""
-        topics = set()
-        for name in names:
-            self._confirmed.setdefault(name.topic, set()).add((name.partition, broker))
-            topics.add(name.topic)
-        for topic in topics:
+    def confirm(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
+        """The broker has deleted these replicas. Those of topics that are not in deletion (any more) do not count."""
+        topics: dict[str, Topic] = {}
+        for name, stop in stops.items():
+            topic = self._cluster.topics.get(name.topic)
+            if topic is not None and topic.created == stop.created and self._is_waiting(topic):
+                self._confirmed.setdefault(topic.created, set()).add((name.partition, broker))
+                topics[topic.name] = topic
+        for topic in topics.values():
             self.check(topic)
 
-    def check(self, topic: str) -> None:
-        """Call `due`, once, if no replica is left of a topic in deletion."""
-        found = self._cluster.topics.get(topic)
-        if found is None or not found.deleting:
+    def remaining(self, topic: Topic) -> list[tuple[int, int]] | None:
+        """(partition, broker) of the replicas that have to be deleted; None where the topic waits for none."""
+        if not self._is_waiting(topic):
+            return None
+        return list(replicas_to_delete(self._cluster, topic.name, self._confirmed.get(topic.created, set())))
+
+    def check(self, topic: Topic) -> None:
+        """Begin the removal, once, if no replica is left of a topic in deletion."""
+        if not self._is_waiting(topic):
             return
-        confirmed = self._confirmed.get(topic, set())
-        if next(replicas_to_delete(self._cluster, topic, confirmed), None) is None:
-            self._confirmed.pop(topic, None)
+        confirmed = self._confirmed.get(topic.created, set())
+        if next(replicas_to_delete(self._cluster, topic.name, confirmed), None) is None:
+            self._in_removal.add(topic.created)
             self._due(topic)
+
+    def forget(self, topic: Topic) -> None:
+        """The topic is gone, or its deletion has ended otherwise."""
+        self._confirmed.pop(topic.created, None)
+        self._in_removal.discard(topic.created)
+
+    def read_again(self) -> None:
+        """The cluster was read again: a topic whose mark is gone is not in deletion any more."""
+        deleting = {topic.created for topic in self._cluster.topics.values() if topic.deleting}
+        for created in self._confirmed.keys() - deleting:
+            del self._confirmed[created]
+        self._in_removal &= deleting
+
+    def _is_waiting(self, topic: Topic) -> bool:
+        return topic.deleting and topic.created not in self._in_removal

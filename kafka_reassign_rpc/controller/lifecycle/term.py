@@ -10,7 +10,6 @@ work        the loop runs until the controller moves
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 from msgspec.structs import replace
@@ -45,6 +44,7 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -55,8 +55,9 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
-ATTEMPTS = 5
-"""How often to try to remove the znodes of a deleted topic, where others change them meanwhile."""
+FIRST_BACKOFF_S = 0.05
+LONGEST_BACKOFF_S = 5.0
+"""The wait between two attempts to remove the znodes of a deleted topic, where others change them meanwhile."""
 
 
 class Term:
@@ -186,7 +187,7 @@ class Term:
         self._channels = ChannelManager(
             lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
         )
-        self._topic_deletions = TopicDeletions(cluster, lambda name: self._background(self._remove_topic(name)))
+        self._topic_deletions = TopicDeletions(cluster, lambda topic: self._background(self._remove_topic(topic)))
         self._propagation = Propagation(cluster, self._channels, self._topic_deletions)
         settings = replace(self._settings, sizes_sampled=self._sampling.interval_s > 0)
         self._loop = ControllerLoop(
@@ -217,11 +218,9 @@ class Term:
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
 
-    def _failover_command(
-        self, gone: Sequence[Topic] = (), bounced: Collection[int] = ()
-    ) -> cluster_commands.ControllerFailover:
+    def _failover_command(self, bounced: Collection[int] = ()) -> cluster_commands.ControllerFailover:
         def propagate() -> None:
-            self._in_slices(chain(self._propagation.topics_vanished(gone), self._propagation.everything()))
+            self._in_slices(self._propagation.everything())
             self._requests.changed()
             self._healer.diagnose_again()
 
@@ -276,15 +275,16 @@ class Term:
         if self._loop.cluster.stale_marks:
             self._background(self._remove_stale_marks())
 
-    def topics_vanished(self, topics: Sequence[Topic]) -> None:
-        self._in_slices(self._propagation.topics_vanished(topics))
-
     def _stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
-        deleted = [name for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH]
+        deleted = {name: stop for name, stop in stops.items() if stop.leader_epoch == DELETED_EPOCH}
         if deleted:
             self._topic_deletions.confirm(broker, deleted)
         if len(deleted) < len(stops):
-            self._loop.submit(cluster_commands.StopsConfirmed(broker, stops))
+            self._loop.submit(
+                cluster_commands.StopsConfirmed(
+                    broker, {name: stop for name, stop in stops.items() if name not in deleted}
+                )
+            )
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
         """Remove move records of partitions that do not exist. One that has children stays: it does no harm."""
@@ -308,16 +308,24 @@ class Term:
         async with self._marks_turn:
             await topic_removal.remove_marks(self._zk, self._store, self._loop.cluster.stale_marks)
 
-    async def _remove_topic(self, name: str) -> None:
-        topic = self._loop.cluster.topics[name]
-        for left in reversed(range(ATTEMPTS)):
+    async def _remove_topic(self, topic: Topic) -> None:
+        """Remove the znodes of a topic in removal. Others may change them meanwhile: then again, after a pause."""
+        backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
+        while self._is_deleting(topic):
             try:
                 await topic_removal.remove_topic(self._zk, self._store, topic)
-                break
-            except ReloadNeeded:  # somebody else changes the same znodes
-                if not left:
-                    raise
-        self._loop.submit(topic_commands.TopicsVanished([name], self.topics_vanished))
+            except ReloadNeeded as reason:
+                log.info("topic %s is still to be removed: %s", topic.name, reason)
+                await backoff.sleep()
+            else:
+                self._loop.submit(topic_commands.TopicsVanished({topic.name: topic.created}))
+                return
+        self._topic_deletions.forget(topic)
+
+    def _is_deleting(self, topic: Topic) -> bool:
+        """Whether the topic is still the one of its name, and in deletion: it was, before somebody changed znodes."""
+        known = self._loop.cluster.topics.get(topic.name)
+        return known is not None and known.created == topic.created and known.deleting
 
     # Work beside the loop
 

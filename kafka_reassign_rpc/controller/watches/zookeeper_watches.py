@@ -29,7 +29,6 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
-from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
@@ -67,9 +66,6 @@ class WatchHandler(Protocol):
     def stale_marks_found(self) -> None:
         """Marks of `/admin/delete_topics` may have to go, since they mark no topic."""
 
-    def topics_vanished(self, topics: Sequence[Topic]) -> None:
-        """Brokers have to forget these topics."""
-
 
 class ZooKeeperWatches:
     """All watches of one term.
@@ -91,8 +87,6 @@ class ZooKeeperWatches:
         self._topics: dict[str, None] = {}
         self._watched: set[str] = set()
         """Topics whose znodes have a watch. Topics that we create get it when the list of topics shows them."""
-        self._gone: set[str] = set()
-        """Topics whose znodes were deleted. If one is there again it is another topic, whatever its version."""
         self._configs = ConfigStore(zk)
         self._last_config_change = -1
         self._fired = 1
@@ -115,7 +109,6 @@ class ZooKeeperWatches:
             name = path.removeprefix(znode_paths.TOPICS + "/")
             if kind is WatchKind.DELETED:  # the list of topics has changed too: it is read
                 self._watched.discard(name)
-                self._gone.add(name)
             else:
                 self._topics[name] = None
         elif path == znode_paths.DELETE_TOPICS:
@@ -204,32 +197,40 @@ class ZooKeeperWatches:
         )
 
     async def topics(self) -> None:
+        before = {name: topic.created for name, topic in self._loop.cluster.topics.items()}
         names = set(await self._zk.children(znode_paths.TOPICS, watch=True))
         known = self._loop.cluster.topics
+        vanished = {name: created for name, created in before.items() if name not in names}
+        if vanished:
+            self._loop.submit(topic_commands.TopicsVanished(vanished))
+            self._process_batch_and_queue(vanished)
+        if not known.keys() <= names | before.keys():
+            self._pending[self.topics] = None  # created since: the next list has them, or they have vanished
+            self._wake.set()
         appeared = [name for name in names if name not in known]
-        vanished = [name for name in known if name not in names]
         if appeared:
             await self._read(appeared)
         self._watched &= names
         await self.changed_topics(names - self._watched)
-        if vanished:
-            self._loop.submit(topic_commands.TopicsVanished(vanished, self._term.topics_vanished))
-            self._process_batch_and_queue(vanished)
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
-        self._gone.difference_update(names)
         moves, _ = await load_cluster.read_moves(self._zk, names)
         read = await load_cluster.read_topics(self._zk, names, moves)
         await self._zk.place_watches(data=[znode_paths.topic(name) for name in names], since_zxid=since)
         self._watched.update(names)
+        known = self._loop.cluster.topics
+        replaced = {
+            name: known[name].created
+            for name, topic in read.found.items()
+            if name in known and known[name].created < topic.created
+        }
+        if replaced:
+            with suppress(NotController):  # the loop has ended, and so does this task
+                await self._loop.submit(topic_commands.TopicsVanished(replaced))
         self._loop.submit(
             topic_commands.TopicsRead(
-                read.found,
-                read.unreadable,
-                self._term.own_id,
-                appeared=self._term.topics_appeared,
-                vanished=self._term.topics_vanished,
+                read.found, read.unreadable, self._term.own_id, appeared=self._term.topics_appeared
             )
         )
         await self.deletions()  # a mark may have been there before its topic was known
@@ -239,27 +240,27 @@ class ZooKeeperWatches:
 
         A watch fires before the answer to the write: so the round under way has to end before versions are compared.
         """
-        found_versions: dict[str, int] = {}
+        found: dict[str, Stat] = {}
         for name in names:
             stat = await self._zk.exists(znode_paths.topic(name), watch=True)
             self._watched.add(name)
             if stat is not None:
-                found_versions[name] = stat.version
-        if not self._newer(found_versions):
+                found[name] = stat
+        if not self._newer(found):
             return
         with suppress(NotController):  # the loop has ended, and so does this task
             await self._loop.submit(cluster_commands.Barrier())
-        foreign = self._newer(found_versions)
+        foreign = self._newer(found)
         if foreign:
             await self._read(foreign)
 
-    def _newer(self, versions: Mapping[str, int]) -> list[str]:
+    def _newer(self, found: Mapping[str, Stat]) -> list[str]:
         """Topics whose znode is newer than the known one, or another one."""
         known = self._loop.cluster.topics
         return [
             name
-            for name, version in versions.items()
-            if name not in known or name in self._gone or version > known[name].version
+            for name, stat in found.items()
+            if name not in known or stat.czxid != known[name].created or stat.version > known[name].version
         ]
 
     async def deletions(self) -> None:

@@ -74,7 +74,8 @@ class ReplayedChanges:
         """Moves whose records were written, with id and ctime from ZooKeeper."""
         self.created: list[str] = []
         self.deleting: list[str] = []
-        self.deleted: list[str] = []
+        self.deleted: list[Topic] = []
+        """Topics that are gone, as they were last known."""
 
 
 def replay(
@@ -88,15 +89,16 @@ def replay(
     for topic, change in view.topics.items():
         match change:
             case TopicCreated():
-                _add_topic(cluster, Topic(name=topic, id=change.id, partitions={}))
+                version, created = durable.topics.get(topic, (-1, -1))
+                _add_topic(cluster, Topic(topic, change.id, {}, version, created=created))
                 cluster.topic_configs[topic] = dict(change.configs)
                 applied.created.append(topic)
             case TopicDeletionStarted() if topic in cluster.topics:
                 begin_deletion(cluster, topic)
                 applied.deleting.append(topic)
-            case TopicDeleted():
+            case TopicDeleted() if topic in cluster.topics:
+                applied.deleted.append(cluster.topics[topic])
                 remove_topic(cluster, topic)
-                applied.deleted.append(topic)
         if isinstance(change, TopicCreated | PartitionsAdded):
             for index, value in change.partitions.items():
                 _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
@@ -108,9 +110,9 @@ def replay(
             yield
     _put_failures(cluster, view)
     _put_topic_ids(cluster, view)
-    for topic, (version, created) in durable.topics.items():
+    for topic, (version, _) in durable.topics.items():
         if topic in cluster.topics:
-            cluster.topics[topic].version, cluster.topics[topic].created = version, created
+            cluster.topics[topic].version = version
 
 
 def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:

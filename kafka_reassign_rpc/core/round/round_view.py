@@ -73,7 +73,7 @@ class TopicDeletionStarted(NamedTuple):
 
 
 class TopicDeleted(NamedTuple):
-    """All replicas of a topic in deletion are confirmed deleted, or on brokers gone for good: remove its znodes."""
+    """The znodes of a topic are gone: its deletion has ended, or an operator has deleted them."""
 
     name: str
 

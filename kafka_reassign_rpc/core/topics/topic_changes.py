@@ -271,9 +271,9 @@ def replicas_to_delete(
 ) -> Iterator[tuple[int, int]]:
     """(partition, broker) of the replicas of a topic in deletion whose brokers have not confirmed a StopReplica.
 
-    When there are none, `TopicDeleted` is due. A replica on a dead broker is waited for, as in Kafka: its log would
-    return with the broker, and a new topic of the same name would find it. A replica that is pending deletion is waited
-    for only while its broker is registered.
+    When there are none, the removal of its znodes is due. A replica on a dead broker is waited for, as in Kafka: its
+    log would return with the broker, and a new topic of the same name would find it. A replica that is pending deletion
+    is waited for only while its broker is registered.
     """
     topic = cluster.topics.get(name)
     if topic is None:

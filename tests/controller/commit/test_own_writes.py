@@ -8,7 +8,6 @@ import pytest
 
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
-from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -26,7 +25,6 @@ class Office:
     def topics_appeared(self, names: Sequence[str]) -> None: ...
     def deletions_begun(self, names: Sequence[str]) -> None: ...
     def stale_marks_found(self) -> None: ...
-    def topics_vanished(self, topics: Sequence[Topic]) -> None: ...
 
 
 async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_and_not_after_its_own(

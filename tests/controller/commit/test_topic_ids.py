@@ -15,21 +15,12 @@ async def stored_id(zk: ZooKeeper, topic: str) -> UUID | None:
     return znode_contents.decode_topic(data, path).id
 
 
-async def read_again(controller: BareController, *names: str) -> tuple[list[str], list[str]]:
-    """What the watches do when others have changed topics: names that appeared, and names that vanished."""
+async def read_again(controller: BareController, *names: str) -> list[str]:
+    """What the watches do when others have changed topics. Returns the names that appeared."""
     appeared: list[str] = []
-    vanished: list[str] = []
     found, unreadable = await load_cluster.read_topics(controller.zk, names)
-    await controller.loop.submit(
-        TopicsRead(
-            found,
-            unreadable,
-            SERVER,
-            appeared=appeared.extend,
-            vanished=lambda topics: vanished.extend(topic.name for topic in topics),
-        )
-    )
-    return appeared, vanished
+    await controller.loop.submit(TopicsRead(found, unreadable, SERVER, appeared=appeared.extend))
+    return appeared
 
 
 async def test_sv_4_a_topic_without_an_id_gets_one_from_the_next_controller_and_keeps_it(
@@ -72,5 +63,5 @@ async def test_sv_4_a_topic_that_gets_its_id_from_another_controller_is_the_same
     async with elected_controller(zk_connect) as controller:
         controller.cluster.topics["t"].id = None  # as if this controller had not been able to write one
         await zk.set(znode_paths.topic("t"), znode_contents.encode_topic(UUID(int=7), {0: ((1, 2), (), ())}))
-        assert await read_again(controller, "t") == (["t"], [])
+        assert await read_again(controller, "t") == ["t"]
         assert controller.cluster.topics["t"].id == UUID(int=7)

@@ -89,7 +89,7 @@ def test_sv_4_a_topics_life() -> None:
 
     view = RoundView(here)
     view.add(TopicDeleted("new"))
-    assert replayed(here, view).deleted == ["new"]
+    assert [(topic.name, topic.created) for topic in replayed(here, view).deleted] == [("new", 30)]
     assert (list(here.topics), here.topic_names, here.moving, here.topic_configs) == (
         [TOPIC],
         {TOPIC_ID: TOPIC},

@@ -1,0 +1,234 @@
+"""The removal of a topic whose replicas are deleted: it runs once, and never meets another topic of the same name."""
+
+import asyncio
+from collections.abc import Sequence
+from random import Random
+from uuid import UUID, uuid4
+
+import pytest
+
+from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
+from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, TopicsRead, TopicsVanished
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
+from kafka_reassign_rpc.controller.loading.load_cluster import read_topics
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
+from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
+from kafka_reassign_rpc.core.round.replay import remove_topic
+from kafka_reassign_rpc.core.state.cluster import Cluster as Known
+from kafka_reassign_rpc.core.state.cluster import Partition, Topic, TopicPartition
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Delete, Op, Result
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, topic_json
+from tests.controller.cluster import cluster
+from tests.waiting import eventually
+
+T0 = TopicPartition("t", 0)
+
+
+def in_deletion(known: Known, created: int, *replicas: int) -> Topic:
+    return put_known_topic(
+        known, "t", None, {0: Partition(replicas=replicas)}, version=0, deleting=True, created=created
+    )
+
+
+def stop_of(created: int) -> dict[TopicPartition, StopReplicaState]:
+    return {T0: StopReplicaState(DELETED_EPOCH, delete=True, created=created)}
+
+
+@pytest.fixture
+def due() -> list[int]:
+    return []
+
+
+@pytest.fixture
+def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
+    known = Known()
+    return known, TopicDeletions(known, lambda topic: due.append(topic.created))
+
+
+def test_sv_4_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
+    deletions: tuple[Known, TopicDeletions], due: list[int]
+) -> None:
+    known, counted = deletions
+    topic = in_deletion(known, 5, 1, 2)
+    counted.confirm(1, stop_of(5))
+    assert counted.remaining(topic) == [(0, 2)], "only the others are asked again"
+    counted.confirm(2, stop_of(5))
+    assert due == [5]
+
+    counted.confirm(1, stop_of(5))
+    counted.confirm(2, stop_of(5))
+    counted.check(topic)
+    assert counted.remaining(topic) is None
+    assert due == [5]
+
+
+def test_sv_4_a_confirmation_counts_for_the_topic_that_was_stopped_and_not_for_a_later_one(
+    deletions: tuple[Known, TopicDeletions], due: list[int]
+) -> None:
+    known, counted = deletions
+    counted.confirm(1, stop_of(5))
+    put_known_topic(known, "t", None, {0: Partition(replicas=(1,))}, version=0, created=9)
+    counted.confirm(1, stop_of(5))
+    counted.confirm(1, stop_of(9))  # it is not in deletion
+    topic = in_deletion(known, 9, 1)
+    counted.confirm(1, stop_of(5))
+    assert (counted.remaining(topic), due) == ([(0, 1)], [])
+    counted.confirm(1, stop_of(9))
+    assert due == [9]
+
+
+def test_sv_4_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, TopicDeletions], due: list[int]) -> None:
+    known, counted = deletions
+    for created in range(100):
+        topic = in_deletion(known, created, 1, 2)
+        counted.confirm(1, stop_of(created))
+        if created % 2:
+            counted.confirm(2, stop_of(created))
+        remove_topic(known, "t")
+        counted.forget(topic)
+        counted.confirm(1, stop_of(created))
+    assert len(due) == 50
+    assert [len(kept) for kept in vars(counted).values() if isinstance(kept, dict | set)] == [0, 0]
+
+
+def test_sv_4_a_deletion_that_begins_anew_waits_for_new_confirmations(
+    deletions: tuple[Known, TopicDeletions], due: list[int]
+) -> None:
+    """Its mark was removed by hand, and brokers have got their replicas back."""
+    known, counted = deletions
+    in_deletion(known, 5, 1, 2)
+    counted.confirm(1, stop_of(5))
+    put_known_topic(known, "t", None, {0: Partition(replicas=(1, 2))}, version=0, created=5)
+    counted.read_again()
+    assert counted.remaining(in_deletion(known, 5, 1, 2)) == [(0, 1), (0, 2)]
+    assert due == []
+
+
+async def create(controller: BareController, name: str) -> CreatedTopic | KafkaError:
+    command = CreateTopicsCommand(
+        [NewTopic(name, assignments={0: (1, 2)})], validate_only=False, new_id=uuid4, random=Random(1)
+    )
+    return (await controller.loop.submit(command))[name]
+
+
+async def test_sv_4_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_topic_of_its_name(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        old = controller.cluster.topics["t"]
+        await zk.delete_tree(znode_paths.topic("t"))
+        vanished = controller.loop.submit(TopicsVanished({"t": old.created}))
+        refused = await create(controller, "t")
+        assert isinstance(refused, TopicAlreadyExists), "brokers have to forget the old one first"
+        await vanished
+        assert [topic.created for applied in controller.applied for topic in applied.deleted] == [old.created]
+
+        made = await create(controller, "t")
+        assert isinstance(made, CreatedTopic)
+        controller.applied.clear()
+        await controller.loop.submit(TopicsVanished({"t": old.created}))
+        assert controller.cluster.topics["t"].id == made.id
+        assert [applied.deleted for applied in controller.applied] == [[]]
+        stat = await zk.exists(znode_paths.topic("t"))
+        assert stat is not None
+        assert controller.cluster.topics["t"].created == stat.czxid
+        await controller.check()
+
+
+async def test_sv_4_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: ZooKeeper, zk_connect: str) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (2, 1)}, topic_id=UUID(int=5))
+    async with elected_controller(zk_connect) as controller:
+        late = await read_topics(zk, ["t"])
+        await zk.delete_tree(znode_paths.topic("t"))
+        await controller.loop.submit(TopicsVanished({"t": controller.cluster.topics["t"].created}))
+        made = await create(controller, "t")
+        await controller.loop.submit(TopicsRead(late.found, {}, 1000, appeared=lambda _: None))
+        assert isinstance(made, CreatedTopic)
+        assert controller.cluster.topics["t"].id == made.id
+        await controller.check()
+
+
+async def test_sv_4_topics_that_are_gone_are_propagated_before_anything_of_what_was_read_again(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """Otherwise brokers would delete the replicas of the new topic."""
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 2)}, topic_id=UUID(int=5))
+    await put_topic(zk, "u", {0: (1, 2)}, topic_id=UUID(int=6))
+    async with elected_controller(zk_connect) as controller:
+        old = controller.cluster.topics["t"].created
+        await zk.delete_tree(znode_paths.topic("t"))
+        await put_topic(zk, "t", {0: (2, 1)}, topic_id=UUID(int=7))
+        await zk.set(znode_paths.topic("u"), (await zk.get(znode_paths.topic("u")))[0])
+        controller.applied.clear()
+        await controller.alter({("u", 0): (2, 1)})
+        first, *rest = controller.applied
+        assert ([topic.created for topic in first.deleted], first.partitions) == ([old], [])
+        assert rest
+        assert not any(applied.deleted for applied in rest)
+
+
+class HeldRemovals:
+    """Holds transactions that delete the znode of topic `x`, until each is let through."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.held: list[asyncio.Event] = []
+        self.holds = True
+        submit = ZooKeeper.submit_multi
+
+        def submit_multi(
+            zk: ZooKeeper, ops: Sequence[Op], session: int | None = None
+        ) -> "asyncio.Future[list[Result]]":
+            if not self.holds or not any(isinstance(op, Delete) and op.path == znode_paths.topic("x") for op in ops):
+                return submit(zk, ops, session)
+            turn = asyncio.Event()
+            self.held.append(turn)
+
+            async def in_turn() -> list[Result]:
+                await turn.wait()
+                return await submit(zk, ops, session)
+
+            return asyncio.ensure_future(in_turn())
+
+        monkeypatch.setattr(ZooKeeper, "submit_multi", submit_multi)
+
+
+async def test_sv_4_a_broker_that_joins_during_a_removal_does_not_start_a_second_one_that_destroys_the_next_topic(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removals = HeldRemovals(monkeypatch)
+    async with cluster(zk_connect, brokers=(1, 2)) as world:
+        await world.create_topic("x", {0: [1, 2]})
+        await world.create_topic("other", {0: [1, 2]})
+        await eventually(lambda: world.has_all(("x", 0), 1, 2))
+        await world.delete_topic("x")
+        await eventually(lambda: removals.held)
+
+        await world.start_broker(3)
+        await world.fleets[3].ready()
+        assert set((await world.alter({("other", 0): (1, 2, 3)})).values()) == {(0, None)}
+        await eventually(lambda: world.has_all(("other", 0), 1, 2, 3))
+        removals.held[0].set()
+        await eventually(lambda: world.has_no(("x", 0), 1, 2))
+
+        async def made_again() -> bool:
+            await world.create_topic("x", {0: [1, 2]})
+            return True
+
+        await eventually(made_again)
+        removals.holds = False
+        made = (await topic_json(world.zk, "x"))["topic_id"]
+        for turn in removals.held:
+            turn.set()
+        await eventually(lambda: world.has_all(("x", 0), 1, 2))
+        assert set((await world.alter({("other", 0): (3,)})).values()) == {(0, None)}
+        await eventually(lambda: world.has(("other", 0, (3,))))
+        assert (await topic_json(world.zk, "x"))["topic_id"] == made
+        assert await world.has_all(("x", 0), 1, 2)
+        assert len(removals.held) == 1
