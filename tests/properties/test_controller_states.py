@@ -219,7 +219,7 @@ class Controller(RuleBasedStateMachine):
         view = RoundView(self.cluster)
         stopped = [r for r in self.partition(name).pending_deletion if r in self.registered][:1]
         self.logs[name].difference_update(stopped)
-        self.add(view, confirm_stopped(view, *name, stopped))
+        self.add(view, confirm_stopped(view, *name, stopped, leader_epoch=self.partition(name).leader_epoch))
         self.commit(view, crash)
 
     @rule(crash=crashes)

@@ -155,8 +155,8 @@ class StopsConfirmed(Command[None]):
         self._stops = stops
 
     def decide(self, work: Round) -> Iterator[None]:
-        for name, pause in in_slices((name for name, stop in self._stops.items() if stop.delete), SLICE):
-            for change in confirm_stopped(work.view, *name, (self._broker_id,)):
+        for (name, stop), pause in in_slices([item for item in self._stops.items() if item[1].delete], SLICE):
+            for change in confirm_stopped(work.view, *name, (self._broker_id,), leader_epoch=stop.leader_epoch):
                 work.view.add(change)
             if pause:
                 yield

@@ -7,14 +7,21 @@ import msgspec
 from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, Change, PartitionChange, RoundView
 
 
-def confirm_stopped(view: RoundView, topic: str, index: int, brokers: Collection[int]) -> list[Change]:
+def confirm_stopped(
+    view: RoundView, topic: str, index: int, brokers: Collection[int], *, leader_epoch: int
+) -> list[Change]:
     """`brokers` have deleted their replicas of the partition that were pending deletion (or are gone).
+
+    leader_epoch   that of the StopReplica. If the partition has a newer one, the confirmation does not count: the
+                   replica may have been added and retired again since, and a stop with the newer one is on its way.
 
     The last confirmation clears the topic znode. Earlier ones need no write: with the znode as it is, a next controller
     repeats the deletion.
     """
     partition = view.get(topic, index)
-    if partition is None or not any(broker in partition.pending_deletion for broker in brokers):
+    if partition is None or leader_epoch < partition.leader_epoch:
+        return []
+    if not any(broker in partition.pending_deletion for broker in brokers):
         return []
     left = tuple(broker for broker in partition.pending_deletion if broker not in brokers)
     return [

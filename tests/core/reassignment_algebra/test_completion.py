@@ -72,9 +72,10 @@ def test_a_partition_at_rest_or_unknown_does_not_change() -> None:
 
 def test_455_4_the_last_confirmation_clears_the_topic_znode() -> None:
     here = view(replace(not_moving(1, 2), pending_deletion=(3, 4)))
-    (first,) = confirm_stopped(here, TOPIC, 0, (3,))
+    epoch = here.cluster.topics[TOPIC].partitions[0].leader_epoch
+    (first,) = confirm_stopped(here, TOPIC, 0, (3,), leader_epoch=epoch)
     assert (first.value.pending_deletion, first.assignment) == ((4,), AssignmentWrite.LATER)  # type: ignore[union-attr]
     here.add(first)
-    assert confirm_stopped(here, TOPIC, 0, (3,)) == []
-    (last,) = confirm_stopped(here, TOPIC, 0, (4,))
+    assert confirm_stopped(here, TOPIC, 0, (3,), leader_epoch=epoch) == []
+    (last,) = confirm_stopped(here, TOPIC, 0, (4,), leader_epoch=epoch)
     assert (last.value.pending_deletion, last.assignment) == ((), AssignmentWrite.NOW)  # type: ignore[union-attr]
