@@ -19,6 +19,7 @@ import sys
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import islice
 from typing import Protocol
 
 from kafka_reassign_rpc.controller import controller_election
@@ -40,6 +41,9 @@ log = logging.getLogger(__name__)
 
 SYNC_TIMEOUT_S = 1.0
 """If ZooKeeper does not answer for longer, the connection is about to be lost: then a caller does not wait for it."""
+TOPICS_AT_ONCE = 200
+"""Changed topics that are looked at before other changes have their turn again: the death of a broker must not wait for
+thousands of topics."""
 ADMIN = frozenset((znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL))
 
 
@@ -146,12 +150,16 @@ class ZooKeeperWatches:
                 self._wake.clear()
                 fired = self._fired
                 pending, self._pending = self._pending, {}
-                topics, self._topics = self._topics, {}
                 for read in pending:
                     await self._read_or_log(read)
                 self._has_read(fired)
+                topics = tuple(islice(self._topics, TOPICS_AT_ONCE))
                 if topics:
-                    await self._read_or_log(partial(self.changed_topics, tuple(topics)))
+                    for name in topics:
+                        del self._topics[name]
+                    await self._read_or_log(partial(self.changed_topics, topics))
+                if self._topics:
+                    self._wake.set()
         finally:
             self.close()
 
@@ -211,7 +219,10 @@ class ZooKeeperWatches:
         if appeared:
             await self._read(appeared)
         self._watched &= names
-        await self.changed_topics(names - self._watched)
+        unwatched = names - self._watched
+        if unwatched:
+            self._topics.update(dict.fromkeys(unwatched))
+            self._wake.set()
 
     async def _read(self, names: Sequence[str]) -> None:
         since = self._zk.last_zxid
@@ -236,16 +247,13 @@ class ZooKeeperWatches:
         await self.deletions()  # a mark may have been there before its topic was known
 
     async def changed_topics(self, names: Collection[str]) -> None:
-        """Read topics that others have changed. The controller's own writes fire the watches too.
+        """Read topics that others have changed, a few at a time. The controller's own writes fire the watches too.
 
         A watch fires before the answer to the write: so the round under way has to end before versions are compared.
         """
-        found: dict[str, Stat] = {}
-        for name in names:
-            stat = await self._zk.exists(znode_paths.topic(name), watch=True)
-            self._watched.add(name)
-            if stat is not None:
-                found[name] = stat
+        stats = await asyncio.gather(*(self._zk.exists(znode_paths.topic(name), watch=True) for name in names))
+        self._watched.update(names)
+        found = {name: stat for name, stat in zip(names, stats, strict=True) if stat is not None}
         if not self._newer(found):
             return
         with suppress(NotController):  # the loop has ended, and so does this task

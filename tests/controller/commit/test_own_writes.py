@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.loading import load_cluster
-from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE, ZooKeeperWatches
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import SERVER, elected_controller, put_topic, register
+from tests.waiting import eventually
 
 
 class Office:
@@ -76,3 +77,38 @@ async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_an
             await handled.wait()
             assert [list(names or ()) for names in read] == [["t"]]
         running.cancel()
+
+
+async def test_sv_3_the_death_of_a_broker_does_not_wait_for_thousands_of_changed_topics(
+    zk: ZooKeeper, zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await register(zk, 1)
+    await put_topic(zk, "t", {0: (1,)})
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    async with elected_controller(zk_connect) as controller:
+        watches = ZooKeeperWatches(
+            controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
+        )
+        await watches.place()
+        looked_at: list[str] = []
+        before_the_death: list[int] = []
+        exists, read_brokers = controller.zk.exists, load_cluster.read_brokers
+
+        async def noted(path: str, watch: bool = False) -> Stat | None:
+            if not looked_at:
+                watches.watch_fired(WatchKind.CHILDREN, znode_paths.BROKER_IDS)
+            looked_at.append(path)
+            return await exists(path, watch)
+
+        async def read(*given: Any, **options: Any) -> Any:
+            before_the_death.append(len(looked_at))
+            return await read_brokers(*given, **options)
+
+        monkeypatch.setattr(controller.zk, "exists", noted)
+        monkeypatch.setattr(load_cluster, "read_brokers", read)
+        for number in range(1_000):
+            watches.watch_fired(WatchKind.CHANGED, znode_paths.topic(f"t{number}"))
+        running = asyncio.create_task(watches.run())
+        await eventually(lambda: len(looked_at) == 1_000)
+        running.cancel()
+        assert before_the_death == [TOPICS_AT_ONCE]
