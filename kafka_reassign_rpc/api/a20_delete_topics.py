@@ -2,9 +2,9 @@
 
 Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
             request fails with INVALID_REQUEST where it has both name and id of a topic. With
-            `delete.topic.enable=false` all topics are refused: TOPIC_DELETION_DISABLED, INVALID_REQUEST before
-            version 3. The answer has the id only where the request had it. It comes once the deletion is durable;
-            the replicas are deleted later.
+            `delete.topic.enable=false` all topics are refused, before anything else is looked at and without a
+            message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. The answer has the id only where the
+            request had it. It comes once the deletion is durable; the replicas are deleted later.
 """
 
 from uuid import UUID
@@ -24,6 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
+_FIRST_WITH_DISABLED = 3
 _FIRST_WITH_IDS = 6
 
 NameOrId = tuple[str | None, UUID]
@@ -39,9 +40,9 @@ async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) 
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    asked = list(dict.fromkeys(_asked(request, ctx.api_version)))
     if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
-        raise InvalidRequest if ctx.api_version < 3 else TopicDeletionDisabled
+        return _disabled(request, ctx.api_version)
+    asked = list(dict.fromkeys(_asked(request, ctx.api_version)))
     if any(name is not None and topic_id != ZERO_UUID for name, topic_id in asked):
         raise InvalidRequest("Topic name and topic ID can not both be specified.")
     outcomes = await _delete(node, controller, asked, request.timeout_ms, ctx)
@@ -49,6 +50,18 @@ async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) 
         version=ctx.api_version,
         throttle_time_ms=0,
         responses=[_result(ctx.api_version, *outcome) for outcome in outcomes],
+    )
+
+
+def _disabled(request: DeleteTopicsRequest, version: int) -> DeleteTopicsResponse:
+    error = InvalidRequest if version < _FIRST_WITH_DISABLED else TopicDeletionDisabled
+    return DeleteTopicsResponse(
+        version=version,
+        throttle_time_ms=0,
+        responses=[
+            _Result(version=version, name=name, topic_id=topic_id, error_code=error.code, error_message=None)
+            for name, topic_id in _asked(request, version)
+        ],
     )
 
 

@@ -125,6 +125,7 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
         server_id=values["broker.id"],
         broker_listener=values["inter.broker.listener.name"],
         takeover=Takeover(values["controller.takeover"]),
+        deletes_topics=values["delete.topic.enable"],
         balance=LeaderBalance(
             values["auto.leader.rebalance.enable"],
             values["leader.imbalance.check.interval.seconds"],

@@ -112,6 +112,15 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="never|vacant|always",
     ),
     Setting(
+        "delete.topic.enable",
+        true_or_false,
+        True,
+        "Whether topics can be deleted. If not, DeleteTopics is refused, and the controller removes marks in"
+        " /admin/delete_topics without deleting their topics. All servers and brokers need the same value.",
+        group=CONTROLLER,
+        metavar="true|false",
+    ),
+    Setting(
         "auto.leader.rebalance.enable",
         true_or_false,
         True,

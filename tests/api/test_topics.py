@@ -157,12 +157,30 @@ async def test_sv_2_a_topic_named_by_both_name_and_id_fails_the_request() -> Non
     assert (result.error_code, result.error_message) == (42, "Topic name and topic ID can not both be specified.")
 
 
-@pytest.mark.parametrize(("version", "code"), [(1, 42), (3, 73), (6, 73)])
+@pytest.mark.parametrize(("version", "code"), [*((v, 42) for v in (0, 1, 2)), *((v, 73) for v in (3, 4, 5, 6))])
 async def test_sv_2_deletion_can_be_disabled(version: int, code: int) -> None:
+    """As KafkaApis.handleDeleteTopicsRequest: no message, and a topic that is asked for twice is answered twice."""
     node = ModelNode(topic("t"))
     node.static_configs["delete.topic.enable"] = "False"
-    [result] = (await ask(node, delete(version, "t"), version)).responses
-    assert result.error_code == code
+    answer = await ask(node, delete(version, "t", "nope", "t"), version)
+    assert [(r.name, r.error_code, r.error_message) for r in answer.responses] == [
+        ("t", code, None),
+        ("nope", code, None),
+        ("t", code, None),
+    ]
+    assert node.controller.calls == []
+
+
+async def test_sv_2_where_deletion_is_disabled_ids_and_names_are_answered_as_they_were_asked_for() -> None:
+    node = ModelNode(topic("t"))
+    node.static_configs["delete.topic.enable"] = "false"
+    request = delete(6, "t", ids=(UUID(int=9),))
+    request.topics[0].topic_id = UUID(int=8)
+    answer = await ask(node, request, 6)
+    assert [(r.name, r.topic_id, r.error_code) for r in answer.responses] == [
+        ("t", UUID(int=8), 73),
+        (None, UUID(int=9), 73),
+    ]
 
 
 def grow(version: int, *topics: tuple[str, int, Any]) -> CreatePartitionsRequest:

@@ -186,16 +186,23 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 class TopicDeletionsRead(Command[None]):
     """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
-    marks    czxids of marks by name; those of topics in deletion may be left out
-    marked   called with the topics whose replicas have to stop now
-    stale    called if any mark has to go, since it marks no topic
+    marks           czxids of marks by name; those of topics in deletion may be left out
+    deletes_topics  `delete.topic.enable`: if false, all marks have to go
+    marked          called with the topics whose replicas have to stop now
+    stale           called if any mark has to go, since it marks no topic
     """
 
     def __init__(
-        self, marks: Mapping[str, int], *, marked: Callable[[Sequence[str]], None], stale: Callable[[], None]
+        self,
+        marks: Mapping[str, int],
+        *,
+        deletes_topics: bool,
+        marked: Callable[[Sequence[str]], None],
+        stale: Callable[[], None],
     ) -> None:
         super().__init__()
         self._marks = marks
+        self._deletes_topics = deletes_topics
         self._marked = marked
         self._stale = stale
         self._new: list[str] = []
@@ -205,7 +212,7 @@ class TopicDeletionsRead(Command[None]):
         stale = []
         for (name, mark), pause in in_slices(self._marks.items(), SLICE):
             topic = cluster.topics.get(name)
-            if topic is None or not is_marked(topic, mark):
+            if topic is None or not self._deletes_topics or not is_marked(topic, mark):
                 stale.append(name)
             elif not topic.deleting and not isinstance(work.view.topics.get(name), TopicDeletionStarted):
                 replay.begin_deletion(cluster, name)

@@ -53,9 +53,10 @@ class TopicTooLarge(Exception):
 
 
 class DurableStore:
-    """ZooKeeper as one elected controller sees it."""
+    """ZooKeeper as one elected controller sees it. `deletes_topics`: `delete.topic.enable`."""
 
-    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
+    def __init__(self, zk: ZooKeeper, leadership: Leadership, *, deletes_topics: bool = True) -> None:
+        self.deletes_topics = deletes_topics
         self._zk = zk
         self._leadership = leadership
         self._fence = Check(znode_paths.CONTROLLER_EPOCH, leadership.epoch_version)
@@ -67,7 +68,7 @@ class DurableStore:
         return await self._load(Cluster())
 
     async def _load(self, known: Cluster) -> LoadedCluster:
-        found = await self.reading(read_cluster(self._zk))
+        found = await self.reading(read_cluster(self._zk, deletes_topics=self.deletes_topics))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found

@@ -49,6 +49,7 @@ async def remove_marks(zk: ZooKeeper, store: DurableStore, names: Collection[str
     """Remove those of these marks in `/admin/delete_topics` that mark no topic (KafkaController.processTopicDeletion).
 
     A mark that is newer than the topic of its name stays: the topic was created and marked since the cluster was read.
+    Where topics cannot be deleted (`delete.topic.enable`) it goes as well, and the topic stays.
     Raises ControllerMoved, and ReloadNeeded where somebody else changes the znodes: then the call may be repeated.
     """
     wanted = sorted(names)
@@ -56,7 +57,8 @@ async def remove_marks(zk: ZooKeeper, store: DurableStore, names: Collection[str
     topics = await store.reading(zk.multi_get([znode_paths.topic(name) for name in wanted]))
     groups: list[list[Op]] = []
     for name, mark, topic in zip(wanted, marks, topics, strict=True):
-        if mark is None or (topic is not None and topic[1].czxid < mark[1].czxid):
+        is_about = topic is not None and mark is not None and topic[1].czxid < mark[1].czxid
+        if mark is None or (is_about and store.deletes_topics):
             continue
         path = znode_paths.topic(name)
         checks = absent(path) if topic is None else (Check(path, topic[1].version),)

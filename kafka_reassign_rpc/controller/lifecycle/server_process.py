@@ -60,7 +60,11 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
-    """Settings of one server. `advertised`: where clients reach `listeners`, in the same order, if not there."""
+    """Settings of one server.
+
+    advertised      where clients reach `listeners`, in the same order, if not there
+    deletes_topics  `delete.topic.enable`
+    """
 
     zookeeper_connect: str
     listeners: Sequence[Endpoint]
@@ -70,6 +74,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     connection_timeout_ms: int = 30_000
     broker_listener: str | None = None
     takeover: Takeover = Takeover.ALWAYS
+    deletes_topics: bool = True
     balance: LeaderBalance = LeaderBalance()
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
@@ -110,6 +115,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
             for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
             if value >= 0
         },
+        **({} if config.deletes_topics else {"delete.topic.enable": "false"}),
         **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
     }
 
@@ -234,6 +240,7 @@ class ControllerProcess:
             balance=config.balance,
             broker_listener=config.broker_listener,
             settings=config.settings,
+            deletes_topics=config.deletes_topics,
             sampling=config.sampling,
             recorder=self._recorder,
             survey=self._survey,

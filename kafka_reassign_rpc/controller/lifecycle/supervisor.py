@@ -66,6 +66,7 @@ class Supervisor:
         broker_listener: str | None = None,
         recorder: EventRecorder,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
+        deletes_topics: bool = True,
         sampling: Sampling = SAMPLING,
         survey: BrokerSurvey,
     ) -> None:
@@ -80,6 +81,7 @@ class Supervisor:
         self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
         self._settings = settings
+        self._deletes_topics = deletes_topics
         self._recorder = recorder
         self._sampling = sampling
         self._survey = survey
@@ -169,7 +171,7 @@ class Supervisor:
             return False
         self._service.epoch = leadership.epoch
         sender = Sender(self._id, leadership.epoch, self._endpoints)
-        store = DurableStore(self._zk, leadership)
+        store = DurableStore(self._zk, leadership, deletes_topics=self._deletes_topics)
         self._term = Term(
             self._zk,
             store,

@@ -82,6 +82,7 @@ class Term:
         survey: BrokerSurvey,
     ) -> None:
         self.own_id = sender.id
+        self.deletes_topics = store.deletes_topics
         self._zk = zk
         self._store = store
         self._sender = sender

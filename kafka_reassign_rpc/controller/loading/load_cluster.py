@@ -59,8 +59,8 @@ class LoadedCluster(NamedTuple):
     problems: list[ZnodeProblem]
 
 
-async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
-    """Read everything, after a sync."""
+async def read_cluster(zk: ZooKeeper, *, deletes_topics: bool = True) -> LoadedCluster:
+    """Read everything, after a sync. Without `deletes_topics` no mark of a deletion counts."""
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
@@ -96,7 +96,7 @@ async def read_cluster(zk: ZooKeeper) -> LoadedCluster:
             version=topic.version,
             extra=topic.extra,
             unreadable=topic.unreadable,
-            deleting=topic.name in marks and is_marked(topic, marks[topic.name]),
+            deleting=deletes_topics and topic.name in marks and is_marked(topic, marks[topic.name]),
             created=topic.created,
         )
         await pace.rest()

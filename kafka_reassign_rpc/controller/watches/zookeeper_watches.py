@@ -51,6 +51,8 @@ class WatchHandler(Protocol):
     """What a term does after changes in ZooKeeper, besides the commands."""
 
     own_id: int
+    deletes_topics: bool
+    """`delete.topic.enable`"""
 
     def controller_moved(self) -> None:
         """This server does not own `/controller` any more."""
@@ -279,7 +281,10 @@ class ZooKeeperWatches:
             marks = await load_cluster.read_deletion_marks(self._zk, new)
             self._loop.submit(
                 topic_commands.TopicDeletionsRead(
-                    marks, marked=self._term.deletions_begun, stale=self._term.stale_marks_found
+                    marks,
+                    deletes_topics=self._term.deletes_topics,
+                    marked=self._term.deletions_begun,
+                    stale=self._term.stale_marks_found,
                 )
             )
             self._process_batch_and_queue(names)
