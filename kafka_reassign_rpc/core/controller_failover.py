@@ -12,8 +12,8 @@ The former controller may have stopped between any two of its writes. The new on
     a move                           otherwise                  continues it, with a higher leader epoch, since it
                                                                 cannot know which replicas the former one has reached
     a partition                      no state                   writes the first leader and ISR
-    its own broker id as a replica   -                          replaces that replica, or removes it
-                                                                (`topic_changes.without_own_id`)
+    its own broker id as a replica   -                          replaces that replica, or removes it and remembers
+                                                                that one is missing (`topics.missing_replicas`)
 
 Replicas that are pending deletion get their StopReplica again (see `Partition.pending_deletion`).
 """
@@ -31,7 +31,7 @@ from kafka_reassign_rpc.core.round.round_view import (
     assignment_write,
 )
 from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord, Partition
-from kafka_reassign_rpc.core.topics.topic_changes import without_own_id
+from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
 
 def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> list[Change]:
@@ -39,9 +39,8 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> l
     partition = view.get(topic, index)
     if partition is None:
         return []
-    value = partition
-    if own_id in value.replicas:
-        value = without_own_id(view.cluster, value, own_id, index)
+    value, missing = place_missing(view, topic, index, partition, own_id)
+    placed = value is not partition
     value = _without_former_replicas(view.cluster, topic, value)
     value = settled(view.cluster, topic, value)
     if value.is_moving:
@@ -51,8 +50,8 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> l
         value = replace(value, move=None, leader_epoch=max(value.leader_epoch, partition.leader_epoch + 1))
     if value is partition:
         return []
-    write = AssignmentWrite.NOW if own_id in partition.replicas else assignment_write(partition, value)
-    return [PartitionChange(topic, index, value, write)]
+    write = AssignmentWrite.NOW if placed else assignment_write(partition, value)
+    return [PartitionChange(topic, index, value, write, missing if placed else None)]
 
 
 def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition) -> Partition:

@@ -24,6 +24,9 @@ TOPIC_VERSIONS = (1, 2, 3)
 BROKER_VERSIONS = (1, 2, 3, 4, 5)
 CONTROLLER_VERSIONS = (1, 2)
 NO_REPLICAS: Final[tuple[int, ...]] = ()
+MISSING_REPLICAS = "missing_replicas"
+MAX_MISSING = 2**15 - 1
+"""Kafka's replication factor is an INT16."""
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
@@ -64,15 +67,22 @@ class Assignment(NamedTuple):
 
 
 class TopicZnode(NamedTuple):
-    """`/brokers/topics/$topic`. `extra`: unknown fields, which every rewrite keeps."""
+    """`/brokers/topics/$topic`.
+
+    extra     unknown fields, which every rewrite keeps
+    missing   field `missing_replicas`, which only this program knows: how many replicas a partition has too few
+              (see `core.topics.missing_replicas`)
+    """
 
     id: UUID | None
     partitions: dict[int, Assignment]
     extra: dict[str, msgspec.Raw]
+    missing: dict[int, int]
 
 
 _topic_fields = msgspec.json.Decoder(Raw)
 _replica_sets = msgspec.json.Decoder(dict[Id, tuple[Id, ...]])
+_missing_replicas = msgspec.json.Decoder(dict[Id, Annotated[int, msgspec.Meta(ge=1, le=MAX_MISSING)]])
 _int = msgspec.json.Decoder(int)
 _text_or_null = msgspec.json.Decoder(str | None)
 
@@ -87,6 +97,7 @@ def decode_topic(data: bytes, path: str) -> TopicZnode:
     adding = _moving(fields, ("adding_replicas", "addingReplicas"), path)
     removing = _moving(fields, ("removing_replicas", "removingReplicas"), path)
     topic_id = fields.pop("topic_id", None)
+    missing = _missing(fields)
     none = NO_REPLICAS
     partitions = {
         index: Assignment(replicas, adding.get(index, none), removing.get(index, none))
@@ -97,7 +108,18 @@ def decode_topic(data: bytes, path: str) -> TopicZnode:
         partitions,
         # A Raw is a view of its packet: values that live long are copied out.
         {name: value.copy() for name, value in fields.items()},
+        {index: count for index, count in missing.items() if index in partitions},
     )
+
+
+def _missing(fields: Raw) -> dict[int, int]:
+    """Without effect, and kept as an unknown field, where it is not ours."""
+    try:
+        found = _missing_replicas.decode(fields.get(MISSING_REPLICAS, b"{}"))
+    except (msgspec.MsgspecError, UnicodeDecodeError):
+        return {}
+    fields.pop(MISSING_REPLICAS, None)
+    return found
 
 
 def _moving(fields: Raw, names: Sequence[str], path: str) -> dict[int, tuple[int, ...]]:
@@ -121,14 +143,20 @@ def encode_topic(
     topic_id: UUID | None,
     partitions: Mapping[int, Sequence[tuple[int, ...]]],
     extra: Mapping[str, msgspec.Raw] | None = None,
+    missing: Mapping[int, int] | None = None,
 ) -> bytes:
-    """As Kafka 3.9 writes it: version 3, adding and removing replicas only of the partitions that have some."""
+    """As Kafka 3.9 writes it: version 3, adding and removing replicas only of the partitions that have some.
+
+    `missing_replicas` only where a partition has some.
+    """
     fields: dict[str, Any] = dict(extra or {})
     fields["partitions"] = {index: replicas for index, (replicas, _, _) in partitions.items()}
     if topic_id is not None:
         fields["topic_id"] = encode_topic_id(topic_id)
     fields["adding_replicas"] = {index: adding for index, (_, adding, _) in partitions.items() if adding}
     fields["removing_replicas"] = {index: removing for index, (_, _, removing) in partitions.items() if removing}
+    if missing:
+        fields[MISSING_REPLICAS] = missing
     fields["version"] = 3
     return _json.encode(fields)
 

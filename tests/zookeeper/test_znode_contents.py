@@ -71,6 +71,29 @@ def test_455_2_the_topic_id_and_unknown_fields_survive_a_rewrite() -> None:
     assert again["partitions"] == {"0": [2]}
 
 
+def test_sv_4_missing_replicas_are_written_only_where_there_are_some_and_read_back() -> None:
+    partitions = {0: Assignment((1,)), 1: Assignment((1, 2))}
+    data = znode_contents.encode_topic(None, partitions, {}, {0: 2})
+    assert json.loads(data)["missing_replicas"] == {"0": 2}
+    read = znode_contents.decode_topic(data, PATH)
+    assert (read.missing, read.extra) == ({0: 2}, {})
+    assert "missing_replicas" not in json.loads(znode_contents.encode_topic(None, partitions, {}, {}))
+
+
+@pytest.mark.parametrize("value", ["7", "null", '{"0":0}', '{"0":32768}', '{"0":"1"}', '{"-1":1}', '{"0":[1]}'])
+def test_sv_4_missing_replicas_that_are_not_ours_have_no_effect_and_survive_a_rewrite(value: str) -> None:
+    text = b'{"version":3,"partitions":{"0":[1]},"missing_replicas":%s}' % value.encode()
+    read = znode_contents.decode_topic(text, PATH)
+    assert read.missing == {}
+    again = json.loads(znode_contents.encode_topic(None, {0: Assignment((1,))}, read.extra))
+    assert again["missing_replicas"] == json.loads(value)
+
+
+def test_sv_4_missing_replicas_of_a_partition_that_does_not_exist_are_left_out() -> None:
+    text = b'{"version":3,"partitions":{"0":[1]},"missing_replicas":{"0":1,"5":1}}'
+    assert znode_contents.decode_topic(text, PATH).missing == {0: 1}
+
+
 @given(ids, ids, replica_sets, ids, st.integers(0, 1))
 def test_455_4_a_partition_state_reads_back_as_it_was_written(
     leader: int, epoch: int, isr: tuple[int, ...], controller: int, recovery: int

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.support.slices import in_slices
 
 
@@ -61,9 +62,10 @@ class BrokersRead(Command[None]):
     changed   called once the decisions are durable, if any broker has changed
     """
 
-    def __init__(self, registered: Mapping[int, Broker], changed: Callable[[], None]) -> None:
+    def __init__(self, registered: Mapping[int, Broker], own_id: int, changed: Callable[[], None]) -> None:
         super().__init__()
         self._registered = registered
+        self._own_id = own_id
         self._notify = changed
         self._changed = False
         self._bounced: set[int] = set()
@@ -76,7 +78,15 @@ class BrokersRead(Command[None]):
             if self._bounced:
                 yield from _settle_all(work, self._bounced)
             yield from _settle_all(work, ())
+            yield from self._place_missing(work)
         self.answer(None)
+
+    def _place_missing(self, work: Round) -> Iterator[None]:
+        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
+            for change in missing_replicas.settle_missing(work.view, *name, self._own_id):
+                work.view.add(change)
+            if pause:
+                yield
 
     def durable(self) -> None:
         if self._changed:

@@ -287,6 +287,7 @@ class TopicsRead(Command[None]):
             {index: _newer(known, index, value) for index, value in topic.partitions.items()},
             version=topic.version,
             extra=topic.extra,
+            missing=topic.missing,
             unreadable=topic.unreadable,
             created=topic.created,
             deleting=known is not None and known.deleting,

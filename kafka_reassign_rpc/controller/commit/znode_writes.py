@@ -90,7 +90,9 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     if isinstance(added, PartitionsAdded):
         for index, value in added.partitions.items():
             assignments[index] = durable_assignment(value)
-    return znode_contents.encode_topic(view.topic_ids.get(topic.name, topic.id), assignments, topic.extra)
+    missing = {index: count for index in assignments if (count := view.missing(topic.name, index))}
+    topic_id = view.topic_ids.get(topic.name, topic.id)
+    return znode_contents.encode_topic(topic_id, assignments, topic.extra, missing)
 
 
 def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step]:

@@ -95,6 +95,7 @@ async def read_cluster(zk: ZooKeeper, *, deletes_topics: bool = True) -> LoadedC
             topic.partitions,
             version=topic.version,
             extra=topic.extra,
+            missing=topic.missing,
             unreadable=topic.unreadable,
             deleting=deletes_topics and topic.name in marks and is_marked(topic, marks[topic.name]),
             created=topic.created,
@@ -245,6 +246,7 @@ async def read_topics(
             partitions[name],
             stat.version,
             znode.extra,
+            znode.missing,
             frozenset(bad.get(name, ())),
             created=stat.czxid,
         )

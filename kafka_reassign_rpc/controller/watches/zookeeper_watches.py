@@ -202,7 +202,7 @@ class ZooKeeperWatches:
     async def brokers(self) -> None:
         self._loop.submit(
             cluster_commands.BrokersRead(
-                await load_cluster.read_brokers(self._zk, watch=True), self._term.brokers_changed
+                await load_cluster.read_brokers(self._zk, watch=True), self._term.own_id, self._term.brokers_changed
             )
         )
 

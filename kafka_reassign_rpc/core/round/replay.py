@@ -106,6 +106,8 @@ def replay(
                     yield
     for name, partition_change in view.partitions.items():
         _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
+        if partition_change.missing is not None:
+            _put_missing(cluster, name, partition_change.missing)
         if slices.step():
             yield
     _put_failures(cluster, view)
@@ -130,6 +132,14 @@ def _put_failures(cluster: Cluster, view: RoundView) -> None:
             cluster.failed.pop(broker, None)
         else:
             cluster.failed[broker] = since
+
+
+def _put_missing(cluster: Cluster, name: TopicPartition, missing: int) -> None:
+    topic = cluster.topics.get(name.topic)
+    if topic is not None and missing:
+        topic.missing[name.partition] = missing
+    elif topic is not None:
+        topic.missing.pop(name.partition, None)
 
 
 def _put(
@@ -236,6 +246,7 @@ def put_topic(
     *,
     version: int,
     extra: Mapping[str, msgspec.Raw] | None = None,
+    missing: Mapping[int, int] | None = None,
     unreadable: frozenset[int] = frozenset(),
     deleting: bool = False,
     created: int = -1,
@@ -248,6 +259,7 @@ def put_topic(
         partitions=dict(partitions),
         version=version,
         extra=dict(extra or {}),
+        missing=dict(missing or {}),
         unreadable=unreadable,
         deleting=deleting,
         created=created,

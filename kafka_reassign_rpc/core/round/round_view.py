@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, AssignmentDecision, Event, RoundNote, reassigned
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
 
@@ -27,12 +27,17 @@ class AssignmentWrite(Enum):
 
 
 class PartitionChange(NamedTuple):
-    """The next value of one partition. The commit compares it with the present value and writes the difference."""
+    """The next value of one partition. The commit compares it with the present value and writes the difference.
+
+    missing   how many replicas the partition has too few from now on (see `core.topics.missing_replicas`); None: as
+              before, or none where this change ends a client's move
+    """
 
     topic: str
     partition: int
     value: Partition
     assignment: AssignmentWrite = AssignmentWrite.NOW
+    missing: int | None = None
 
 
 def assignment_write(before: Partition, after: Partition) -> AssignmentWrite:
@@ -48,6 +53,15 @@ def assignment_write(before: Partition, after: Partition) -> AssignmentWrite:
     ):
         return AssignmentWrite.LATER
     return AssignmentWrite.NOW
+
+
+def _decides_replication_factor(before: Partition, after: Partition) -> bool:
+    """Whether this change ends a move to a target that a client has named. (Self-healing names one as it finds it.)"""
+    if after.is_moving:
+        return False
+    if before.is_moving:
+        return after.replicas == before.target and (before.move is None or before.move.route != HEAL)
+    return after.replicas != before.replicas
 
 
 class TopicCreated(NamedTuple):
@@ -129,6 +143,14 @@ class RoundView:
             return None
         return self.cluster.get(topic, partition)
 
+    def missing(self, topic: str, partition: int) -> int:
+        """How many replicas the partition has too few."""
+        changed = self.partitions.get(TopicPartition(topic, partition))
+        if changed is not None and changed.missing is not None:
+            return changed.missing
+        known = self.cluster.topics.get(topic)
+        return known.missing.get(partition, 0) if known is not None and known.missing else 0
+
     def next_partition_epoch(self, topic: str, partition: int) -> int:
         """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
         known = self.cluster.get(topic, partition)
@@ -148,6 +170,10 @@ class RoundView:
             self._note(self._committed(*name) if earlier is None else earlier.value, change)
             if earlier is not None and earlier.assignment is AssignmentWrite.NOW:
                 change = change._replace(assignment=AssignmentWrite.NOW)
+            if change.missing is None and (missing := self.missing(*name)):
+                before = self.get(*name)
+                decided = before is None or _decides_replication_factor(before, change.value)
+                change = change._replace(missing=0 if decided else missing)
             self.partitions[name] = change
         else:
             self._report_topic(change)

@@ -129,6 +129,8 @@ class Topic(msgspec.Struct):
     """The zkVersion of the topic znode."""
     extra: dict[str, msgspec.Raw] = {}
     """Fields of the topic znode that this program does not know: every rewrite preserves them."""
+    missing: dict[int, int] = {}
+    """How many replicas a partition has too few: see `core.topics.missing_replicas`."""
     unreadable: frozenset[int] = frozenset()
     """Partitions whose state znode cannot be decoded: their assignment stays, commands do not find them."""
     revision: int = msgspec.field(default_factory=lambda: next(REVISIONS))

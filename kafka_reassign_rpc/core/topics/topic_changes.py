@@ -9,8 +9,6 @@ import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from msgspec.structs import replace
-
 from kafka_reassign_rpc.core.kafka_errors import (
     InvalidPartitions,
     InvalidReplicaAssignment,
@@ -22,9 +20,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
-from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, RoundView, TopicCreated, TopicDeletionStarted
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic
 from kafka_reassign_rpc.core.topics.replica_placement import Placed, placements
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -285,34 +282,3 @@ def replicas_to_delete(
         for replica in partition.pending_deletion:
             if replica in cluster.brokers and (index, replica) not in confirmed:
                 yield index, replica
-
-
-def without_own_id(cluster: Cluster, partition: Partition, own_id: int, index: int) -> Partition:
-    """The partition with another broker in place of `own_id`, or with one replica less if there is no other broker.
-
-    A stock broker that creates a topic by itself (auto-creation, `__consumer_offsets`) takes every node in Metadata for
-    a broker, this server (`own_id`) included. The topic znode must get another assignment.
-    A partition that already had a leader keeps its other replicas and its ISR; the new replica must catch up.
-    """
-    substitute = _substitute(cluster, partition, own_id, index)
-    named = tuple(substitute if replica == own_id else replica for replica in partition.replicas)
-    value = replace(
-        partition,
-        replicas=without(named, (own_id,)) or partition.replicas,
-        adding=without(partition.adding, (own_id,)),
-        removing=without(partition.removing, (own_id,)),
-    )
-    isr = without(partition.isr, (own_id,))
-    if not isr:
-        return replace(first_state(cluster, value), leader_epoch=partition.leader_epoch + bool(partition.isr))
-    leader = NO_LEADER if partition.leader == own_id else partition.leader
-    return replace(value, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
-
-
-def _substitute(cluster: Cluster, partition: Partition, own_id: int, index: int) -> int:
-    """A live broker without a replica, preferably in a rack without one; `own_id` where there is none."""
-    free = [broker for _, broker in sorted(cluster.brokers.items()) if broker.id not in partition.replicas]
-    free = [broker for broker in free if cluster.is_live(broker.id) and broker.id != own_id]
-    used = {cluster.brokers[replica].rack for replica in partition.replicas if replica in cluster.brokers}
-    best = [broker for broker in free if broker.rack not in used] or free
-    return best[index % len(best)].id if best else own_id

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.throttling.observed_throughput import ObservedThroughput
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, Name, Replicas, put_topic, register
+from tests.controller.bare_controller import SERVER, BareController, Name, Replicas, put_topic, register
 
 MINUTE = 60_000
 ON = HealingSettings(interval_ms=MINUTE)
@@ -49,7 +49,7 @@ class HealingController:
 
     async def read_brokers(self) -> None:
         registered = (await read_cluster(self.controller.zk)).cluster.brokers
-        await self.controller.loop.submit(cluster_commands.BrokersRead(registered, lambda: None))
+        await self.controller.loop.submit(cluster_commands.BrokersRead(registered, SERVER, lambda: None))
 
     def new_events(self) -> list[tuple[str, str | None]]:
         found = [(one.event, one.reason) for one in self.controller.events if one.event.startswith("heal.")]

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import BareController, elected_controller, put_topic, register
+from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
 
 ON = HealingSettings(interval_ms=60_000)
 
@@ -110,7 +110,7 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
         await zk.create(f"{znode_paths.FAILED_BROKERS}/3/by-hand", b"")
         await register(zk, 3)
         await controller.loop.submit(
-            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, lambda: None)
+            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, SERVER, lambda: None)
         )
         async with asyncio.timeout(10):
             assert (await look(controller, 2000)).heal_at == {}
@@ -119,7 +119,7 @@ async def test_46_1_a_failure_ends_although_its_znode_has_foreign_children(zk: Z
         assert successor.cluster.failed == {}
         await zk.delete(znode_paths.broker(3))
         await successor.loop.submit(
-            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, lambda: None)
+            cluster_commands.BrokersRead((await read_cluster(zk)).cluster.brokers, SERVER, lambda: None)
         )
         await look(successor, 3000)
         assert await noted(zk) == {"3": {"version": 1, "timestamp": 3000}}

@@ -235,29 +235,6 @@ def test_sv_4_a_partition_that_appears_gets_a_state() -> None:
     assert change.assignment is AssignmentWrite.LATER  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("replicas", "live", "without_own_id"),
-    [
-        ((1000, 1), (1, 2), (2, 1)),
-        ((1, 1000), (1, 2, 3), (1, 2)),
-        ((1, 1000, 2), (1, 2), (1, 2)),
-        ((1000,), (), (1000,)),
-    ],
-)
-def test_sv_4_the_servers_own_id_in_a_stock_brokers_assignment_is_replaced(
-    replicas: tuple[int, ...], live: tuple[int, ...], without_own_id: tuple[int, ...]
-) -> None:
-    (change,) = fail_over(view(Partition(replicas), live=live), TOPIC, 0, own_id=1000)
-    assert made([change]).replicas == without_own_id
-    assert change.assignment is AssignmentWrite.NOW  # type: ignore[union-attr]
-
-
-def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
-    here = view(not_moving(1, 1000, isr=(1,)), live=(1, 2))
-    value = topic_changes.without_own_id(here.cluster, not_moving(1, 1000, isr=(1,)), 1000, 0)
-    assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
-
-
 def test_sv_1_a_topic_too_large_for_its_znode_is_refused_at_once() -> None:
     text = refusal(PolicyViolation, lambda: create(view(), num_partitions=2**31 - 1, replication_factor=1))
     assert text == "Topic 'new' cannot get 2147483647 partitions: its znode has room for fewer than 100000."

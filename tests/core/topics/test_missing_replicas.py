@@ -1,0 +1,124 @@
+"""A stock broker places replicas on this server (1000), which is no broker: others get them, at once or later."""
+
+import pytest
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.core.controller_failover import fail_over
+from kafka_reassign_rpc.core.reassignment.alter import alter
+from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, PartitionChange, RoundView
+from kafka_reassign_rpc.core.state.cluster import HEAL, RPC, Partition
+from kafka_reassign_rpc.core.topics.missing_replicas import settle_missing
+from tests.core.build import TOPIC, broker, made, moving, not_moving, view
+
+OWN_ID = 1000
+
+
+def change_of(here: RoundView) -> PartitionChange:
+    (change,) = fail_over(here, TOPIC, 0, own_id=OWN_ID)
+    assert isinstance(change, PartitionChange)
+    return change
+
+
+def lacking(partition: Partition, *, live: tuple[int, ...]) -> RoundView:
+    """A partition with one replica too few."""
+    here = view(partition, live=live)
+    here.cluster.topics[TOPIC].missing[0] = 1
+    return here
+
+
+@pytest.mark.parametrize(
+    ("replicas", "live", "expected", "missing"),
+    [
+        ((1000, 1), (1, 2), (2, 1), 0),
+        ((1, 1000), (1, 2, 3), (1, 2), 0),
+        ((1, 1000, 2), (1, 2), (1, 2), 1),
+        ((1000, 1, 2), (1,), (1, 2), 1),
+    ],
+)
+def test_sv_4_another_broker_replaces_the_servers_own_id_or_its_replica_is_missing(
+    replicas: tuple[int, ...], live: tuple[int, ...], expected: tuple[int, ...], missing: int
+) -> None:
+    change = change_of(view(Partition(replicas), live=live))
+    assert (change.value.replicas, change.missing) == (expected, missing)
+    assert change.assignment is AssignmentWrite.NOW
+
+
+def test_sv_4_the_servers_own_id_stays_as_an_only_replica_until_a_broker_is_free() -> None:
+    alone = view(Partition((1000,)), live=())
+    state = change_of(alone).value
+    assert (state.replicas, state.leader, state.isr) == ((1000,), -1, (1000,))
+
+    waiting = replace(state, leader_epoch=4, partition_epoch=0)
+    assert settle_missing(view(waiting, live=()), TOPIC, 0, OWN_ID) == []
+    change = made(settle_missing(view(waiting, live=(2,)), TOPIC, 0, OWN_ID))
+    assert (change.replicas, change.leader, change.isr) == ((2,), 2, (2,))
+    assert change.leader_epoch == 5, "brokers know epoch 4 of this partition: they would not take the new leader"
+
+
+def test_sv_4_a_partition_keeps_its_leader_when_the_servers_own_id_leaves() -> None:
+    (change,) = settle_missing(view(not_moving(1, 1000, isr=(1,)), live=(1, 2)), TOPIC, 0, OWN_ID)
+    value = change.value
+    assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2), (1,), 1, 6)
+
+
+def test_sv_4_a_missing_replica_gets_the_next_free_broker_and_the_other_replicas_stay_as_they_are() -> None:
+    (change,) = settle_missing(lacking(not_moving(1, 2), live=(1, 2, 3)), TOPIC, 0, OWN_ID)
+    value = change.value
+    assert (value.replicas, value.isr, value.leader, value.leader_epoch) == ((1, 2, 3), (1, 2), 1, 6)
+    assert (change.missing, change.assignment) == (0, AssignmentWrite.NOW)
+
+
+@pytest.mark.parametrize(
+    "partition",
+    [
+        not_moving(1, 2),
+        moving((1, 2), (1, 3)),
+        replace(not_moving(1, 2), pending_deletion=(3,)),
+    ],
+    ids=["no broker is free", "a move is in flight", "the free broker still deletes a replica"],
+)
+def test_sv_4_a_missing_replica_waits(partition: Partition) -> None:
+    live = (1, 2) if partition == not_moving(1, 2) else (1, 2, 3)
+    assert settle_missing(lacking(partition, live=live), TOPIC, 0, OWN_ID) == []
+
+
+def test_sv_4_a_broker_in_controlled_shutdown_gets_no_missing_replica() -> None:
+    here = lacking(not_moving(1, 2), live=(1, 2, 3))
+    here.cluster.shutting_down.add(3)
+    assert settle_missing(here, TOPIC, 0, OWN_ID) == []
+
+
+def test_sv_4_a_missing_replica_goes_to_a_rack_without_one() -> None:
+    here = lacking(not_moving(1, 2), live=())
+    racks = {1: "a", 2: "b", 3: "a", 4: "c"}
+    here.cluster.brokers = {id_: broker(id_, rack=rack) for id_, rack in racks.items()}
+    assert made(settle_missing(here, TOPIC, 0, OWN_ID)).replicas == (1, 2, 4)
+
+
+def test_sv_4_elections_starts_and_cancels_do_not_forget_a_missing_replica() -> None:
+    here = lacking(not_moving(1, 2), live=(1, 2, 3))
+    here.add(PartitionChange(TOPIC, 0, replace(not_moving(1, 2), leader=2, leader_epoch=6)))
+    assert here.missing(TOPIC, 0) == 1
+    for target in ((1, 3), None):
+        _, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=False)
+        for change in changes:
+            here.add(change)
+        assert changes
+        assert here.missing(TOPIC, 0) == 1
+
+
+@pytest.mark.parametrize(("route", "missing"), [(RPC, 0), (HEAL, 1)])
+def test_sv_4_the_end_of_a_clients_move_decides_the_replication_factor_and_that_of_a_repair_does_not(
+    route: str, missing: int
+) -> None:
+    before = moving((1, 2), (1, 3))
+    assert before.move is not None
+    here = lacking(replace(before, move=replace(before.move, route=route)), live=(1, 2, 3))
+    here.add(PartitionChange(TOPIC, 0, replace(not_moving(1, 3), pending_deletion=(2,)), AssignmentWrite.LATER))
+    assert here.missing(TOPIC, 0) == missing
+
+
+def test_sv_4_a_client_that_gives_the_replicas_another_order_decides_the_replication_factor() -> None:
+    here = lacking(not_moving(1, 2), live=(1, 2, 3))
+    here.add(PartitionChange(TOPIC, 0, not_moving(2, 1)))
+    assert here.missing(TOPIC, 0) == 0
