@@ -15,6 +15,8 @@ OPTIONS = ("--reassignment-progress-interval-ms", "200", "--reassignment-stall-t
 ELSEWHERE = "127.0.0.9"
 """The advertised address of the server. Only a proxy listens there."""
 SIZE, DISK = 3_000_000, 1_000_000
+SLOW = 1_000_000
+"""Bytes per second of the replaced broker: its copy goes on for several samples."""
 WHOLE, LARGE = ("whole", 0), ("large", 0)
 NEVER_IN_SYNC = "full ISR never reached: broker 2 has everything, out of sync all the same"
 OUT_OF_DISK = f"broker 4 is out of disk: 0 bytes are free where {SIZE - DISK} are to come"
@@ -67,7 +69,7 @@ async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_
         await shown.wait()
 
         await cluster.fleets["4"].kill()
-        await cluster.fleet("4", options=("--disk", str(2 * SIZE)))
+        await cluster.fleet("4", options=("--disk", str(2 * SIZE)), bandwidth=SLOW)
         await cluster.rests_at({WHOLE: [2], LARGE: [4]})
         documents = [json.loads(line) for line in (await watching).lines]
         assert [one["stalled"] for one in documents[0]["moves"]] == [OUT_OF_DISK]
@@ -77,4 +79,7 @@ async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_
         ]
         for topic, reason in (("whole", NEVER_IN_SYNC), ("large", OUT_OF_DISK)):
             assert reported.count(("move.stalled", topic, reason)) == 1
-            assert ("move.resumed", topic, None) in reported or ("move.completed", topic, None) in reported
+            assert reported.count(("move.completed", topic, None)) == 1
+        resumed = reported.index(("move.resumed", "large", None))
+        assert reported.index(("move.stalled", "large", OUT_OF_DISK)) < resumed
+        assert resumed < reported.index(("move.completed", "large", None))

@@ -104,6 +104,18 @@ async def test_sv_3_watches_report_each_kind_once_and_before_the_answer_that_sho
     assert watches.seen[1:] == [(WatchKind.DELETED, "/a")]
 
 
+async def test_sv_3_a_plain_read_leaves_no_watch(zk: ZooKeeper) -> None:
+    await zk.create("/a")
+    watches = Watches(zk)
+    assert await zk.children("/") == ["a"]
+    assert await zk.children("/a") == []
+    assert await zk.get("/a") == (b"", await zk.exists("/a"))
+    assert await zk.exists("/later") is None
+    await zk.multi([Create("/a/child"), SetData("/a", b"new"), Create("/later")])
+    await zk.sync()
+    assert watches.seen == []
+
+
 async def test_sv_3_watches_placed_in_bulk_lose_nothing_that_changed_meanwhile(zk: ZooKeeper) -> None:
     names = [f"/w{n}" for n in range(8000)]
     await zk.multi_many([[Create(path) for path in names[at : at + 1000]] for at in range(0, 8000, 1000)])

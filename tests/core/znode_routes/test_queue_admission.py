@@ -351,6 +351,16 @@ def test_236_14_a_target_that_does_not_fit_into_a_part_is_refused() -> None:
     assert not view.queue.appended
 
 
+@pytest.mark.parametrize("too_long", [0, 1])
+def test_236_14_topic_reason_and_target_count_for_the_length_of_a_waiting_move(too_long: int) -> None:
+    """The reason is free text of a client: it counts like the rest."""
+    rest = len(TOPIC) + 12 * 2
+    reason = "x" * (queue_admission.MAX_MOVE_CHARACTERS - rest + too_long)
+    view = RoundView(cluster(not_moving(1, 2)))
+    error = queue_admission.append(view, TopicPartition(TOPIC, 0), WaitingMove((3, 4), QUEUE, reason))
+    assert (error is None, len(view.queue.appended)) == ((True, 1) if not too_long else (False, 0))
+
+
 def test_236_6_all_moves_wait_while_reassignments_are_disabled() -> None:
     in_cluster = cluster(not_moving(1, 2))
     queued(in_cluster, {0: (3, 4)})
