@@ -12,9 +12,9 @@ from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
-from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.core.broker_settings import FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.reassignment_settings import (
@@ -126,11 +126,7 @@ def _server_config(values: dict[str, Any]) -> ServerConfig:
         broker_listener=values["inter.broker.listener.name"],
         takeover=Takeover(values["controller.takeover"]),
         deletes_topics=values["delete.topic.enable"],
-        balance=LeaderBalance(
-            values["auto.leader.rebalance.enable"],
-            values["leader.imbalance.check.interval.seconds"],
-            values["leader.imbalance.per.broker.percentage"],
-        ),
+        broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.config_values import INT16, INT32
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
@@ -28,11 +29,13 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 
 _HEALING = HealingSettings()
 _LIMITS = ServerLimits()
+_OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
 _UNLIMITED = f"{2**31 - 1}, in effect no limit"
 
 CLUSTER = "the cluster and its ZooKeeper"
 LISTENERS = "listeners"
 CONTROLLER = "the controller"
+TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
 SELF_HEALING = "self-healing"
 CONNECTIONS = "limits on connections and requests"
@@ -123,27 +126,70 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "auto.leader.rebalance.enable",
         true_or_false,
-        True,
+        None,
         "Whether the controller elects preferred leaders from time to time.",
         group=CONTROLLER,
         metavar="true|false",
+        default_words=_OF_BROKERS,
     ),
     Setting(
         "leader.imbalance.check.interval.seconds",
-        whole(1),
-        300,
+        whole(1, INT32),
+        None,
         "Seconds between two checks for partitions that their preferred leader does not lead.",
         group=CONTROLLER,
         metavar="SECONDS",
+        default_words=_OF_BROKERS,
     ),
     Setting(
         "leader.imbalance.per.broker.percentage",
         whole(0, 100),
-        10,
+        None,
         "The controller elects preferred leaders for a broker when the broker does not lead more than this percentage"
         " of the partitions of which it is the preferred leader.",
         group=CONTROLLER,
         metavar="PERCENT",
+        default_words=_OF_BROKERS,
+    ),
+    Setting(
+        "unclean.leader.election.enable",
+        true_or_false,
+        None,
+        "Whether a replica that is not in sync may lead a partition of which no replica in sync lives. Records may be"
+        " lost then. The config of a topic comes first.",
+        dynamic=True,
+        group=CONTROLLER,
+        metavar="true|false",
+        default_words=_OF_BROKERS,
+    ),
+    Setting(
+        "num.partitions",
+        whole(1, INT32),
+        None,
+        "The number of partitions of a new topic whose creator does not say it.",
+        group=TOPICS,
+        metavar="PARTITIONS",
+        default_words=_OF_BROKERS,
+    ),
+    Setting(
+        "default.replication.factor",
+        whole(1, INT16),
+        None,
+        "The number of replicas of each partition of a new topic whose creator does not say it.",
+        group=TOPICS,
+        metavar="REPLICAS",
+        default_words=_OF_BROKERS,
+    ),
+    Setting(
+        "min.insync.replicas",
+        whole(1, INT32),
+        None,
+        "The number of replicas in sync that producers need, where a topic does not say it. A move may not get another"
+        " target that could leave fewer.",
+        dynamic=True,
+        group=TOPICS,
+        metavar="REPLICAS",
+        default_words=_OF_BROKERS,
     ),
     Setting(
         reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,

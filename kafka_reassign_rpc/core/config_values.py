@@ -1,6 +1,6 @@
 """Parsing of dynamic configs, which anybody may have written. An invalid text gives None: the former value holds."""
 
-INT32, INT64 = 2**31 - 1, 2**63 - 1
+INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
 def flag(text: str) -> bool | None:

@@ -25,6 +25,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     data_dir    where sizes of logs survive the end of the process; None keeps nothing
     ports       by broker id; other brokers get one from the system
     log_dirs    how many log dirs each broker has
+    configs     what all brokers are started with besides, by Kafka's names: DescribeConfigs shows it
     disk        bytes that all log dirs of a broker can hold together; further bytes are not copied; None for no limit
     """
 
@@ -40,6 +41,7 @@ class FleetConfig(msgspec.Struct, frozen=True, kw_only=True):
     session_timeout_ms: int = 18_000
     log_dirs: int = 2
     disk: int | None = None
+    configs: Mapping[str, str] = {}
 
 
 def parse_topic(text: str) -> SeedTopic:

@@ -328,6 +328,7 @@ class SimulatedBroker:
     def static_configs(self) -> Mapping[str, str]:
         """The configs that a stock broker with this configuration would show."""
         found = {
+            **self._config.configs,
             "broker.id": str(self.node_id),
             "listeners": f"{LISTENER}://{self._endpoint.host}:{self._endpoint.port}",
             "log.dirs": ",".join(self.log_dirs.paths),

@@ -6,6 +6,8 @@ from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
+from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, caps_in_force
 from kafka_reassign_rpc.core.restrictions import replication_factor_may_change
 from kafka_reassign_rpc.core.state.cluster import Cluster
@@ -24,6 +26,8 @@ def takes_precedence(name: str, value: str) -> bool:
         caps_in_force(cluster, DEFAULT_SETTINGS) != caps_in_force(unset, DEFAULT_SETTINGS)
         or replication_factor_may_change(cluster, DEFAULT_SETTINGS)
         != replication_factor_may_change(unset, DEFAULT_SETTINGS)
+        or default_allows_unclean(cluster) != default_allows_unclean(unset)
+        or min_insync_replicas(cluster, "t") != min_insync_replicas(unset, "t")
         or settings_of(cluster, HealingSettings())[0] != HealingSettings()
     )
 

@@ -13,6 +13,7 @@ from typing import Any
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig
@@ -67,6 +68,10 @@ class Cluster:
         self._sampling = sampling
         self._metrics = metrics
         self._replica_lag_ms = replica_lag_ms
+        self.broker_configs: Mapping[str, str] = {}
+        """What brokers are started with from now on."""
+        self.broker_settings: Mapping[str, Value] = {}
+        """What servers are started with from now on, in place of what brokers have."""
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
@@ -85,6 +90,7 @@ class Cluster:
             metrics_listener=("127.0.0.1", 0) if self._metrics else None,
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
             sampling=self._sampling,
+            broker_settings=self.broker_settings,
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
@@ -110,6 +116,7 @@ class Cluster:
             broker_ids=(broker,),
             bandwidth=BANDWIDTH,
             replica_lag_time_max_ms=self._replica_lag_ms,
+            configs=self.broker_configs,
         )
         self.fleets[broker] = await stack.enter_async_context(Fleet(config))
 
@@ -347,10 +354,13 @@ async def cluster(
     sampling: Sampling = SAMPLING,
     metrics: bool = False,
     replica_lag_ms: int = REPLICA_LAG_MS,
+    broker_configs: Mapping[str, str] | None = None,
+    broker_settings: Mapping[str, Value] | None = None,
 ) -> AsyncIterator[Cluster]:
     """A cluster whose server is the controller and whose brokers are all registered."""
     async with ZooKeeper(connect) as zk:
         made = Cluster(connect, zk, settings, event_log, sampling, metrics=metrics, replica_lag_ms=replica_lag_ms)
+        made.broker_configs, made.broker_settings = broker_configs or {}, broker_settings or {}
         try:
             await made.start_server()
             await made.configure("brokers", "<default>", {RATE: "1"})

@@ -12,6 +12,7 @@ from kafka.admin import KafkaAdminClient
 
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Resource, config_request
 from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RATE, FOLLOWER_REPLICAS
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, batch_json
@@ -171,6 +172,15 @@ class MixedCluster:
                 assert len(client.describe_cluster()["brokers"]) == len(self.stock.brokers) + 1
         finally:
             client.close()
+
+    async def has_config(self, name: str, value: str) -> bool:
+        """Whether our server shows a config of its own with this value."""
+        cls = DescribeConfigsRequest
+        asked = cls.DescribeConfigsResource(resource_type=BROKER, resource_name="1000", configuration_keys=[name])
+        request = cls(resources=[asked], include_synonyms=False, include_documentation=False)
+        answer = await ask(self.cluster.address(self.server), request, 3)
+        ((shown,),) = [result.configs for result in answer.results]
+        return bool(shown.value == value)
 
     async def rest_at(self, targets: Mapping[Name, Replicas]) -> None:
         await self.cluster.rests_at(targets, within=90)

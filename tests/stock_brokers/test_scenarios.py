@@ -83,6 +83,11 @@ async def test_sv_2_kafka_python_never_sends_a_version_that_it_learnt_from_us_an
         await mixed.ask_with_kafka_python()
 
 
+async def test_sv_4_what_stock_brokers_were_started_with_is_learnt(mixed: MixedCluster) -> None:
+    await eventually(lambda: mixed.has_config("auto.leader.rebalance.enable", "false"))
+    assert await mixed.has_config("leader.imbalance.check.interval.seconds", "300")
+
+
 async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(mixed: MixedCluster) -> None:
     await mixed.create("batch", {0: (1, 2), 1: (2, 1)}, held=True)
     async with mixed.load("batch", 2):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition, give_topic_ids
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
@@ -133,6 +134,25 @@ class ConfigsRead(Command[None]):
             if topic is not None and allows_unclean(cluster, name):
                 for index in list(topic.partitions):
                     yield TopicPartition(name, index)
+
+
+class BrokerSettingsLearnt(Command[None]):
+    """What the brokers were started with. Where that allows unclean election, leaders are elected at once."""
+
+    def __init__(self, settings: BrokerSettings) -> None:
+        super().__init__()
+        self._settings = settings
+        self._unclean_by_default = False
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        before = default_allows_unclean(cluster)
+        replay.put_broker_settings(cluster, self._settings)
+        self._unclean_by_default |= default_allows_unclean(cluster) and not before
+        if self._unclean_by_default:
+            yield from elect_missing_leaders(work, every_partition(cluster))
+        self.answer(None)
+        yield
 
 
 def elect_missing_leaders(work: Round, names: Iterable[TopicPartition]) -> Iterator[None]:

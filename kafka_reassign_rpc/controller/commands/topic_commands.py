@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, give_topic_ids
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
@@ -52,7 +53,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
 
     def decide(self, work: Round) -> Iterator[None]:
         results: dict[str, CreatedTopic | KafkaError] = {}
-        defaults = work.view.cluster.default_configs
+        defaults = work.view.cluster.broker_settings
         room = MAX_NEW_PARTITIONS
         for topic in self._wanted:
             found = (
@@ -74,7 +75,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         return _created(made)
 
     def _create(
-        self, work: Round, topic: NewTopic, defaults: Mapping[str, str], room: int
+        self, work: Round, topic: NewTopic, defaults: BrokerSettings, room: int
     ) -> Generator[None, None, CreatedTopic | KafkaError]:
         before = self._made.get(topic.name)
         try:
@@ -88,8 +89,8 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
                 replication_factor=topic.replication_factor,
                 assignments=topic.assignments,
                 configs=topic.configs,
-                default_partitions=int(defaults.get("num.partitions", "1")),
-                default_replication_factor=int(defaults.get("default.replication.factor", "1")),
+                default_partitions=defaults.num_partitions,
+                default_replication_factor=defaults.default_replication_factor,
                 most=room,
             )
         except KafkaError as error:

@@ -88,6 +88,7 @@ class DurableStore:
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
         lost = {topic.name for topic in gone}
+        fresh.broker_settings = cluster.broker_settings
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
         # Reports about the queue are not repeated. Memory knows more of the batch than its znode says.
         fresh.queue.reported = cluster.queue.reported

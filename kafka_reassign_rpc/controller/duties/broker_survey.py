@@ -1,20 +1,21 @@
-"""Asks each registered broker once what it is: its API versions.
+"""Asks each registered broker once what it is: its API versions, and the settings that it was started with.
 
 The survey asks for as long as the server runs, as controller and as standby. Each registration is asked on a connection
 of its own, so that a broker that is slow or silent delays nothing: until it has answered, what is built in holds. A
-broker can change its answers only by a restart, which registers it anew. All of this is soft state.
+broker can change these answers only by a restart, which registers it anew. All of this is soft state.
 """
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
-
-import msgspec
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.tasks import end
@@ -26,32 +27,54 @@ ANSWER_TIMEOUT_S = 30.0
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
+BROKER = 4
+"""Kafka's ConfigResource.Type."""
+STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
+"""Kafka's DescribeConfigsResponse.ConfigSource: what a broker was started with, and what is built into it."""
 
-class BrokerFacts(msgspec.Struct, frozen=True):
-    """What one registration of a broker has answered. `versions`: of the APIs in `protocol.versions.SUPPORTED`."""
 
-    versions: Versions
+class _Registration:
+    """One registration of a broker, and what the broker has answered.
+
+    versions    of the APIs in `protocol.versions.SUPPORTED`; None before it has answered
+    settings    those of `broker_settings.ASKED` that it has answered
+    tried       whether the first attempt to ask it is over, successful or not
+    """
+
+    def __init__(self, broker: Broker, task: asyncio.Task[None]) -> None:
+        self.broker = broker
+        self.task = task
+        self.versions: Versions | None = None
+        self.settings: Mapping[str, Value] = {}
+        self.tried = False
 
 
 class BrokerSurvey:
-    """`look` tells it the registered brokers; `versions` has what is known of them.
+    """`look` tells it the registered brokers; the rest is what is known of them.
 
     listener    the name of the brokers' listener to connect to; None: the first of each broker
+    own         the settings that the operator gives this server, by Kafka's names
     """
 
-    def __init__(self, client_id: str, listener: str | None) -> None:
+    def __init__(self, client_id: str, listener: str | None, own: Mapping[str, Value] | None = None) -> None:
         self._client_id = client_id
         self._listener = listener
-        self._asked: dict[int, tuple[Broker, asyncio.Task[None]]] = {}
-        self._facts: dict[int, BrokerFacts] = {}
+        self._own = own or {}
+        self._registered: dict[int, _Registration] = {}
         self._has_looked = False
+        self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
+        self._evaluation: asyncio.Handle | None = None
+        self.on_settings: Callable[[], None] = lambda: None
+        """Called when `settings` or `news` may have changed."""
         self.revision = 0
-        """Changes with everything that the survey knows."""
+        """Changes with everything that the survey knows of API versions."""
+        self.settings = broker_settings.in_force(self._own, (), KAFKA_DEFAULTS)
+        """The settings in force: see `core.broker_settings`."""
 
     @property
     def brokers(self) -> Iterable[int]:
         """The ids of the registered brokers."""
-        return self._asked.keys()
+        return self._registered.keys()
 
     def versions(self) -> Iterable[Versions]:
         """The API versions of the registered brokers, each set of versions once.
@@ -59,54 +82,125 @@ class BrokerSurvey:
         A broker that has not answered yet counts as the newest that can be registered in ZooKeeper. Before the first
         look there may be such brokers.
         """
-        found = {id(facts.versions): facts.versions for facts in self._facts.values()}
-        if len(self._facts) < len(self._asked) or not self._has_looked:
-            found[0] = NEWEST_IN_ZOOKEEPER_MODE
+        found = {id(one.versions): one.versions for one in self._registered.values() if one.versions is not None}
+        if not self._has_looked or any(one.versions is None for one in self._registered.values()):
+            found[id(NEWEST_IN_ZOOKEEPER_MODE)] = NEWEST_IN_ZOOKEEPER_MODE
         return found.values()
+
+    def news(self) -> Sequence[str]:
+        """What an operator should know about settings of brokers: each difference once, until it changes.
+
+        Nothing as long as some broker has not had the time to answer.
+        """
+        if not all(one.tried for one in self._registered.values()):
+            return ()
+        answered = {id_: one.settings for id_, one in self._registered.items()}
+        found = list(broker_settings.differences(self._own, answered, self.settings))
+        told, self._told = self._told, frozenset((one.name, one.values) for one in found)
+        return [one.text for one in found if (one.name, one.values) not in told]
 
     def look(self, brokers: Mapping[int, Broker]) -> None:
         """These brokers are registered, and no others."""
-        if not self._has_looked:
-            self._has_looked = True
-            self.revision += 1
-        for id_, (broker, task) in list(self._asked.items()):
-            if brokers.get(id_) != broker:
-                task.cancel()
-                del self._asked[id_]
-                self._facts.pop(id_, None)
-                self.revision += 1
+        self._has_looked = True
+        self.revision += 1
+        for id_, one in list(self._registered.items()):
+            if brokers.get(id_) != one.broker:
+                one.task.cancel()
+                del self._registered[id_]
         for id_, broker in brokers.items():
-            if id_ not in self._asked:
-                self._asked[id_] = broker, asyncio.create_task(self._ask(broker), name=f"survey-{id_}")
-                self.revision += 1
+            if id_ not in self._registered:
+                task = asyncio.create_task(self._ask(broker), name=f"survey-{id_}")
+                self._registered[id_] = _Registration(broker, task)
+        self._evaluate_soon()
 
     async def close(self) -> None:
-        asked, self._asked = self._asked, {}
-        await end(*(task for _, task in asked.values()))
+        if self._evaluation is not None:
+            self._evaluation.cancel()
+        registered, self._registered = self._registered, {}
+        await end(*(one.task for one in registered.values()))
+
+    def _evaluate_soon(self) -> None:
+        """Evaluate the answers once for all that come in the same turn of the event loop."""
+        if self._evaluation is None:
+            self._evaluation = asyncio.get_running_loop().call_soon(self._evaluate)
+
+    def _evaluate(self) -> None:
+        self._evaluation = None
+        answered = [one.settings for one in self._registered.values()]
+        before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
+        if self.settings != before:
+            log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
+        self.on_settings()
 
     async def _ask(self, broker: Broker) -> None:
         """Until the broker has answered."""
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
-        while True:
-            defect = False
-            try:
-                endpoint = broker.endpoint(self._listener)
-                client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
-                try:
-                    self._learnt(broker, await client.versions())
-                finally:
-                    client.close()
-            except (OSError, TimeoutError, EOFError, ProtocolError) as error:
-                log.debug("broker %d does not say what it is: %s", broker.id, error or type(error).__name__)
-            except Exception:
-                log.exception("a defect while broker %d was asked what it is", broker.id)
-                defect = True
-            else:
-                return
-            await backoff.sleep(longest=defect)
+        while not await self._has_answered(broker):
+            await backoff.sleep()
 
-    def _learnt(self, broker: Broker, answered: Versions) -> None:
+    async def _has_answered(self, broker: Broker) -> bool:
+        try:
+            endpoint = broker.endpoint(self._listener)
+            client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
+            try:
+                self._versions_learnt(broker, await client.versions())
+                self._registered[broker.id].settings = await _settings(client, broker.id)
+            finally:
+                client.close()
+        except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+            log.debug("broker %d does not say what it is: %s", broker.id, error or type(error).__name__)
+            return False
+        except Exception:
+            log.exception("a defect while broker %d was asked what it is", broker.id)
+            return False
+        else:
+            return True
+        finally:
+            self._attempt_is_over(broker)
+
+    def _attempt_is_over(self, broker: Broker) -> None:
+        one = self._registered.get(broker.id)
+        if one is not None and one.broker == broker:
+            one.tried = True
+            self._evaluate_soon()
+
+    def _versions_learnt(self, broker: Broker, answered: Versions) -> None:
         versions = {key: found for key, found in answered.items() if key in SUPPORTED}
-        same = (facts.versions for facts in self._facts.values() if facts.versions == versions)
-        self._facts[broker.id] = BrokerFacts(next(same, versions))
+        same = (one.versions for one in self._registered.values() if one.versions == versions)
+        self._registered[broker.id].versions = next(same, versions)
         self.revision += 1
+
+
+async def _settings(client: RpcClient, broker: int) -> Mapping[str, Value]:
+    """What the broker was started with. Raises ConnectionError where it refuses to say so, and as every request."""
+    version = await client.version(DescribeConfigsRequest)
+    asked = DescribeConfigsRequest.DescribeConfigsResource(
+        version=version,
+        resource_type=BROKER,
+        resource_name=str(broker),
+        configuration_keys=list(broker_settings.ASKED),
+    )
+    request = DescribeConfigsRequest(
+        version=version, resources=[asked], include_synonyms=True, include_documentation=False
+    )
+    answer = await client.call(DescribeConfigsRequest, request, version)
+    found: dict[str, Value] = {}
+    for result in answer.results:
+        if result.error_code:
+            raise ConnectionError(f"DescribeConfigs: error {result.error_code}")
+        for entry in result.configs:
+            text = _at_start(entry)
+            if text is None or entry.name not in broker_settings.ASKED:
+                continue
+            value = broker_settings.parse(entry.name, text)
+            if value is not None:
+                found[entry.name] = value
+    return found
+
+
+def _at_start(entry: DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult) -> str | None:
+    """The static value of a config, else its default: dynamic configs come before them, and we know those ourselves."""
+    for synonym in entry.synonyms or ():
+        if synonym.source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG):
+            return synonym.value
+    return entry.value if entry.config_source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG) else None

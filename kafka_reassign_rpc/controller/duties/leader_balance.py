@@ -4,23 +4,13 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-import msgspec
-
 from kafka_reassign_rpc.controller.commands.leadership_commands import RebalanceLeaders
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.zookeeper.config_znodes import CHANGE_EXPIRATION_MS, ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
-
-
-class LeaderBalance(msgspec.Struct, frozen=True):
-    """Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and .per.broker.percentage."""
-
-    enabled: bool = True
-    interval_s: float = 300
-    percentage: int = 10
 
 
 async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) -> None:
@@ -33,13 +23,41 @@ async def purge_config_changes(configs: ConfigStore, now_ms: Callable[[], int]) 
             log.info("old config change announcements stay for now: %s", error)
 
 
-async def balance_leaders(loop: ControllerLoop, settings: LeaderBalance) -> None:
-    """Until cancelled, or until this is no longer the controller."""
-    while settings.enabled:
-        await asyncio.sleep(settings.interval_s)
+class LeaderBalance:
+    """Elects preferred leaders: Kafka's auto.leader.rebalance.enable, leader.imbalance.check.interval.seconds and
+    leader.imbalance.per.broker.percentage, as `Cluster.broker_settings` has them."""
+
+    def __init__(self, loop: ControllerLoop) -> None:
+        self._loop = loop
+        self._changed = asyncio.Event()
+
+    def settings_changed(self) -> None:
+        """The interval begins anew, with the settings of now."""
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Until cancelled, or until this is no longer the controller."""
+        while True:
+            self._changed.clear()
+            settings = self._loop.cluster.broker_settings
+            interval_s = settings.leader_imbalance_check_interval_seconds
+            try:
+                async with asyncio.timeout(interval_s if settings.auto_leader_rebalance_enable else None):
+                    await self._changed.wait()
+            except TimeoutError:
+                if not await self._rebalance():
+                    return
+
+    async def _rebalance(self) -> bool:
+        """Elect preferred leaders once. Returns whether this is still the controller."""
+        percentage = self._loop.cluster.broker_settings.leader_imbalance_per_broker_percentage
         try:
-            elected = await loop.submit(RebalanceLeaders(settings.percentage))
-        except KafkaError:
-            return
-        if elected:
-            log.info("%d preferred leaders elected", elected)
+            elected = await self._loop.submit(RebalanceLeaders(percentage))
+        except NotController:
+            return False
+        except KafkaError as error:
+            log.warning("preferred leaders are not elected this time: %s", error)
+        else:
+            if elected:
+                log.info("%d preferred leaders elected", elected)
+        return True

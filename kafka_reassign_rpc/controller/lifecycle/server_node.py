@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller.lifecycle.controller_service import Controlle
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
+from kafka_reassign_rpc.core.broker_settings import as_configs
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic
 
@@ -45,7 +46,7 @@ class ServerNode:
         self.apis = apis
         self.controller = controller
         self.configs = configs
-        self.static_configs = static_configs
+        self._static_configs = static_configs
         self._recorder = recorder
         self._standby = standby
         self._endpoints = endpoints
@@ -60,6 +61,11 @@ class ServerNode:
             found = announced_versions(advertised(self.apis), self._survey.versions(), sent_to_us)
             self._announced = known, found
         return self._announced[1]
+
+    @property
+    def static_configs(self) -> Mapping[str, str]:
+        """As if this server had been started with what brokers were started with, where nothing else is set for it."""
+        return {**as_configs(self._survey.settings), **self._static_configs}
 
     def controller_id(self) -> int:
         return self.node_id if self.controller.is_active() else self._standby.controller_id()

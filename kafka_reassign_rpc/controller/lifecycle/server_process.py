@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -17,7 +17,6 @@ from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
@@ -27,6 +26,7 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
 from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.broker_settings import Value, shown
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
@@ -62,8 +62,9 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 class ServerConfig(msgspec.Struct, frozen=True):
     """Settings of one server.
 
-    advertised      where clients reach `listeners`, in the same order, if not there
-    deletes_topics  `delete.topic.enable`
+    advertised          where clients reach `listeners`, in the same order, if not there
+    deletes_topics      `delete.topic.enable`
+    broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     """
 
     zookeeper_connect: str
@@ -75,7 +76,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     broker_listener: str | None = None
     takeover: Takeover = Takeover.ALWAYS
     deletes_topics: bool = True
-    balance: LeaderBalance = LeaderBalance()
+    broker_settings: Mapping[str, Value] = {}
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
     event_log: EventLogConfig | None = None
@@ -110,6 +111,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
         "listeners": listed(config.listeners),
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **{name: shown(value) for name, value in config.broker_settings.items()},
         **{
             name: str(value)
             for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
@@ -148,7 +150,7 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
-        self._survey = BrokerSurvey(str(config.server_id), config.broker_listener)
+        self._survey = BrokerSurvey(str(config.server_id), config.broker_listener, config.broker_settings)
         self._metrics = None if config.metrics_listener is None else Metrics()
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
         self._http: HttpServer | None = None
@@ -237,7 +239,6 @@ class ControllerProcess:
             self._standby,
             _now_ms,
             takeover=config.takeover,
-            balance=config.balance,
             broker_listener=config.broker_listener,
             settings=config.settings,
             deletes_topics=config.deletes_topics,

@@ -23,7 +23,6 @@ from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.controller_election import Leadership, Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
-from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
@@ -62,7 +61,6 @@ class Supervisor:
         now_ms: Callable[[], int],
         *,
         takeover: Takeover = Takeover.ALWAYS,
-        balance: LeaderBalance | None = None,
         broker_listener: str | None = None,
         recorder: EventRecorder,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
@@ -78,7 +76,6 @@ class Supervisor:
         self._now_ms = now_ms
         self._takeover = takeover
         self._may_seize = takeover is Takeover.ALWAYS
-        self._balance = balance or LeaderBalance()
         self._broker_listener = broker_listener
         self._settings = settings
         self._deletes_topics = deletes_topics
@@ -176,7 +173,6 @@ class Supervisor:
             self._zk,
             store,
             sender,
-            self._balance,
             self._now_ms,
             self._broker_listener,
             self._settings,

@@ -23,7 +23,7 @@ from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, 
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
-from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, balance_leaders, purge_config_changes
+from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, purge_config_changes
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
@@ -71,7 +71,6 @@ class Term:
         zk: ZooKeeper,
         store: DurableStore,
         sender: Sender,
-        balance: LeaderBalance,
         now_ms: Callable[[], int],
         broker_listener: str | None = None,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
@@ -86,7 +85,6 @@ class Term:
         self._zk = zk
         self._store = store
         self._sender = sender
-        self._balance = balance
         self._now_ms = now_ms
         self._broker_listener = broker_listener
         self._settings = settings
@@ -101,6 +99,7 @@ class Term:
         self._sampler: ProgressSampler
         self._healer: Healer
         self._channels: ChannelManager
+        self._leader_balance: LeaderBalance
         self._topic_deletions: TopicDeletions
         self._propagation: Propagation
         self._requests: RequestZnodes
@@ -152,7 +151,7 @@ class Term:
             self._background(self._watches.run())
             self._background(self._loop.throttle_configs.run())
             self._background(self._requests.run())
-            self._background(balance_leaders(self._loop, self._balance))
+            self._background(self._leader_balance.run())
             self._background(self._sampler.run())
             self._background(self._healer.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
@@ -174,6 +173,7 @@ class Term:
         return began
 
     async def _end(self) -> None:
+        self._survey.on_settings = lambda: None
         if self._watches is not None:
             self._watches.close()
         tasks = list(self._tasks)
@@ -184,6 +184,7 @@ class Term:
             await self._channels.close()
 
     def _build(self, cluster: Cluster) -> None:
+        replay.put_broker_settings(cluster, self._survey.settings)
         self._survey.look(cluster.brokers)
         self._channels = ChannelManager(
             lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
@@ -208,6 +209,8 @@ class Term:
             self._loop, self._settings.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput
         )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
+        self._leader_balance = LeaderBalance(self._loop)
+        self._survey.on_settings = self._settings_learnt
 
     def _propagate_round(self, applied: ReplayedChanges) -> Iterator[None]:
         yield from self._propagation.round_replayed(applied)
@@ -262,6 +265,15 @@ class Term:
         self._process_waiting()
         self._in_slices(self._propagation.brokers_changed())
         self._healer.diagnose_again()
+
+    def _settings_learnt(self) -> None:
+        """The survey may know more of the brokers' settings."""
+        if self._survey.settings != self._loop.cluster.broker_settings:
+            learnt = self._loop.submit(cluster_commands.BrokerSettingsLearnt(self._survey.settings))
+            learnt.add_done_callback(lambda _: self._leader_balance.settings_changed())
+        news = self._survey.news()
+        if news:
+            self.record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
 
     def configs_changed(self) -> None:
         self._healer.diagnose_again()

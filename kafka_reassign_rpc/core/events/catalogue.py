@@ -9,7 +9,7 @@ follow this catalogue.
     entry.*           one entry of a znode: of the batch, of the queue, or one request znode
     batch.*           `/admin/reassign_partitions` as a whole
     reassignments.*   whether new moves may start
-    broker.*          brokers that register or whose registration goes
+    broker.*          brokers that register, whose registration goes, or whose settings differ
     heal.*            self-healing (KIP-46)
     throttle.*        leased throttle rates of brokers
     topic.*           topics that are created, get partitions, or are deleted
@@ -42,6 +42,7 @@ REASSIGNMENTS_ENABLED = "reassignments.enabled"
 
 BROKER_LOST = "broker.lost"
 BROKER_RETURNED = "broker.returned"
+BROKER_SETTINGS_DIFFER = "broker.settings_differ"
 
 HEAL_NOTICED = "heal.noticed"
 HEAL_ALERT = "heal.alert"
@@ -170,6 +171,13 @@ _TYPES = (
     EventType(REASSIGNMENTS_ENABLED, "INFO", (), "New moves may start again."),
     EventType(BROKER_LOST, "WARNING", ("broker",), "A broker is not registered any more."),
     EventType(BROKER_RETURNED, "INFO", ("broker", "reason"), "A broker has registered, or has registered again."),
+    EventType(
+        BROKER_SETTINGS_DIFFER,
+        "WARNING",
+        ("reason",),
+        "Brokers were started with a setting that differs from the server's own or from that of other brokers, or with"
+        " one that does not go together with this server. Reported again only after another change.",
+    ),
     EventType(HEAL_NOTICED, "INFO", ("broker", "who", "reason"), "A broker that holds replicas counts as failed."),
     EventType(
         HEAL_ALERT,

@@ -66,6 +66,7 @@ def refusal(cluster: Cluster, topic: str, index: int, partition: Partition, targ
 
 
 def min_insync_replicas(cluster: Cluster, topic: str) -> int:
-    """The topic's config, else the cluster's dynamic default, else Kafka's default (also for invalid values)."""
+    """The topic's config, else the cluster's dynamic default; where that is invalid or missing, what the brokers were
+    started with."""
     found = number(cluster.topic_config(topic, MIN_INSYNC_REPLICAS, ""), 0, INT32)
-    return 1 if found is None else found
+    return cluster.broker_settings.min_insync_replicas if found is None else found

@@ -16,6 +16,7 @@ from uuid import UUID
 import msgspec
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
@@ -381,6 +382,11 @@ def put_configs(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, 
             known[name] = dict(values)
         else:
             known.pop(name, None)
+
+
+def put_broker_settings(cluster: Cluster, settings: BrokerSettings) -> None:
+    """Put in the settings that brokers were started with."""
+    cluster.broker_settings = settings
 
 
 def put_sizes(cluster: Cluster, sizes: Mapping[TopicPartition, int | None]) -> Iterator[None]:

@@ -1,0 +1,142 @@
+"""Settings that a Kafka controller has from the configuration of its broker, and how this server comes by them.
+
+A setting that the operator gives this server holds. Any other is learnt from the brokers: the value that more than half
+of the registered brokers have. Without such a value what held before goes on, which at first is Kafka's default: so
+neither a minority nor a broker that has not answered yet switches anything. What the brokers have been started with
+counts here; a dynamic config takes precedence over it where Kafka has one.
+
+The learnt settings are soft state: `state.cluster.Cluster.broker_settings`.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
+
+import msgspec
+from msgspec.structs import asdict, replace
+
+from kafka_reassign_rpc.core.config_values import INT32, flag, number
+
+MIGRATION = "zookeeper.metadata.migration.enable"
+PROTOCOL_VERSION = "inter.broker.protocol.version"
+
+Value = bool | int | str
+
+
+class BrokerSettings(msgspec.Struct, frozen=True):
+    """The settings by Kafka's names, with `_` for `.`, and with Kafka's defaults.
+
+    delete_topic_enable    whether clients may delete topics
+    """
+
+    num_partitions: int = 1
+    default_replication_factor: int = 1
+    min_insync_replicas: int = 1
+    unclean_leader_election_enable: bool = False
+    auto_leader_rebalance_enable: bool = True
+    leader_imbalance_check_interval_seconds: int = 300
+    leader_imbalance_per_broker_percentage: int = 10
+    delete_topic_enable: bool = True
+
+
+KAFKA_DEFAULTS = BrokerSettings()
+
+FIELDS: Mapping[str, str] = {field.replace("_", "."): field for field in BrokerSettings.__struct_fields__}
+"""The fields of `BrokerSettings` by the names of the settings."""
+
+ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION)
+"""The configs that brokers are asked for."""
+
+_LEAST = {"leader.imbalance.per.broker.percentage": 0}
+_LONGEST_TEXT = 50
+_SHOWN_BROKERS = 10
+
+
+def parse(name: str, text: str) -> Value | None:
+    """The value of one of `ASKED`; None where the text makes no sense."""
+    if name == PROTOCOL_VERSION:
+        return text[:_LONGEST_TEXT]
+    if name == MIGRATION or isinstance(getattr(KAFKA_DEFAULTS, FIELDS[name]), bool):
+        return flag(text)
+    return number(text, _LEAST.get(name, 1), INT32)
+
+
+def shown(value: Value) -> str:
+    """The value as Kafka shows it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def as_configs(settings: BrokerSettings) -> dict[str, str]:
+    """The settings that differ from Kafka's defaults, as a broker's static configuration."""
+    defaults, found = asdict(KAFKA_DEFAULTS), asdict(settings)
+    return {name: shown(found[field]) for name, field in FIELDS.items() if found[field] != defaults[field]}
+
+
+def in_force(
+    own: Mapping[str, Value], of_brokers: Collection[Mapping[str, Value]], before: BrokerSettings
+) -> BrokerSettings:
+    """The settings that hold now.
+
+    own           what the operator gives this server, by name
+    of_brokers    for every registered broker what it has answered; empty where it has not
+    before        what held until now
+    """
+    changes: dict[str, Value] = {}
+    for name, field in FIELDS.items():
+        if name in own:
+            changes[field] = own[name]
+            continue
+        counts = Counter(answered[name] for answered in of_brokers if name in answered)
+        for value, count in counts.most_common(1):
+            if 2 * count > len(of_brokers):
+                changes[field] = value
+    return replace(before, **changes)
+
+
+class Difference(NamedTuple):
+    """Brokers that are not configured as this server is, or as one another.
+
+    name      the setting
+    values    the brokers' values, and the one in force: as long as these stay, it is the same difference
+    text      for people
+    """
+
+    name: str
+    values: frozenset[Value]
+    text: str
+
+
+def differences(
+    own: Mapping[str, Value], of_brokers: Mapping[int, Mapping[str, Value]], settings: BrokerSettings
+) -> Iterator[Difference]:
+    """Where brokers differ from `settings`, which are in force, or from one another."""
+    for name in ASKED:
+        by_value: dict[Value, list[int]] = {}
+        for broker, answered in of_brokers.items():
+            if name in answered:
+                by_value.setdefault(answered[name], []).append(broker)
+        found = "; ".join(f"{shown(value)} on {_brokers(ids)}" for value, ids in sorted(by_value.items(), key=_by_text))
+        if name == MIGRATION:
+            if True in by_value:
+                where = _brokers(by_value[True])
+                text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
+                yield Difference(name, frozenset({True}), text)
+        elif name == PROTOCOL_VERSION:
+            if len(by_value) > 1:
+                yield Difference(name, frozenset(by_value), f"{name} differs: {found}")
+        else:
+            value: Value = getattr(settings, FIELDS[name])
+            if by_value.keys() - {value}:
+                why = "set for this server" if name in own else "in force here"
+                text = f"{name}={shown(value)} is {why}, but the brokers have {found}"
+                yield Difference(name, frozenset(by_value) | {value}, text)
+
+
+def _by_text(item: tuple[Value, list[int]]) -> str:
+    return shown(item[0])
+
+
+def _brokers(ids: list[int]) -> str:
+    ids = sorted(ids)
+    more = f" and {len(ids) - _SHOWN_BROKERS} more" if len(ids) > _SHOWN_BROKERS else ""
+    return f"broker{'s' * (len(ids) > 1)} {', '.join(map(str, ids[:_SHOWN_BROKERS]))}{more}"
