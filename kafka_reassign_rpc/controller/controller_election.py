@@ -66,6 +66,23 @@ class ControllerOwner(NamedTuple):
     version: int
 
 
+MIGRATING = (
+    f"{znode_paths.MIGRATION} exists in ZooKeeper: the cluster is in migration to KRaft, or was. This server controls"
+    " clusters in ZooKeeper mode alone, and would change what the KRaft controller has taken over. If the migration was"
+    " reverted, delete that znode"
+)
+"""Why this server does not take the cluster over."""
+
+
+class MigrationToKRaft(RuntimeError):
+    """The cluster is in migration to KRaft."""
+
+
+async def is_migrating(zk: ZooKeeper, *, watch: bool = False) -> bool:
+    """Whether the cluster is in migration to KRaft. `watch`: a watch reports the next change of this."""
+    return await zk.exists(znode_paths.MIGRATION, watch=watch) is not None
+
+
 async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None:
     """The present controller, or None. `watch`: a watch reports the next change, also the creation of `/controller`."""
     try:

@@ -17,6 +17,11 @@ from tests.http_client import get
 from tests.processes import Processes, children_of, exists
 from tests.waiting import eventually
 
+MIGRATION = (
+    b'{"version":0,"kraft_controller_id":3000,"kraft_controller_epoch":1,"kraft_metadata_offset":100,'
+    b'"kraft_metadata_epoch":1}'
+)
+"""As a KRaft controller of Kafka 3.9 writes it (ZkData.MigrationZNode)."""
 PORT_0 = ("--listeners", "PLAINTEXT://127.0.0.1:0")
 
 
@@ -188,6 +193,19 @@ async def test_sv_1_an_id_that_is_a_brokers_is_one_line_and_exit_code_1(zk: ZooK
     assert ended[0] == 1
     assert "choose another --broker-id" in ended[1]
     assert len(ended[1].strip().splitlines()) == 1
+
+
+async def test_sv_4_a_cluster_in_migration_to_kraft_is_one_line_and_exit_code_1_and_stays_as_it_is(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await zk.create(znode_paths.MIGRATION, MIGRATION)
+
+    ended = await end_of("serve", "--zookeeper-connect", zk_connect, *PORT_0, "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert "/migration exists in ZooKeeper: the cluster is in migration to KRaft" in ended[1]
+    assert len(ended[1].strip().splitlines()) == 1
+    assert await zk.children("/") == ["migration"]
 
 
 async def test_sv_1_a_zookeeper_that_cannot_be_reached_is_one_line_and_exit_code_1() -> None:

@@ -207,6 +207,8 @@ class ControllerProcess:
         if config.metrics_listener is not None and self._metrics is not None:
             await self._serve_http(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
+        if await controller_election.is_migrating(self._zk):
+            raise controller_election.MigrationToKRaft(controller_election.MIGRATING)
         own = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
         for path in (*znode_paths.PERSISTENT, *own):
             await self._zk.ensure_path(path)

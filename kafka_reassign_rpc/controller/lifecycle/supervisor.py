@@ -12,6 +12,9 @@ what happened meanwhile; the higher epoch also fences every write whose outcome 
 A server that has lost the controllership does not seize it back: it waits until there is no controller. It seizes only
 at its start, only from a stock broker, and only if `controller.takeover` is `always`: operators start it for that. With
 `never` it stands by for ever.
+
+A server never campaigns while the cluster is in migration to KRaft. One that is the controller when a migration begins
+goes on until the KRaft controller takes `/controller`: somebody has to control the brokers until then.
 """
 
 import asyncio
@@ -85,6 +88,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
+        self._migration_told = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
         zk.on_connected(self._end_term)
@@ -147,7 +151,12 @@ class Supervisor:
                     log.info("standing by: %d is the controller", owner.id)
                     self._controller_known.set()
                 return True
-            self._may_seize = False
+            if not self._owns(owner) and await controller_election.is_migrating(self._zk, watch=True):
+                if not self._migration_told:
+                    log.error("standing by: %s", controller_election.MIGRATING)
+                self._may_seize, self._migration_told = False, True
+                return True
+            self._may_seize = self._migration_told = False
             leadership = await controller_election.campaign(
                 self._zk, self._id, self._endpoints, self._now_ms, seize=owner
             )
@@ -158,9 +167,13 @@ class Supervisor:
         """Whether to campaign: no owner; this session, from before a lost connection; or, at the start, a broker."""
         if self._takeover is Takeover.NEVER:
             return False
-        if owner is None or owner.session == self._zk.session_id:
+        if owner is None or self._owns(owner):
             return True
         return self._may_seize and owner.id in self._standby.brokers
+
+    def _owns(self, owner: controller_election.ControllerOwner | None) -> bool:
+        """Whether `/controller` is of this session, from before a lost connection."""
+        return owner is not None and owner.session == self._zk.session_id
 
     async def _serve(self, leadership: Leadership) -> bool:
         """Run one term. Returns whether it came to serve requests."""
@@ -205,5 +218,5 @@ class Supervisor:
     def _watch_fired(self, kind: WatchKind, path: str) -> None:
         if self._term is not None:
             self._term.watch_fired(kind, path)
-        elif path == znode_paths.CONTROLLER or path.startswith(znode_paths.BROKER_IDS):
+        elif path in (znode_paths.CONTROLLER, znode_paths.MIGRATION) or path.startswith(znode_paths.BROKER_IDS):
             self._changed.set()
