@@ -94,7 +94,8 @@ class ChannelManager:
 
         Where the broker is not registered, nobody waits for it: `flush` reports the replica as stopped.
         """
-        stop = StopReplicaState(value.leader_epoch, delete=True)
+        known = self._cluster().topics.get(topic)
+        stop = StopReplicaState(value.leader_epoch, delete=True, created=-1 if known is None else known.created)
         if broker_id in self._cluster().brokers:
             self.stop(broker_id, topic, index, stop)
         else:

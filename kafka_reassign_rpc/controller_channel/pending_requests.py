@@ -38,8 +38,8 @@ DELETED_EPOCH = -2
 class StopReplicaState(NamedTuple):
     """How a StopReplica stops one replica (Kafka's StopReplicaPartitionState).
 
-    `leader_epoch` fences an older stop; `delete` removes the log. `created`: `Topic.created` of a topic in deletion,
-    since the request and its answer name the topic only.
+    `leader_epoch` fences an older stop; `delete` removes the log. `created`: `Topic.created`, since the
+    request and its answer only have the topic's name.
     """
 
     leader_epoch: int

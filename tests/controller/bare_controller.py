@@ -174,7 +174,8 @@ class BareController:
     async def stopped(self, name: Name) -> None:
         """Brokers confirm the deletion of all replicas that are pending deletion."""
         for broker in self.partition(*name).pending_deletion:
-            stop = {TopicPartition(*name): StopReplicaState(self.partition(*name).leader_epoch, delete=True)}
+            epoch, created = self.partition(*name).leader_epoch, self.cluster.topics[name[0]].created
+            stop = {TopicPartition(*name): StopReplicaState(epoch, delete=True, created=created)}
             await self.loop.submit(cluster_commands.StopsConfirmed(broker, stop))
 
     async def read_admin_znodes(self) -> None:

@@ -177,7 +177,7 @@ class SizesSampled(Command[None]):
 
 
 class StopsConfirmed(Command[None]):
-    """A broker has confirmed that it stopped and deleted these replicas."""
+    """A broker has confirmed that it stopped and deleted these replicas, of the topics as `created` says."""
 
     def __init__(self, broker_id: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         super().__init__()
@@ -186,8 +186,10 @@ class StopsConfirmed(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         for (name, stop), pause in in_slices([item for item in self._stops.items() if item[1].delete], SLICE):
-            for change in confirm_stopped(work.view, *name, (self._broker_id,), leader_epoch=stop.leader_epoch):
-                work.view.add(change)
+            topic = work.view.topic(name.topic)
+            if topic is not None and topic.created == stop.created:
+                for change in confirm_stopped(work.view, *name, (self._broker_id,), leader_epoch=stop.leader_epoch):
+                    work.view.add(change)
             if pause:
                 yield
         self.answer(None)

@@ -83,11 +83,16 @@ class Propagation:
             for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
                 if broker in value.replicas:
                     self._channels.leader_and_isr(broker, topic.name, index)
-                elif broker in value.pending_deletion:
+                elif broker in value.pending_deletion and self._is_present(topic):
                     self._channels.stop_and_delete(broker, topic.name, index, value)
                 if pause:
                     yield
             yield
+
+    def _is_present(self, topic: Topic) -> bool:
+        """Whether the topic still has its name: after a pause, another one may have it."""
+        known = self._cluster.topics.get(topic.name)
+        return known is not None and known.created == topic.created
 
     def _delete(self, name: str) -> None:
         topic = self._cluster.topics.get(name)

@@ -9,8 +9,8 @@ from tests.controller.bare_controller import elected_controller, put_topic, regi
 NAME = TopicPartition("t", 0)
 
 
-def confirmation(leader_epoch: int) -> StopsConfirmed:
-    return StopsConfirmed(3, {NAME: StopReplicaState(leader_epoch, delete=True)})
+def confirmation(leader_epoch: int, created: int) -> StopsConfirmed:
+    return StopsConfirmed(3, {NAME: StopReplicaState(leader_epoch, delete=True, created=created)})
 
 
 async def test_455_9_a_late_confirmation_does_not_count_for_a_replica_that_was_retired_again(
@@ -20,17 +20,19 @@ async def test_455_9_a_late_confirmation_does_not_count_for_a_replica_that_was_r
     await put_topic(zk, "t", {0: (1, 2, 3)})
     async with elected_controller(zk_connect) as controller:
         assert await controller.alter({NAME: (1, 2)}) == {NAME: None}
-        first = controller.partition(*NAME)
+        first, created = controller.partition(*NAME), controller.cluster.topics["t"].created
         assert first.pending_deletion == (3,)
 
         assert await controller.alter({NAME: (1, 2, 3)}) == {NAME: None}
         assert controller.partition(*NAME).adding == (3,)
         assert await controller.alter({NAME: None}) == {NAME: None}
-        await controller.loop.submit(confirmation(first.leader_epoch))
+        await controller.loop.submit(confirmation(first.leader_epoch, created))
         again = controller.partition(*NAME)
         assert again.pending_deletion == (3,), "broker 3 has got a log since, and has to delete it"
         await controller.check()
 
-        await controller.loop.submit(confirmation(again.leader_epoch))
+        await controller.loop.submit(confirmation(again.leader_epoch, created - 1))
+        assert controller.partition(*NAME).pending_deletion == (3,), "that was an earlier topic of this name"
+        await controller.loop.submit(confirmation(again.leader_epoch, created))
         assert controller.partition(*NAME).pending_deletion == ()
         await controller.check()

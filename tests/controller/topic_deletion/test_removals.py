@@ -232,3 +232,50 @@ async def test_sv_4_a_broker_that_joins_during_a_removal_does_not_start_a_second
         assert (await topic_json(world.zk, "x"))["topic_id"] == made
         assert await world.has_all(("x", 0), 1, 2)
         assert len(removals.held) == 1
+
+
+async def test_sv_4_a_topic_that_others_change_during_its_removal_is_removed_all_the_same(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removals = HeldRemovals(monkeypatch)
+    async with cluster(zk_connect, brokers=(1, 2)) as world:
+        await world.create_topic("x", {0: [1, 2]})
+        await world.delete_topic("x")
+        await eventually(lambda: removals.held)
+        data, stat = await world.zk.get(znode_paths.topic("x"))
+        await world.zk.set(znode_paths.topic("x"), data.replace(b'"0":', b'"1":[2,1],"0":'), stat.version)
+        removals.holds = False
+        removals.held[0].set()
+
+        async def gone() -> bool:
+            return not await world.zk.children(znode_paths.DELETE_TOPICS)
+
+        await eventually(gone)
+        assert await world.zk.exists(znode_paths.topic("x")) is None
+        await world.create_topic("x", {0: [1, 2]})
+
+
+async def test_sv_4_a_deletion_waits_for_a_dead_broker_over_broker_starts_and_a_failover(zk_connect: str) -> None:
+    async with cluster(zk_connect, brokers=(1, 2, 3)) as world:
+        await world.create_topic("x", {0: [1, 3], 1: [2, 1]})
+        await eventually(lambda: world.has_all(("x", 1), 1, 2))
+        await world.kill_broker(2)
+        await world.delete_topic("x")
+        await eventually(lambda: world.has_no(("x", 0), 1))
+
+        await world.start_broker(4)
+        await world.fleets[4].ready()
+        await world.stop_server()
+        await world.start_server()
+        await world.create_topic("later", {0: [1, 4]})
+        await eventually(lambda: world.has_all(("later", 0), 1, 4))
+        assert set(await world.zk.children(znode_paths.DELETE_TOPICS)) == {"x"}
+        assert (await topic_json(world.zk, "x"))["partitions"] == {"0": [1, 3], "1": [2, 1]}
+
+        await world.start_broker(2)
+
+        async def gone() -> bool:
+            return set(await world.zk.children(znode_paths.TOPICS)) == {"later"}
+
+        await eventually(gone)
+        assert await world.zk.children(znode_paths.DELETE_TOPICS) == []
