@@ -9,7 +9,8 @@ How a commit can fail, and what the loop does then:
     fenced, session over    another server is the controller, or may be: every command answers NOT_CONTROLLER
     other version           a znode was changed by somebody else: read the cluster again, decide again
     outcome unknown         the connection broke: the same, as soon as it is back
-    too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again
+    too large               a topic znode exceeds ZooKeeper's packet limit: refuse its partitions, decide again without
+                            the writes of this znode that nobody asked for
     fails every time        ZooKeeper refuses what one of the commands wants: each command gets a round of its own
 """
 
@@ -84,6 +85,8 @@ class ControllerLoop:
         self._cluster_news = decided_events.ClusterNews()
         self._was_reloaded = False
         """Whether the cluster was read again, and no failover has been durable since."""
+        self._too_large: set[str] = set()
+        """Topics that were reported as too large for their znode; each is reported once in a term."""
         self._settled_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
@@ -132,8 +135,9 @@ class ControllerLoop:
 
     async def _round(self, commands: Sequence[Command[Any]]) -> None:
         refused: dict[str, KafkaError] = {}
-        for _ in range(ATTEMPTS):
-            work = Round(RoundView(self.cluster), refused | self._unreadable(), self.settings)
+        attempts = 0
+        while attempts < ATTEMPTS:
+            work = Round(RoundView(self.cluster, refused.keys()), refused | self._unreadable(), self.settings)
             decided = await self._decide([*self._failover(), *commands], work)
             known = set(decided)
             commands = [command for command in commands if command in known]
@@ -143,8 +147,10 @@ class ControllerLoop:
                 applied = await self._store.commit(self.cluster, work.view)
             except TopicTooLarge as error:
                 self.throttle_configs.given_up()
-                refused[error.topic] = PolicyViolation(str(error))
+                attempts += error.topic in refused  # each topic can be too large, and every round would begin anew
+                self._refuse(error, refused)
             except ReloadNeeded as reason:
+                attempts += 1
                 log.warning("reading the cluster again: %s", reason)
                 self.throttle_configs.given_up()
                 changes = replay.ReplayedChanges()
@@ -174,6 +180,12 @@ class ControllerLoop:
             await self._round([])  # the cluster was read again: that must be decided about without this command too
         else:
             log.error("the failover after a reload was put off until the next command, after %d attempts", ATTEMPTS)
+
+    def _refuse(self, error: TopicTooLarge, refused: dict[str, KafkaError]) -> None:
+        if error.topic in self.cluster.topics and error.topic not in self._too_large:
+            self._too_large.add(error.topic)
+            log.error("left as it is in ZooKeeper, except for the states of its partitions: %s", error)
+        refused[error.topic] = PolicyViolation(str(error))
 
     def _failover(self) -> list[Command[Any]]:
         """The command that comes first in every round between a reload and the next durable round."""

@@ -50,7 +50,7 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> l
         value = replace(value, move=None, leader_epoch=max(value.leader_epoch, partition.leader_epoch + 1))
     if value is partition:
         return []
-    write = AssignmentWrite.NOW if placed else assignment_write(partition, value)
+    write = AssignmentWrite.NOW if placed else assignment_write(view, topic, partition, value)
     return [PartitionChange(topic, index, value, write, missing if placed else None)]
 
 

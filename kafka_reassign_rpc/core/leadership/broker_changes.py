@@ -42,7 +42,7 @@ def settle(view: RoundView, topic: str, index: int, *, down: Collection[int] = (
     value = settled(view.cluster, topic, partition, down)
     if value is partition:
         return []
-    return [PartitionChange(topic, index, value, assignment_write(partition, value))]
+    return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
 
 
 def elect_missing_leader(view: RoundView, topic: str, index: int) -> list[Change]:
@@ -118,4 +118,4 @@ def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) ->
             return False, []
     value = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
     value = completed(cluster, value) or value
-    return False, [PartitionChange(topic, index, value, assignment_write(partition, value))]
+    return False, [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]

@@ -171,4 +171,4 @@ def _unclean(view: RoundView, topic: str, index: int, partition: Partition) -> t
             ), []
         elected = unclean_leader(partition, leader)
     value = completed(cluster, elected) or elected
-    return None, [PartitionChange(topic, index, value, assignment_write(partition, value))]
+    return None, [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]

@@ -88,7 +88,8 @@ def alter_partition(view: RoundView, broker_id: int, change: IsrChange, api_vers
         partition_epoch=view.next_partition_epoch(topic, change.partition),
     )
     value = completed(cluster, answer) or answer
-    return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, assignment_write(partition, value))])
+    write = assignment_write(view, topic, partition, value)
+    return IsrAnswer(answer, [PartitionChange(topic, change.partition, value, write)])
 
 
 def _stale(partition: Partition, change: IsrChange) -> KafkaError | None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Collection
 
-import msgspec
+from msgspec.structs import replace
 
-from kafka_reassign_rpc.core.round.round_view import AssignmentWrite, Change, PartitionChange, RoundView
+from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView, assignment_write
 
 
 def confirm_stopped(
@@ -24,11 +24,5 @@ def confirm_stopped(
     if not any(broker in partition.pending_deletion for broker in brokers):
         return []
     left = tuple(broker for broker in partition.pending_deletion if broker not in brokers)
-    return [
-        PartitionChange(
-            topic,
-            index,
-            msgspec.structs.replace(partition, pending_deletion=left),
-            AssignmentWrite.LATER if left else AssignmentWrite.NOW,
-        )
-    ]
+    value = replace(partition, pending_deletion=left)
+    return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]

@@ -1,5 +1,6 @@
 """The input and the output of a decision: the cluster with the changes of the round on top."""
 
+from collections.abc import Collection
 from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
@@ -40,11 +41,14 @@ class PartitionChange(NamedTuple):
     missing: int | None = None
 
 
-def assignment_write(before: Partition, after: Partition) -> AssignmentWrite:
+def assignment_write(view: "RoundView", topic: str, before: Partition, after: Partition) -> AssignmentWrite:
     """When the topic znode is written for a change without a request (a completion, a confirmation of StopReplica).
 
-    NOW once no replica is pending deletion any more: then a next controller has nothing to repeat.
+    NOW once no replica is pending deletion any more: then a next controller has nothing to repeat. LATER where the
+    znode does not fit into ZooKeeper: every next controller repeats the same.
     """
+    if topic in view.too_large:
+        return AssignmentWrite.LATER
     if after.pending_deletion or (before.replicas, before.adding, before.removing, before.pending_deletion) == (
         after.replicas,
         after.adding,
@@ -119,10 +123,12 @@ class RoundView:
     notes         the input of `core.events.decided_events`: decisions about assignments, and reports, in their order
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
+    too_large     topics whose znode would not fit into ZooKeeper: nothing that nobody asked for needs to write it
     """
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
         self.cluster = cluster
+        self.too_large = too_large
         self.partitions: dict[TopicPartition, PartitionChange] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
         self.batch = BatchChanges()

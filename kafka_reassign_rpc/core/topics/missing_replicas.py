@@ -31,9 +31,11 @@ def place_missing(view: RoundView, topic: str, index: int, partition: Partition,
     """The partition without `own_id` and with its missing replicas, as far as brokers are free; how many stay missing.
 
     The same object where nothing changes. The missing replicas of a partition that moves have to wait for the end of
-    the move.
+    the move. All stay as they are where the topic znode cannot be written.
     """
     missing = view.missing(topic, index)
+    if topic in view.too_large:
+        return partition, missing
     value = partition
     if own_id in value.replicas:
         value = without_own_id(view.cluster, value, own_id, index)
