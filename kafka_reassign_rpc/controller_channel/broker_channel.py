@@ -6,11 +6,13 @@ registered. It builds each request when the connection is free, from the state o
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping
+from typing import TypeVar
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.pending_requests import (
+    AllMetadata,
     BrokerRequest,
     LeaderAndIsr,
     LiveBrokers,
@@ -44,26 +46,35 @@ FIRST_REFUSAL_S = 1.0
 LONGEST_REFUSAL_S = 60.0
 """How long the channel waits before it repeats a stop that the broker has refused: a log dir may stay offline."""
 
+METADATA_PER_REQUEST = 10_000
+"""How many partitions are about as many as one request with the metadata of all has. A broker copies its whole metadata
+for each of these requests (ZkMetadataCache.updateMetadata): few large ones reach it sooner than many small ones."""
+
+_Part = LiveBrokers | UpdateMetadata | LeaderAndIsr | StopReplica
+"""What one request says."""
 _Request = UpdateMetadataRequest | LeaderAndIsrRequest | StopReplicaRequest
 _Response = UpdateMetadataResponse | LeaderAndIsrResponse | StopReplicaResponse
 
 _REQUESTS: dict[type[BrokerRequest], type[RequestFor[_Response]]] = {
     LiveBrokers: UpdateMetadataRequest,
+    AllMetadata: UpdateMetadataRequest,
     UpdateMetadata: UpdateMetadataRequest,
     LeaderAndIsr: LeaderAndIsrRequest,
     StopReplica: StopReplicaRequest,
 }
 
+_T = TypeVar("_T")
+
 Stopped = Callable[[int, dict[TopicPartition, StopReplicaState]], None]
 
 
 class BrokerChannel:
-    """Sends one broker its pending requests. A broker that registers again gets a new channel.
+    """Sends one broker its pending requests, from the first `wake` on. Each registration of a broker gets a channel.
 
     stopped            called with the broker's id and the stops that it has confirmed
     controller_moved   called when the broker knows a newer controller
-    turn               held while a request is built, until the next turn of the event loop: all channels share it, so
-                       that requests to many brokers do not add up to one long turn
+    turn               held while a slice of a request is built, until the next turn of the event loop: all channels
+                       share it, so that requests to many brokers do not add up to one long turn
     """
 
     def __init__(
@@ -99,6 +110,7 @@ class BrokerChannel:
         await end(self._task)
 
     async def _run(self) -> None:
+        await self._wakeup.wait()
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         while True:
             endpoint = self.broker.endpoint(self._listener)
@@ -135,20 +147,57 @@ class BrokerChannel:
         try:
             request_class = _REQUESTS[type(request)]
             version = await client.version(request_class)
-            for part in _parts(request, version):
-                async with self._turn:
-                    body = self._build(part, version)
-                    await asyncio.sleep(0)
+            for part in self._parts(request, version):
+                body = await self._in_turns(self._building(part, version))
                 if body is not None:
-                    answer = await client.call(request_class, body, version)
-                    self._handle_answer(part, answer)
+                    await self._call(client, part, request_class, body, version)
             answered = True
         finally:
             if not answered:
                 self.pending.restore(request)
 
-    def _build(self, request: BrokerRequest, version: int) -> _Request | bytes | None:
-        """The body of the request, or its bytes; None where nothing is left to propagate."""
+    async def _call(
+        self,
+        client: RpcClient,
+        request: _Part,
+        request_class: type[RequestFor[_Response]],
+        body: _Request | bytes,
+        version: int,
+    ) -> None:
+        if isinstance(request, LeaderAndIsr) and request.is_complete:
+            # Its answer has the error of each partition, and takes too long to decode: the first field is the error.
+            raw = await client.call(request_class, body, version, raw=True)
+            self._refused(request, int.from_bytes(raw[:2], "big", signed=True))
+        else:
+            self._handle_answer(request, await client.call(request_class, body, version))
+
+    def _parts(self, request: BrokerRequest, version: int) -> Iterator[_Part]:
+        """The requests that the broker gets for this one."""
+        match request:
+            case AllMetadata():
+                yield from _metadata_in_parts(self._cluster())
+            case StopReplica(stops) if version < 3:  # one request deletes all of its partitions or none
+                for delete in (False, True):
+                    alike = {name: stop for name, stop in stops.items() if stop.delete is delete}
+                    if alike:
+                        yield StopReplica(alike)
+            case _:
+                yield request
+
+    async def _in_turns(self, steps: Generator[None, None, _T]) -> _T:
+        """Run a generator to its end, one slice in each turn of the loop that the channels share."""
+        while True:
+            async with self._turn:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    result: _T = end.value
+                    return result
+                finally:
+                    await asyncio.sleep(0)
+
+    def _building(self, request: _Part, version: int) -> Generator[None, None, _Request | bytes | None]:
+        """Builds the body of the request, or its bytes; None where nothing is left to propagate."""
         cluster = self._cluster()
         match request:
             case LiveBrokers():
@@ -156,22 +205,29 @@ class BrokerChannel:
             case UpdateMetadata(partitions, deleted):
                 given = (cluster, self._sender, self.broker, partitions, deleted, version)
                 if version >= packed_requests.UPDATE_METADATA_SINCE:
-                    return packed_requests.update_metadata(*given)
+                    return (yield from packed_requests.update_metadata(*given))
                 return request_builders.update_metadata(*given)
-            case LeaderAndIsr(partitions):
+            case LeaderAndIsr(partitions, is_complete):
+                hosted = (cluster, self._sender, self.broker, partitions, version)
                 if version >= packed_requests.LEADER_AND_ISR_SINCE:
-                    return packed_requests.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
-                return request_builders.leader_and_isr(cluster, self._sender, self.broker, partitions, version)
+                    return (yield from packed_requests.leader_and_isr(*hosted, is_complete=is_complete))
+                return request_builders.leader_and_isr(*hosted, is_complete=is_complete)
             case StopReplica(stops):
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
-    def _handle_answer(self, request: BrokerRequest, answer: _Response) -> None:
-        if answer.error_code == StaleControllerEpoch.code:
+    def _refused(self, request: _Part, error: int) -> bool:
+        """Whether the broker has refused the whole request, which is noted."""
+        if error == StaleControllerEpoch.code:
             log.warning("broker %d knows a newer controller than epoch %d", self.broker.id, self._sender.epoch)
             self._controller_moved()
-            return
-        if answer.error_code:
-            log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, answer.error_code)
+        elif error:
+            log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
+        if error:
+            self.pending.refused(request)
+        return bool(error)
+
+    def _handle_answer(self, request: _Part, answer: _Response) -> None:
+        if self._refused(request, answer.error_code):
             return
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             failed = {
@@ -213,12 +269,15 @@ class BrokerChannel:
         self.wake()
 
 
-def _parts(request: BrokerRequest, version: int) -> list[BrokerRequest]:
-    """One request, or two: before version 3 a StopReplica deletes all of its partitions or none."""
-    if not isinstance(request, StopReplica) or version >= 3:
-        return [request]
-    kinds = (
-        StopReplica({name: stop for name, stop in request.stops.items() if stop.delete is delete})
-        for delete in (False, True)
-    )
-    return [part for part in kinds if part.stops]
+def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
+    """Requests for the metadata of all partitions; at least one, since each has the live brokers too."""
+    part: dict[str, Collection[int]] = {}
+    size, is_first = 0, True
+    for name, indexes in request_builders.all_partitions(cluster):
+        part[name] = indexes
+        size += len(indexes)
+        if size >= METADATA_PER_REQUEST:
+            yield UpdateMetadata(part, {})
+            part, size, is_first = {}, 0, False
+    if part or is_first:
+        yield UpdateMetadata(part, {})

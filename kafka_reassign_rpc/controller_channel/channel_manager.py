@@ -1,7 +1,7 @@
 """The channels of one controller to all brokers: which brokers have to learn of a change."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, Stopped
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
@@ -32,12 +32,11 @@ class ChannelManager:
         self._closing: set[asyncio.Task[None]] = set()
         self._turn = asyncio.Lock()
 
-    def set_brokers(self, brokers: Iterable[Broker]) -> list[int]:
+    def set_brokers(self, wanted: Mapping[int, Broker]) -> list[int]:
         """Connect to the registered brokers and to no others. Returns the ids that were not connected before.
 
-        Every broker learns the new set of live brokers.
+        These brokers learn everything; the others learn the new set of live brokers.
         """
-        wanted = {broker.id: broker for broker in brokers}
         for broker_id, channel in list(self._channels.items()):
             if wanted.get(broker_id) != channel.broker:
                 del self._channels[broker_id]
@@ -59,6 +58,11 @@ class ChannelManager:
             channel.pending.live_brokers_changed()
         return new
 
+    def everything(self) -> None:
+        """Every broker has to learn the whole state. The caller marks anew the stops that still hold."""
+        for channel in self._channels.values():
+            channel.pending.everything()
+
     def partition_changed(self, topic: str, index: int, before: Partition | None, after: Partition) -> None:
         """Mark LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
@@ -78,11 +82,10 @@ class ChannelManager:
         if channel is not None:
             channel.pending.leader_and_isr(topic, index, is_new=is_new)
 
-    def metadata(self, topic: str, indexes: Collection[int], *, to: int | None = None) -> None:
-        """Mark UpdateMetadata for these partitions: for every broker, or for broker `to` alone."""
-        for broker_id, channel in self._channels.items():
-            if to is None or to == broker_id:
-                channel.pending.metadata(topic, indexes)
+    def metadata(self, topic: str, indexes: Collection[int]) -> None:
+        """Mark UpdateMetadata for these partitions, for every broker."""
+        for channel in self._channels.values():
+            channel.pending.metadata(topic, indexes)
 
     def stop(self, broker_id: int, topic: str, index: int, stop: StopReplicaState) -> None:
         channel = self._channels.get(broker_id)

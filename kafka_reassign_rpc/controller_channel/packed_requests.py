@@ -9,12 +9,14 @@ flexible versions: lengths are varints of the length plus one, every structure e
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Generator, Iterable, Mapping, Sequence
 from functools import cache
+from typing import TypeVar
 
 from kafka_reassign_rpc.controller_channel.request_builders import (
     LEADER_DURING_DELETE,
     SECURITY_PROTOCOLS,
+    SLICE,
     ZERO_UUID,
     Sender,
     hosted_partitions,
@@ -23,6 +25,11 @@ from kafka_reassign_rpc.controller_channel.request_builders import (
 )
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, uvarint
+from kafka_reassign_rpc.support.slices import SliceCounter
+
+_T = TypeVar("_T")
+Packing = Generator[None, None, _T]
+"""A body that is being packed: yields after each slice, returns the bytes."""
 
 LEADER_AND_ISR_SINCE = 4
 UPDATE_METADATA_SINCE = 6
@@ -35,28 +42,40 @@ _LONG = struct.Struct(">q")
 
 
 def leader_and_isr(
-    cluster: Cluster, sender: Sender, broker: Broker, partitions: Mapping[str, Mapping[int, bool]], version: int
-) -> bytes | None:
+    cluster: Cluster,
+    sender: Sender,
+    broker: Broker,
+    partitions: Mapping[str, Mapping[int, bool]],
+    version: int,
+    *,
+    is_complete: bool = False,
+) -> Packing[bytes | None]:
     """The body of `request_builders.leader_and_isr`."""
-    topics: list[bytes] = []
+    topics = bytearray()
     count = 0
     leaders: set[int] = set()
-    for topic, held in hosted_partitions(cluster, broker, partitions):
-        leaders.update([value.leader for _, value, _ in held])
-        states = [_leader_and_isr_state(index, value, is_new, sender, version) for index, value, is_new in held]
-        count += 1
-        topics.append(compact_string(topic.name))
-        if version >= 5:
-            topics.append((topic.id or ZERO_UUID).bytes)
-        topics += (uvarint(len(states) + 1), *states, _NO_TAGS)
+    work = SliceCounter(SLICE)
+    for topic, slices in hosted_partitions(cluster, broker, partitions, is_complete=is_complete):
+        states: list[bytes] = []
+        held = 0
+        for part in slices:
+            leaders.update([value.leader for _, value, _ in part])
+            states.append(b"".join([_leader_and_isr_state(*one, sender, version) for one in part]))
+            held += len(part)
+            if work.step(len(part) + 1):
+                yield
+        if held:
+            count += 1
+            topic_id = (topic.id or ZERO_UUID).bytes if version >= 5 else b""
+            topics += b"".join((compact_string(topic.name), topic_id, uvarint(held + 1), *states, _NO_TAGS))
     if not count:
         return None
     live = [found for found in map(cluster.brokers.get, sorted(leaders)) if found is not None]
-    parts = [
+    parts: list[bytes | bytearray] = [
         *_head(sender, broker, is_kraft=version >= 7),
         b"\0" if version >= 5 else b"",  # request type
         uvarint(count + 1),
-        *topics,
+        topics,
         uvarint(len(live) + 1),
     ]
     for leader in live:
@@ -73,22 +92,33 @@ def update_metadata(
     partitions: Mapping[str, Iterable[int]],
     deleted: Mapping[str, Iterable[int]],
     version: int,
-) -> bytes:
+) -> Packing[bytes]:
     """The body of `request_builders.update_metadata`."""
     live = cluster.brokers.keys()
     states: dict[str, list[bytes]] = {}
-    for known, shown in visible_partitions(cluster, partitions):
-        states[known.name] = [_metadata_state(index, value, live, sender.epoch) for index, value in shown]
+    counts: dict[str, int] = {}
+    ids = {name: topic.id for name in deleted if (topic := cluster.topics.get(name)) is not None}
+    work = SliceCounter(SLICE)
+    for known, slices in visible_partitions(cluster, partitions.items()):
+        name = known.name
+        states[name], counts[name], ids[name] = [], 0, known.id
+        for shown in slices:
+            packed = [_metadata_state(index, value, live, sender.epoch) for index, value in shown]
+            states[name].append(b"".join(packed))
+            counts[name] += len(packed)
+            if work.step(len(packed) + 1):
+                yield
     for name, indexes in deleted.items():
-        states.setdefault(name, []).extend(_forget_state(index, sender.epoch) for index in indexes)
-    states = {name: found for name, found in states.items() if found}
-    parts = [*_head(sender, broker, is_kraft=version >= 8), uvarint(len(states) + 1)]
-    for name, found in states.items():
-        topic = cluster.topics.get(name)
+        forgotten = [_forget_state(index, sender.epoch) for index in indexes]
+        states.setdefault(name, []).extend(forgotten)
+        counts[name] = counts.get(name, 0) + len(forgotten)
+    counts = {name: count for name, count in counts.items() if count}
+    parts = [*_head(sender, broker, is_kraft=version >= 8), uvarint(len(counts) + 1)]
+    for name, count in counts.items():
         parts.append(compact_string(name))
         if version >= 7:
-            parts.append(((topic.id if topic is not None else None) or ZERO_UUID).bytes)
-        parts += (uvarint(len(found) + 1), *found, _NO_TAGS)
+            parts.append((ids.get(name) or ZERO_UUID).bytes)
+        parts += (uvarint(count + 1), *states[name], _NO_TAGS)
     parts.append(uvarint(len(cluster.brokers) + 2))
     for other in cluster.brokers.values():
         parts.append(_live_broker(other.id, other.endpoints, other.rack))
@@ -160,7 +190,7 @@ def _metadata_format(isr: int, replicas: int, offline: int) -> struct.Struct:
     return struct.Struct(f">iiiiB{isr}iiB{replicas}iB{offline}ix")
 
 
-def _metadata_state(index: int, value: Partition, live: Iterable[int], controller_epoch: int) -> bytes:
+def _metadata_state(index: int, value: Partition, live: Collection[int], controller_epoch: int) -> bytes:
     isr, replicas = value.isr, value.replicas
     offline = [replica for replica in replicas if replica not in live]
     if max(len(isr), len(replicas)) >= _MANY:

@@ -6,17 +6,22 @@ one entry, and a broker that was away learns the latest state.
 
 The order (the first one that applies is sent next):
 
-1. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
-2. StopReplica for a partition that has been assigned to this broker again since: it must not undo the LeaderAndIsr;
-3. LeaderAndIsr;
-4. UpdateMetadata;
-5. StopReplica for all other partitions.
+1. where the broker has to learn everything, as after its registration: the metadata of all partitions, so that it does
+   not say of a topic that it does not exist (KafkaController.onBrokerStartup);
+2. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
+3. StopReplica for a partition that has been assigned to this broker again since: it must not undo the LeaderAndIsr;
+4. LeaderAndIsr, UpdateMetadata, StopReplica for all other partitions, one request of each in turn, as in a batch of
+   Kafka's ControllerBrokerRequestBatch: many of one kind do not hold up the others.
 
-A request has at most `PARTITIONS_PER_REQUEST` partitions. A request without an answer is repeated on the next
-connection (`restore`), with the state of that time. A StopReplica drops a LeaderAndIsr that was pending for the same
-partition. A StopReplica that the broker has refused is repeated later, unless the partition has been assigned to the
-broker again by then. (Kafka does not repeat it: the log stays until the broker or the controller changes.) Other
-requests that the broker has refused are not repeated.
+The first LeaderAndIsr after a registration is complete: it has all replicas of the broker in one request. After it the
+broker writes its file of high watermarks, over and over (ReplicaManager.becomeLeaderOrFollower), and would lose there
+the high watermark of each partition that it has not been told of. Other requests have at most
+`PARTITIONS_PER_REQUEST` partitions.
+
+A request without an answer is repeated on the next connection (`restore`), with the state of that time. A StopReplica
+drops a LeaderAndIsr that was pending for the same partition. A StopReplica that the broker has refused is repeated
+later, unless the partition has been assigned to the broker again by then. (Kafka does not repeat it: the log stays
+until the broker or the controller changes.) Other requests that the broker has refused are not repeated.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -51,9 +56,15 @@ class LiveBrokers(NamedTuple):
     """UpdateMetadata with the live brokers and no partition."""
 
 
+class AllMetadata(NamedTuple):
+    """UpdateMetadata with the live brokers and all partitions. It may take more than one request."""
+
+
 class LeaderAndIsr(NamedTuple):
     partitions: Mapping[str, Mapping[int, bool]]
     """By topic and partition: whether the replica is new on this broker."""
+    is_complete: bool = False
+    """One request for all replicas of the broker. `partitions` has then only what is known of some of them."""
 
 
 class UpdateMetadata(NamedTuple):
@@ -66,13 +77,20 @@ class StopReplica(NamedTuple):
     stops: Mapping[TopicPartition, StopReplicaState]
 
 
-BrokerRequest = LiveBrokers | LeaderAndIsr | UpdateMetadata | StopReplica
+BrokerRequest = LiveBrokers | AllMetadata | LeaderAndIsr | UpdateMetadata | StopReplica
 
 
 class PendingRequests:
-    """The pending requests of one broker. `take` hands out the next one; `restore` puts back one without an answer."""
+    """The pending requests of one broker, which has just registered: at first it has to learn everything.
+
+    `take` hands out the next request; `restore` puts back one without an answer.
+    """
 
     def __init__(self) -> None:
+        self._all_metadata = True
+        self._all_replicas = True
+        self._knows_replicas = False
+        self._turn = 0
         self._brokers = False
         self._leader_and_isr: dict[str, dict[int, bool]] = {}
         self._metadata: dict[str, set[int]] = {}
@@ -83,13 +101,22 @@ class PendingRequests:
 
     def __bool__(self) -> bool:
         return bool(
-            self._brokers
+            self._all_metadata
+            or self._all_replicas
+            or self._brokers
             or self._leader_and_isr
             or self._metadata
             or self._deleted
             or self._stops
             or self._urgent_stops
         )
+
+    def everything(self) -> None:
+        """The broker has to learn the whole state of the cluster. The caller marks anew the stops that still hold."""
+        self._all_metadata = self._all_replicas = True
+        self._urgent_stops |= self._stops
+        self._stops = {}
+        self._refused_stops = {}
 
     def live_brokers_changed(self) -> None:
         self._brokers = True
@@ -107,7 +134,8 @@ class PendingRequests:
 
     def metadata(self, topic: str, partitions: Collection[int]) -> None:
         """The broker's metadata of these partitions is out of date."""
-        self._metadata.setdefault(topic, set()).update(partitions)
+        if not self._all_metadata:
+            self._metadata.setdefault(topic, set()).update(partitions)
         self._not_deleted(topic, partitions)
 
     def topic_deleted(self, topic: str, partitions: Iterable[int]) -> None:
@@ -149,27 +177,55 @@ class PendingRequests:
     def take(self, limit: int | None = None) -> BrokerRequest | None:
         """The next request; None when the broker knows everything. `limit`: instead of `PARTITIONS_PER_REQUEST`."""
         limit = PARTITIONS_PER_REQUEST if limit is None else limit
+        if self._all_metadata:
+            self._all_metadata = self._brokers = False
+            self._metadata = {}
+            return AllMetadata()
         if self._brokers:
             self._brokers = False
             return LiveBrokers()
         if self._urgent_stops:
             return StopReplica(_take_map(self._urgent_stops, limit))
-        if self._leader_and_isr:
-            return LeaderAndIsr(_take_nested(self._leader_and_isr, limit))
-        if self._metadata or self._deleted:
-            deleted = _take_sets(self._deleted, limit)
-            left = limit - sum(map(len, deleted.values()))
-            return UpdateMetadata(_take_sets(self._metadata, left) if left > 0 else {}, deleted)
-        if self._stops:
-            return StopReplica(_take_map(self._stops, limit))
+        kinds = (self._take_leader_and_isr, self._take_metadata, self._take_stops)
+        for _ in kinds:
+            request = kinds[self._turn](limit)
+            self._turn = (self._turn + 1) % len(kinds)
+            if request is not None:
+                return request
+        self._turn = 0
         return None
+
+    def _take_leader_and_isr(self, limit: int) -> LeaderAndIsr | None:
+        if self._all_replicas or (self._leader_and_isr and not self._knows_replicas):
+            self._all_replicas, self._knows_replicas = False, True
+            partitions, self._leader_and_isr = self._leader_and_isr, {}
+            return LeaderAndIsr(partitions, is_complete=True)
+        return LeaderAndIsr(_take_nested(self._leader_and_isr, limit)) if self._leader_and_isr else None
+
+    def _take_metadata(self, limit: int) -> UpdateMetadata | None:
+        if not self._metadata and not self._deleted:
+            return None
+        deleted = _take_sets(self._deleted, limit)
+        left = limit - sum(map(len, deleted.values()))
+        return UpdateMetadata(_take_sets(self._metadata, left) if left > 0 else {}, deleted)
+
+    def _take_stops(self, limit: int) -> StopReplica | None:
+        return StopReplica(_take_map(self._stops, limit)) if self._stops else None
+
+    def refused(self, request: BrokerRequest) -> None:
+        """The broker has refused the whole request. If it was a complete one, the next LeaderAndIsr has to be so."""
+        if isinstance(request, LeaderAndIsr) and request.is_complete:
+            self._knows_replicas = False
 
     def restore(self, request: BrokerRequest) -> None:
         """Put back a request that got no answer. Newer pending requests go before it."""
         match request:
             case LiveBrokers():
                 self._brokers = True
-            case LeaderAndIsr(starts):
+            case AllMetadata():
+                self._all_metadata = True
+            case LeaderAndIsr(starts, is_complete):
+                self._all_replicas |= is_complete
                 self._restore_starts(starts)
             case UpdateMetadata(partitions, deleted):
                 for topic, indexes in deleted.items():

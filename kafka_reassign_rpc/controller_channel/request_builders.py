@@ -4,7 +4,8 @@ Each builder is pure. The broker chooses the version: the schema leaves out fiel
 fields), so one builder serves IBP 2.7 to 3.9.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -27,6 +28,12 @@ _GroupedLeaderAndIsr = LeaderAndIsrRequest.LeaderAndIsrTopicState.LeaderAndIsrPa
 _LeaderAndIsr = TypeVar("_LeaderAndIsr", _UngroupedLeaderAndIsr, _GroupedLeaderAndIsr)
 
 
+_Hosted = tuple[int, Partition, bool]
+
+SLICE = 500
+"""Partitions that are looked at before the event loop runs other tasks."""
+
+
 class Sender(NamedTuple):
     """The controller: its id and epoch, and where brokers reach it (one endpoint per listener)."""
 
@@ -44,36 +51,57 @@ def own_rack(cluster: Cluster) -> str | None:
     return next((broker.rack for broker in cluster.brokers.values() if broker.rack is not None), None)
 
 
+def all_partitions(cluster: Cluster) -> Iterator[tuple[str, Collection[int]]]:
+    """The partitions of all topics, as `visible_partitions` takes them. Topics may change while it is read."""
+    return ((topic.name, topic.partitions) for topic in list(cluster.topics.values()))
+
+
 def visible_partitions(
-    cluster: Cluster, partitions: Mapping[str, Iterable[int]]
-) -> Iterator[tuple[Topic, list[tuple[int, Partition]]]]:
-    """The partitions that UpdateMetadata shows: without topics in deletion and partitions that cannot be read."""
-    for name, indexes in partitions.items():
+    cluster: Cluster, partitions: Iterable[tuple[str, Iterable[int]]]
+) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition]]]]]:
+    """The partitions that brokers are told of: none of topics in deletion, none without a state that can be read.
+
+    Gives each topic with its partitions, in slices of at most `SLICE`, some of them empty.
+    """
+    for name, indexes in partitions:
         topic = cluster.topics.get(name)
         if topic is not None and not topic.deleting:
-            known, unreadable = topic.partitions, topic.unreadable
-            yield (
-                topic,
-                [
-                    (index, value)
-                    for index in indexes
-                    if (value := known.get(index)) is not None and index not in unreadable
-                ],
-            )
+            yield topic, _visible(topic, list(indexes))
+
+
+def _visible(topic: Topic, indexes: Sequence[int]) -> Iterator[list[tuple[int, Partition]]]:
+    known, unreadable = topic.partitions, topic.unreadable
+    for start in range(0, len(indexes), SLICE):
+        yield [
+            (index, value)
+            for index in indexes[start : start + SLICE]
+            if (value := known.get(index)) is not None and value.partition_epoch >= 0 and index not in unreadable
+        ]
 
 
 def hosted_partitions(
-    cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]]
-) -> Iterator[tuple[Topic, list[tuple[int, Partition, bool]]]]:
-    """The partitions with a replica on `broker`, and whether the replica is new there (isNew).
+    cluster: Cluster, broker: Broker, partitions: Mapping[str, Mapping[int, bool]], *, is_complete: bool
+) -> Iterator[tuple[Topic, Iterator[list[tuple[int, Partition, bool]]]]]:
+    """The partitions with a replica on `broker`, as `visible_partitions` gives them, and which replicas are new there.
+
+    partitions    whether the replica is new, by topic and partition
+    is_complete   gives also all partitions that are not among these: their replicas are not new
 
     An adding replica of a move is always new, so that the broker may create its log.
     """
-    for topic, found in visible_partitions(cluster, partitions):
-        is_new, own = partitions[topic.name], broker.id
-        held = [(index, value, is_new[index] or own in value.adding) for index, value in found if own in value.replicas]
-        if held:
-            yield topic, held
+    own, known = broker.id, partitions
+
+    def hosted(topic: Topic, slices: Iterator[list[tuple[int, Partition]]]) -> Iterator[list[_Hosted]]:
+        new = known.get(topic.name, {})
+        for found in slices:
+            yield [
+                (index, value, new.get(index, False) or own in value.adding)
+                for index, value in found
+                if own in value.replicas
+            ]
+
+    wanted: Iterable[tuple[str, Iterable[int]]] = all_partitions(cluster) if is_complete else partitions.items()
+    return ((topic, hosted(topic, slices)) for topic, slices in visible_partitions(cluster, wanted))
 
 
 def update_metadata(
@@ -117,12 +145,15 @@ def leader_and_isr(
     broker: Broker,
     partitions: Mapping[str, Mapping[int, bool]],
     version: int,
+    *,
+    is_complete: bool = False,
 ) -> LeaderAndIsrRequest | None:
     """LeaderAndIsr for `broker`; None where it has no replica of the partitions any more.
 
-    `partitions` says for each partition whether the replica is new.
+    `partitions` and `is_complete` are those of `hosted_partitions`.
     """
-    topics = [(topic.name, held) for topic, held in hosted_partitions(cluster, broker, partitions)]
+    hosted = hosted_partitions(cluster, broker, partitions, is_complete=is_complete)
+    topics = [(topic.name, held) for topic, slices in hosted if (held := list(chain.from_iterable(slices)))]
     if not topics:
         return None
     leaders = {value.leader for _, held in topics for _, value, _ in held}
@@ -247,8 +278,8 @@ def _metadata_states(
     """Partition states by topic, as objects of `cls`."""
     live = cluster.brokers.keys()
     topics: dict[str, list[_Metadata]] = {}
-    for topic, found in visible_partitions(cluster, partitions):
-        name = topic.name
+    for topic, slices in visible_partitions(cluster, partitions.items()):
+        name, found = topic.name, chain.from_iterable(slices)
         topics[name] = [_metadata_state(cls, name, *one, live, controller_epoch, version) for one in found]
     for name, indexes in deleted.items():
         states = topics.setdefault(name, [])
@@ -261,7 +292,7 @@ def _metadata_state(
     topic: str,
     index: int,
     value: Partition,
-    live: Iterable[int],
+    live: Collection[int],
     controller_epoch: int,
     version: int,
 ) -> _Metadata:
@@ -322,7 +353,9 @@ def _leader_and_isr_state(
 
 __all__ = [
     "NO_LEADER",
+    "SLICE",
     "Sender",
+    "all_partitions",
     "hosted_partitions",
     "leader_and_isr",
     "stop_replica",

@@ -12,15 +12,18 @@ T = TypeVar("T")
 
 
 class SliceCounter:
-    """Counts steps: `step()` is true after every `size`th. For loops that are nested or skip items."""
+    """Counts steps: `step()` is true when a slice is full. For loops that are nested or skip items."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._steps = 0
 
-    def step(self) -> bool:
-        self._steps += 1
-        return self._steps % self._size == 0
+    def step(self, items: int = 1) -> bool:
+        self._steps += items
+        if self._steps < self._size:
+            return False
+        self._steps = 0
+        return True
 
 
 def in_slices(items: Iterable[T], size: int) -> Iterator[tuple[T, bool]]:

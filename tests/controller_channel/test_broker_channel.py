@@ -1,18 +1,21 @@
 """The channel to one broker repeats every request, in order, until the broker confirms it."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests
+from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests, request_builders
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
-from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.controller_channel.pending_requests import LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
+from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_response
 from kafka_reassign_rpc.protocol.messages import (
@@ -23,10 +26,11 @@ from kafka_reassign_rpc.protocol.messages import (
     StopReplicaRequest,
     StopReplicaResponse,
     UpdateMetadataRequest,
+    UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.server.listener import stop_listening
-from tests.core.build import cluster, moving, not_moving
+from tests.core.build import TOPIC_ID, cluster, moving, not_moving
 from tests.waiting import eventually
 
 NEWEST: dict[int, int] = {
@@ -36,6 +40,7 @@ NEWEST: dict[int, int] = {
     ApiKey.API_VERSIONS: 4,
 }
 STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
+CLUSTER_AUTHORIZATION_FAILED = 31
 
 
 class ScriptedBroker:
@@ -108,8 +113,9 @@ class ChannelReports:
 
 @asynccontextmanager
 async def connected(
-    versions: dict[int, int] | None = None,
+    versions: dict[int, int] | None = None, *, up_to_date: bool = True
 ) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, ChannelReports, Cluster]]:
+    """A broker and the channel to it. `up_to_date`: it has learned everything, as after its registration."""
     scripted = ScriptedBroker(NEWEST if versions is None else versions)
     await scripted.start()
     found = cluster(moving((1, 2), (3, 4)), not_moving(1, 2, 3))
@@ -122,6 +128,11 @@ async def connected(
         broker, lambda: found, Sender(1000, 9, (own,)), reports.note_stopped, reports.note_controller_moved
     )
     try:
+        if up_to_date:
+            made.wake()
+            await eventually(lambda: scripted.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest])
+            await eventually(lambda: not made._wakeup.is_set())
+            scripted.received.clear()
         yield scripted, made, reports, found
     finally:
         await made.close()
@@ -138,6 +149,7 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
 
         await eventually(lambda: reports.stopped)
         assert broker.kinds() == [UpdateMetadataRequest, LeaderAndIsrRequest, UpdateMetadataRequest, StopReplicaRequest]
+        assert [len(body.topic_states) for body in broker.received[:3]] == [0, 1, 1]
         assert reports.stopped == [(3, {TopicPartition("t", 1): StopReplicaState(5, delete=True)})]
         assert broker.connections == 1
 
@@ -297,7 +309,6 @@ async def test_236_14_many_partitions_are_propagated_in_requests_of_bounded_size
 
 async def test_sv_4_a_closed_channel_sends_nothing() -> None:
     async with connected() as (broker, channel, _, _found):
-        await eventually(lambda: broker.connections == 1)
         await channel.close()
         channel.pending.live_brokers_changed()
         channel.wake()
@@ -316,3 +327,76 @@ def test_455_5_a_replica_that_is_removed_again_is_stopped_again(monkeypatch: pyt
     assert stopped == [], "nothing has happened to it"
     channels.partition_changed("t", 0, before, replace(before, leader_epoch=9))
     assert stopped == [(3, 9)]
+
+
+async def test_sv_4_the_first_leader_and_isr_after_a_registration_has_every_replica_of_the_broker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After the first one a broker writes its file of high watermarks, with the partitions that it knows by then."""
+    monkeypatch.setattr(pending_requests, "PARTITIONS_PER_REQUEST", 10)
+    monkeypatch.setattr(request_builders, "SLICE", 7)
+    async with connected(up_to_date=False) as (broker, channel, _, found):
+        found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(95)})
+        replay.put_topic(found, "elsewhere", UUID(int=8), {0: not_moving(1, 2)}, version=1)
+        replay.put_topic(found, "here", UUID(int=9), dict.fromkeys(range(20), not_moving(3, 1)), version=1)
+        channel.pending.leader_and_isr("here", 19, is_new=True)
+        channel.wake()
+
+        await eventually(lambda: len(broker.received) == 2)
+        metadata, first = broker.received
+        shown = {topic.topic_name: len(topic.partition_states) for topic in metadata.topic_states}
+        assert shown == {"t": 95, "elsewhere": 1, "here": 20}
+        assert {live.id for live in metadata.live_brokers} == {*found.brokers, 1000}
+        held = {
+            topic.topic_name: [(state.partition_index, state.is_new) for state in topic.partition_states]
+            for topic in first.topic_states
+        }
+        assert held == {
+            "t": [(index, False) for index in range(95)],
+            "here": [(index, index == 19) for index in range(20)],
+        }
+        assert [topic.topic_id for topic in first.topic_states] == [TOPIC_ID, UUID(int=9)]
+
+
+@pytest.mark.parametrize("lost", ["metadata", "replicas"])
+async def test_sv_4_a_broker_that_loses_the_connection_at_first_learns_everything_on_the_next(lost: str) -> None:
+    async with connected(up_to_date=False) as (broker, channel, _, found):
+        found.topics["t"].partitions.update({index: not_moving(1, 2, 3) for index in range(9)})
+        answers = iter([None] if lost == "metadata" else [UpdateMetadataResponse, None])
+        broker.answer = lambda body: next(answers, RESPONSES[body.API_KEY])
+        channel.wake()
+
+        await eventually(lambda: broker.connections == 2 and not channel.pending)
+        first = [body for body in broker.received if isinstance(body, LeaderAndIsrRequest)]
+        assert [len(body.topic_states[0].partition_states) for body in first] == [9] * len(first)
+        assert len(first) == (1 if lost == "metadata" else 2)
+
+
+async def test_sv_4_a_refused_first_leader_and_isr_is_followed_by_a_complete_one() -> None:
+    async with connected(up_to_date=False) as (broker, channel, _, _found):
+        refusal = LeaderAndIsrResponse(version=7, error_code=CLUSTER_AUTHORIZATION_FAILED)
+        broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else UpdateMetadataResponse
+        channel.wake()
+        await eventually(lambda: len(broker.received) == 2)
+
+        channel.pending.leader_and_isr("t", 1, is_new=False)
+        channel.wake()
+        await eventually(lambda: len(broker.received) == 3)
+        assert [state.partition_index for state in broker.received[2].topic_states[0].partition_states] == [0, 1]
+
+
+async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() -> None:
+    """Other tasks run between slices; what changes meanwhile is sent behind it."""
+    async with connected(up_to_date=False) as (broker, channel, _, found):
+        found.topics["t"].partitions.update(dict.fromkeys(range(20_000), not_moving(1, 2, 3)))
+        building = channel._building(LeaderAndIsr({}, is_complete=True), 7)
+        longest, slices = 0.0, 0
+        with suppress(StopIteration):
+            while True:
+                begun = time.process_time()
+                next(building)
+                longest = max(longest, time.process_time() - begun)
+                slices += 1
+        assert slices >= 20_000 / request_builders.SLICE - 1
+        assert longest < 0.02
+        assert broker.received == [], "nothing before the first wake"

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.controller_channel.pending_requests import (
+    AllMetadata,
     LeaderAndIsr,
     LiveBrokers,
     PendingRequests,
@@ -23,8 +24,15 @@ def drain(pending: PendingRequests, limit: int = 1000) -> list[Any]:
     return taken_requests
 
 
-def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -> None:
+def up_to_date() -> PendingRequests:
+    """The pending requests of a broker that has learned everything."""
     pending = PendingRequests()
+    assert drain(pending) == [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+    return pending
+
+
+def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -> None:
+    pending = up_to_date()
     pending.stop("t", 1, StopReplicaState(4, delete=True))
     pending.metadata("t", [0, 1])
     pending.leader_and_isr("t", 0, is_new=True)
@@ -40,7 +48,7 @@ def test_455_4_live_brokers_come_first_then_leaders_then_metadata_then_stops() -
 
 
 def test_455_5_a_stop_drops_the_earlier_leader_and_isr() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.leader_and_isr("t", 0, is_new=True)
     pending.stop("t", 0, StopReplicaState(3, delete=True))
 
@@ -48,7 +56,7 @@ def test_455_5_a_stop_drops_the_earlier_leader_and_isr() -> None:
 
 
 def test_455_5_a_replica_that_is_assigned_again_is_stopped_before_its_leader_and_isr() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.stop("t", 0, StopReplicaState(3, delete=True))
     pending.leader_and_isr("t", 0, is_new=True)
 
@@ -59,7 +67,7 @@ def test_455_5_a_replica_that_is_assigned_again_is_stopped_before_its_leader_and
 
 
 def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.stop("t", 0, StopReplicaState(3, delete=True))
     lost = pending.take(10)
     assert lost is not None
@@ -70,7 +78,7 @@ def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr
 
 
 def test_455_5_a_leader_and_isr_without_answer_does_not_undo_a_later_stop() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.leader_and_isr("t", 0, is_new=False)
     lost = pending.take(10)
     assert lost is not None
@@ -81,7 +89,7 @@ def test_455_5_a_leader_and_isr_without_answer_does_not_undo_a_later_stop() -> N
 
 
 def test_455_4_a_deleted_topic_leaves_the_metadata_and_all_other_requests() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.metadata("gone", [0, 1])
     pending.leader_and_isr("gone", 0, is_new=True)
     pending.topic_deleted("gone", [0, 1])
@@ -93,7 +101,7 @@ def test_455_4_a_deleted_topic_leaves_the_metadata_and_all_other_requests() -> N
 def test_236_14_every_partition_is_sent_once_whatever_the_size_of_a_request(
     marks: list[tuple[str, int]], limit: int
 ) -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     for topic, index in marks:
         pending.leader_and_isr(topic, index, is_new=False)
         pending.metadata(topic, [index])
@@ -113,7 +121,7 @@ def test_236_14_every_partition_is_sent_once_whatever_the_size_of_a_request(
 
 
 def test_sv_4_a_slow_broker_keeps_a_topic_that_was_created_again() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.topic_deleted("t", [0, 1, 2])
     pending.metadata("t", [0, 1])
 
@@ -121,7 +129,7 @@ def test_sv_4_a_slow_broker_keeps_a_topic_that_was_created_again() -> None:
 
 
 def test_sv_4_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_again() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.topic_deleted("t", [0, 1])
     lost = pending.take(10)
     assert lost is not None
@@ -133,7 +141,7 @@ def test_sv_4_a_deletion_without_answer_does_not_undo_a_topic_that_was_created_a
 
 
 def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_topic() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     pending.metadata("t", [0, 1])
     lost = pending.take(10)
     assert lost is not None
@@ -144,7 +152,7 @@ def test_sv_4_update_metadata_without_answer_does_not_undo_the_deletion_of_a_top
 
 
 def test_455_5_a_refused_stop_is_repeated_unless_a_newer_request_replaces_it() -> None:
-    pending = PendingRequests()
+    pending = up_to_date()
     names = [TopicPartition("t", index) for index in range(5)]
     old, new = StopReplicaState(3, delete=True), StopReplicaState(5, delete=True)
     for name in names:
@@ -166,3 +174,60 @@ def test_455_5_a_refused_stop_is_repeated_unless_a_newer_request_replaces_it() -
     assert drain(pending) == [StopReplica({names[0]: old})]
     pending.retry_refused_stops()
     assert not pending
+
+
+def test_sv_4_a_registered_broker_learns_all_metadata_then_all_its_replicas_in_one_request() -> None:
+    pending = PendingRequests()
+    for index in range(9):
+        pending.leader_and_isr("t", index, is_new=index == 8)
+        pending.metadata("t", [index])
+    pending.live_brokers_changed()
+    pending.stop("gone", 0, StopReplicaState(3, delete=True))
+
+    assert drain(pending, 4) == [
+        AllMetadata(),
+        LeaderAndIsr({"t": {index: index == 8 for index in range(9)}}, is_complete=True),
+        StopReplica({TopicPartition("gone", 0): StopReplicaState(3, delete=True)}),
+    ]
+
+
+def test_sv_4_the_first_leader_and_isr_is_complete_until_the_broker_has_taken_it() -> None:
+    pending = PendingRequests()
+    pending.take()
+    lost = pending.take()
+    assert lost == LeaderAndIsr({}, is_complete=True)
+    pending.leader_and_isr("t", 0, is_new=True)
+    pending.restore(lost)
+    again = pending.take()
+    assert again == LeaderAndIsr({"t": {0: True}}, is_complete=True)
+    pending.refused(again)
+    assert not pending, "a refused request is not repeated as it is"
+    pending.leader_and_isr("t", 1, is_new=False)
+    assert drain(pending) == [LeaderAndIsr({"t": {1: False}}, is_complete=True)]
+    pending.leader_and_isr("t", 2, is_new=False)
+    assert drain(pending) == [LeaderAndIsr({"t": {2: False}})]
+
+
+def test_sv_4_a_broker_that_learns_everything_again_is_told_of_stops_before_its_replicas() -> None:
+    """A replica that was to be stopped may be assigned to it again: the stop must not come last."""
+    pending = up_to_date()
+    stop, name = StopReplicaState(3, delete=True), TopicPartition("t", 0)
+    pending.stop(*name, stop)
+    pending.stops_refused({TopicPartition("t", 1): stop})
+    pending.everything()
+
+    assert drain(pending) == [AllMetadata(), StopReplica({name: stop}), LeaderAndIsr({}, is_complete=True)]
+    pending.retry_refused_stops()
+    assert not pending
+
+
+def test_sv_4_many_leader_and_isrs_do_not_hold_up_metadata_and_stops() -> None:
+    pending = up_to_date()
+    stop = StopReplicaState(3, delete=True)
+    for index in range(6):
+        pending.leader_and_isr("t", index, is_new=False)
+        pending.metadata("t", [index])
+        pending.stop("u", index, stop)
+
+    kinds = [type(request) for request in drain(pending, 2)]
+    assert kinds == [LeaderAndIsr, UpdateMetadata, StopReplica] * 3

@@ -9,10 +9,12 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, Partition, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import decode_request, encode_body, encode_request
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
+
+from .test_packed_requests import whole
 
 SENDER = Sender(1000, 9, (Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092), Endpoint("TLS", "SSL", "server", 9093)))
 
@@ -116,9 +118,15 @@ def test_455_4_deleted_topics_and_unreadable_partitions_are_not_propagated() -> 
     body = request_builders.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
     assert [state.partition_index for state in body.topic_states[0].partition_states] == [1]
     assert request_builders.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
-    assert packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7) is None
-    frame = packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8)
+    assert whole(packed_requests.leader_and_isr(found, SENDER, broker, {"t": {0: False}}, 7)) is None
+    frame = whole(packed_requests.update_metadata(found, SENDER, broker, {"t": [0, 1]}, {}, 8))
     assert frame == encode_body(body, version=8)
+
+    found.topics["t"].unreadable = frozenset()
+    found.topics["t"].partitions[0] = Partition(replicas=(1, 2, 3))
+    assert request_builders.leader_and_isr(found, SENDER, broker, {}, 7, is_complete=True) is None, (
+        "it has no state yet"
+    )
 
     found.topics["t"].deleting = True
     assert request_builders.update_metadata(found, SENDER, broker, {"t": [1]}, {}, 8).topic_states == []

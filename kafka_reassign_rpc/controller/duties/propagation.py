@@ -1,13 +1,13 @@
 """Propagates committed changes to brokers: LeaderAndIsr, StopReplica and UpdateMetadata for those concerned."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
+from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 
 class Propagation:
@@ -17,12 +17,19 @@ class Propagation:
         self._cluster = cluster
         self._channels = channels
         self._deletions = deletions
+        self._registered: Mapping[int, Broker] = {}
 
     def round_replayed(self, applied: ReplayedChanges) -> Iterator[None]:
-        """Propagate what a round has changed. Topics that are gone come first: others may have their names now."""
+        """Propagate what a round has changed.
+
+        Topics that are gone come first, as others may have their names now; then the brokers, since a follower asks who
+        its leader is.
+        """
         for gone in applied.deleted:
             self._vanished(gone)
             yield
+        if self._cluster.brokers is not self._registered:
+            yield from self._brokers_replayed()
         topics: dict[str, list[int]] = {}
         for (topic, index, before, after), pause in in_slices(applied.partitions, SLICE):
             topics.setdefault(topic, []).append(index)
@@ -36,21 +43,39 @@ class Propagation:
             self._delete(topic)
         self._channels.flush()
 
-    def brokers_changed(self) -> Iterator[None]:
-        """Connect to brokers that registered and disconnect from those that are gone; new ones learn everything."""
-        for broker in self._channels.set_brokers(self._cluster.brokers.values()):
-            yield from self._everything_for(broker)
-        yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])
-        self._channels.flush()
-
     def everything(self) -> Iterator[None]:
         """Every broker learns the whole state of the cluster, which was read again."""
         self._deletions.read_again()
-        self._channels.set_brokers(self._cluster.brokers.values())
-        for broker in list(self._cluster.brokers):
-            yield from self._everything_for(broker)
-        yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])
+        self._channels.everything()
+        yield from self._replicas_pending_deletion(self._cluster.brokers)
         self._channels.flush()
+
+    def _brokers_replayed(self) -> Iterator[None]:
+        """Connect to brokers that registered and disconnect from those that are gone.
+
+        New ones learn everything, the others which brokers live.
+        """
+        self._registered = self._cluster.brokers
+        new = self._channels.set_brokers(self._registered)
+        if new:
+            yield from self._replicas_pending_deletion(new)
+        else:  # a removal need not wait for replicas on brokers that are gone
+            yield from self.topics_deleted([topic.name for topic in self._cluster.topics.values() if topic.deleting])
+
+    def _replicas_pending_deletion(self, brokers: Collection[int]) -> Iterator[None]:
+        """These brokers stop and delete their replicas that have left the assignment, and those of deleted topics."""
+        work = SliceCounter(SLICE)
+        for topic in list(self._cluster.topics.values()):
+            if topic.deleting:
+                self._delete(topic.name)
+                yield
+                continue
+            for index, value in list(topic.partitions.items()):
+                for broker in value.pending_deletion:
+                    if broker in brokers and self._is_present(topic):
+                        self._channels.stop_and_delete(broker, topic.name, index, value)
+                if work.step():
+                    yield
 
     def topics_appeared(self, names: Sequence[str]) -> Iterator[None]:
         """Propagate all partitions of these topics to the brokers concerned."""
@@ -74,20 +99,6 @@ class Propagation:
             self._delete(name)
             yield
         self._channels.flush()
-
-    def _everything_for(self, broker: int) -> Iterator[None]:
-        for topic in list(self._cluster.topics.values()):
-            if topic.deleting:
-                continue
-            self._channels.metadata(topic.name, topic.partitions.keys(), to=broker)
-            for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
-                if broker in value.replicas:
-                    self._channels.leader_and_isr(broker, topic.name, index)
-                elif broker in value.pending_deletion and self._is_present(topic):
-                    self._channels.stop_and_delete(broker, topic.name, index, value)
-                if pause:
-                    yield
-            yield
 
     def _is_present(self, topic: Topic) -> bool:
         """Whether the topic still has its name: after a pause, another one may have it."""

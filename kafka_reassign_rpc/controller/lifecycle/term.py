@@ -263,7 +263,6 @@ class Term:
     def brokers_changed(self) -> None:
         self._survey.look(self._loop.cluster.brokers)
         self._process_waiting()
-        self._in_slices(self._propagation.brokers_changed())
         self._healer.diagnose_again()
 
     def _settings_learnt(self) -> None:

@@ -1,0 +1,98 @@
+"""What each broker is told of a round: its pending requests, in their order."""
+
+from collections.abc import AsyncIterator, Iterable
+from typing import Any
+
+import pytest_asyncio
+from msgspec.structs import replace
+
+from kafka_reassign_rpc.controller.duties.propagation import Propagation
+from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.controller_channel.pending_requests import (
+    AllMetadata,
+    LeaderAndIsr,
+    LiveBrokers,
+    StopReplica,
+    StopReplicaState,
+    UpdateMetadata,
+)
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
+from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from tests.core.build import broker, cluster, not_moving
+
+EVERYTHING = [AllMetadata(), LeaderAndIsr({}, is_complete=True)]
+
+
+class Told:
+    """A cluster, and what its brokers have still to learn. Nothing is sent: no test here lets the event loop run."""
+
+    def __init__(self, found: Cluster) -> None:
+        self.cluster = found
+        self.channels = ChannelManager(lambda: found, Sender(1000, 9, ()), lambda *_: None, lambda: None)
+        self.propagation = Propagation(found, self.channels, TopicDeletions(found, lambda _: None))
+
+    def round(self, *changes: tuple[int, Partition], brokers: Iterable[int] | None = None) -> None:
+        """A round that ends with these partitions of topic t, after which these brokers are registered."""
+        if brokers is not None:
+            replay.put_brokers(self.cluster, {id_: broker(id_) for id_ in brokers})
+        applied = ReplayedChanges()
+        topic = self.cluster.topics["t"]
+        for index, after in changes:
+            applied.partitions.append(PartitionTransition("t", index, topic.partitions.get(index), after))
+            replay.put_partition(self.cluster, topic, index, after)
+        self.propagate(applied)
+
+    def propagate(self, applied: ReplayedChanges) -> None:
+        for _ in self.propagation.round_replayed(applied):
+            pass
+
+    def by(self, broker_id: int) -> list[Any]:
+        """The requests that the broker gets now."""
+        pending, requests = self.channels._channels[broker_id].pending, []
+        while (request := pending.take()) is not None:
+            requests.append(request)
+        return requests
+
+
+@pytest_asyncio.fixture
+async def told() -> AsyncIterator[Told]:
+    """Three brokers that have learned everything. Partition 0 is led by 1; 1 and 2 are its ISR, 3 lags behind."""
+    made = Told(cluster(not_moving(1, 2, 3, isr=(1, 2)), live=(1, 2, 3)))
+    made.round()
+    assert [made.by(one) for one in (1, 2, 3)] == [EVERYTHING] * 3
+    yield made
+    await made.channels.close()
+
+
+async def test_sv_4_brokers_learn_that_a_broker_is_alive_before_they_follow_it(told: Told) -> None:
+    """A broker refuses to follow a leader that is not alive as far as it knows (ReplicaManager.makeFollowers)."""
+    told.round((0, not_moving(1, 2, 3, isr=(2,), leader=-1, epoch=6)), brokers=(1, 3))
+    told.by(1)
+    told.round((0, not_moving(1, 2, 3, isr=(2,), leader=2, epoch=7)), brokers=(1, 2, 3))
+
+    live, leader, metadata = told.by(1)
+    assert (live, leader) == (LiveBrokers(), LeaderAndIsr({"t": {0: False}}))
+    assert metadata == UpdateMetadata({"t": {0}}, {})
+
+
+async def test_sv_4_a_broker_that_registers_again_learns_everything(told: Told) -> None:
+    replay.put_brokers(told.cluster, told.cluster.brokers | {2: broker(2, epoch=999)})
+    told.round((0, not_moving(1, 2, 3, isr=(1,), epoch=6)))
+
+    metadata, first = told.by(2)
+    assert metadata == AllMetadata()
+    assert first == LeaderAndIsr({"t": {0: False}}, is_complete=True)
+    assert told.by(3)[0] == LiveBrokers()
+
+
+async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_to_delete(told: Told) -> None:
+    replay.put_partition(
+        told.cluster, told.cluster.topics["t"], 0, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,))
+    )
+    for _ in told.propagation.everything():
+        pass
+
+    stop = StopReplica({TopicPartition("t", 0): StopReplicaState(8, delete=True)})
+    assert [told.by(one) for one in (1, 2, 3)] == [EVERYTHING, EVERYTHING, [*EVERYTHING, stop]]
