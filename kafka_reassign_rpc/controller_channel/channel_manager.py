@@ -67,12 +67,14 @@ class ChannelManager:
         """Mark LeaderAndIsr for the partition's replicas, and StopReplica for those that are pending deletion.
 
         A replica that was pending deletion before may have stopped, been added and been removed again in one round.
+        A partition that somebody else has created has no state before this controller gives it the first one.
         (`metadata` marks UpdateMetadata.)
         """
-        has_new_epoch = before is None or before.leader_epoch != after.leader_epoch
+        known = None if before is None or before.partition_epoch < 0 else before
+        has_new_epoch = known is None or known.leader_epoch != after.leader_epoch
         if has_new_epoch:
             for replica in after.replicas:
-                self.leader_and_isr(replica, topic, index, is_new=before is None or replica not in before.replicas)
+                self.leader_and_isr(replica, topic, index, is_new=known is None or replica not in known.replicas)
         for replica in after.pending_deletion:
             if has_new_epoch or before is None or replica not in before.pending_deletion:
                 self.stop_and_delete(replica, topic, index, after)

@@ -87,7 +87,8 @@ def hosted_partitions(
     partitions    whether the replica is new, by topic and partition
     is_complete   gives also all partitions that are not among these: their replicas are not new
 
-    An adding replica of a move is always new, so that the broker may create its log.
+    An adding replica of a move is new until it is in the ISR. A broker creates the log of a new replica in any log
+    directory; of another replica it does not, if a directory is offline, which may have the log (LogManager's isNew).
     """
     own, known = broker.id, partitions
 
@@ -95,7 +96,7 @@ def hosted_partitions(
         new = known.get(topic.name, {})
         for found in slices:
             yield [
-                (index, value, new.get(index, False) or own in value.adding)
+                (index, value, new.get(index, False) or (own in value.adding and own not in value.isr))
                 for index, value in found
                 if own in value.replicas
             ]

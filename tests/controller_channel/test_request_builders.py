@@ -61,6 +61,20 @@ def test_455_3_leader_and_isr_carries_adding_and_removing_replicas_from_version_
     assert [leader.broker_id for leader in read.live_leaders] == [1]
 
 
+@pytest.mark.parametrize("isr", [(1, 2), (1, 2, 3)])
+def test_455_3_an_adding_replica_is_new_only_until_it_is_in_sync(isr: tuple[int, ...]) -> None:
+    """With a log directory offline, a new replica gets an empty log: it must not be one that may lead."""
+    found = cluster(moving((1, 2), (3, 4), isr=isr), live=(1, 2, 3, 4))
+    for broker, is_new in ((1, False), (3, 3 not in isr), (4, True)):
+        for body in (
+            request_builders.leader_and_isr(found, SENDER, found.brokers[broker], {"t": {0: False}}, 7),
+            request_builders.leader_and_isr(found, SENDER, found.brokers[broker], {}, 7, is_complete=True),
+        ):
+            assert body is not None
+            (state,) = body.topic_states[0].partition_states
+            assert (broker, state.is_new) == (broker, is_new)
+
+
 def test_455_3_leader_and_isr_names_only_partitions_with_a_replica_on_the_broker() -> None:
     found, broker = made()
 

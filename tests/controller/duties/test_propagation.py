@@ -96,3 +96,19 @@ async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_t
 
     stop = StopReplica({TopicPartition("t", 0): StopReplicaState(8, delete=True)})
     assert [told.by(one) for one in (1, 2, 3)] == [EVERYTHING, EVERYTHING, [*EVERYTHING, stop]]
+
+
+async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(told: Told) -> None:
+    """Kafka's brokers write the znode of such a topic; the controller gives its partitions their first state."""
+    without_state = Partition(replicas=(2, 3))
+    replay.put_partition(told.cluster, told.cluster.topics["t"], 1, without_state)
+    first = replace(without_state, leader=2, isr=(2, 3), partition_epoch=0)
+    told.round((1, first), (0, not_moving(1, 2, 3, isr=(1, 2, 3), epoch=6)))
+    for _ in told.propagation.topics_appeared(["t"]):
+        pass
+
+    assert [told.by(one)[0] for one in (1, 2, 3)] == [
+        LeaderAndIsr({"t": {0: False}}),
+        LeaderAndIsr({"t": {1: True, 0: False}}),
+        LeaderAndIsr({"t": {1: True, 0: False}}),
+    ]
