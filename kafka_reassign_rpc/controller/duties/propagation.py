@@ -28,7 +28,7 @@ class Propagation:
         for gone in applied.deleted:
             self._vanished(gone)
             yield
-        if self._cluster.brokers is not self._registered:
+        if self._cluster.brokers != self._registered:
             yield from self._brokers_replayed()
         topics: dict[str, list[int]] = {}
         for (topic, index, before, after), pause in in_slices(applied.partitions, SLICE):
@@ -53,10 +53,22 @@ class Propagation:
     def _brokers_replayed(self) -> Iterator[None]:
         """Connect to brokers that registered and disconnect from those that are gone.
 
-        New ones learn everything, the others which brokers live.
+        New ones learn everything. The others learn which brokers live, and which replicas are offline or online now.
         """
-        self._registered = self._cluster.brokers
-        new = self._channels.set_brokers(self._registered)
+        before, registered = self._registered, self._cluster.brokers
+        self._registered = registered
+        new = self._channels.set_brokers(registered)
+        changed = before.keys() ^ registered.keys()
+        work = SliceCounter(SLICE)
+        for topic in list(self._cluster.topics.values()) if changed else ():
+            concerned = []
+            for index, value in list(topic.partitions.items()):
+                if not changed.isdisjoint(value.replicas):
+                    concerned.append(index)
+                if work.step():
+                    yield
+            if concerned and not topic.deleting:
+                self._channels.metadata(topic.name, concerned)
         if new:
             yield from self._replicas_pending_deletion(new)
         else:  # a removal need not wait for replicas on brokers that are gone

@@ -112,3 +112,13 @@ async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(to
         LeaderAndIsr({"t": {1: True, 0: False}}),
         LeaderAndIsr({"t": {1: True, 0: False}}),
     ]
+
+
+async def test_sv_4_brokers_learn_that_a_replica_outside_the_isr_is_offline_and_online_again(told: Told) -> None:
+    told.round(brokers=(1, 2))
+    assert told.by(1) == [LiveBrokers(), UpdateMetadata({"t": {0}}, {})]
+    told.round(brokers=(1, 2, 3))
+    assert told.by(1) == [LiveBrokers(), UpdateMetadata({"t": {0}}, {})]
+    assert told.by(3) == EVERYTHING
+    told.round(brokers=(1, 2, 3))
+    assert told.by(1) == []
