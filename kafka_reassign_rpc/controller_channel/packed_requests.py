@@ -94,7 +94,7 @@ def update_metadata(
     version: int,
 ) -> Packing[bytes]:
     """The body of `request_builders.update_metadata`."""
-    live = cluster.brokers.keys()
+    live = cluster.brokers.keys() - cluster.shutting_down
     states: dict[str, list[bytes]] = {}
     counts: dict[str, int] = {}
     ids = {name: topic.id for name in deleted if (topic := cluster.topics.get(name)) is not None}

@@ -152,12 +152,15 @@ class PendingRequests:
                 del self._deleted[topic]
 
     def stop(self, topic: str, partition: int, stop: StopReplicaState) -> None:
+        """The broker stops its replica. A log that an earlier stop deletes, which is still pending, is deleted too."""
         pending = self._leader_and_isr.get(topic)
         if pending is not None and pending.pop(partition, None) is not None and not pending:
             del self._leader_and_isr[topic]
         name = TopicPartition(topic, partition)
-        self._urgent_stops.pop(name, None)
         self._refused_stops.pop(name, None)
+        earlier = self._urgent_stops.pop(name, None) or self._stops.get(name)
+        if earlier is not None and earlier.delete and not stop.delete:
+            stop = earlier if earlier.leader_epoch == DELETED_EPOCH else stop._replace(delete=True)
         self._stops[name] = stop
 
     def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:

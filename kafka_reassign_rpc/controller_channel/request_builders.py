@@ -277,7 +277,7 @@ def _metadata_states(
     version: int,
 ) -> dict[str, list[_Metadata]]:
     """Partition states by topic, as objects of `cls`."""
-    live = cluster.brokers.keys()
+    live = cluster.brokers.keys() - cluster.shutting_down
     topics: dict[str, list[_Metadata]] = {}
     for topic, slices in visible_partitions(cluster, partitions.items()):
         name, found = topic.name, chain.from_iterable(slices)

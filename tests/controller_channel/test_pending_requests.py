@@ -66,6 +66,18 @@ def test_455_5_a_replica_that_is_assigned_again_is_stopped_before_its_leader_and
     ]
 
 
+def test_sv_4_a_stop_that_keeps_the_log_does_not_undo_a_pending_one_that_deletes_it() -> None:
+    """A topic is deleted and created again, then the broker shuts down: the log is still that of the old topic."""
+    pending = up_to_date()
+    for index, epoch in enumerate((-2, 3)):
+        pending.stop("t", index, StopReplicaState(epoch, delete=True))
+        pending.leader_and_isr("t", index, is_new=True)
+        pending.stop("t", index, StopReplicaState(5, delete=False))
+
+    stops = {TopicPartition("t", index): StopReplicaState(epoch, delete=True) for index, epoch in ((0, -2), (1, 5))}
+    assert drain(pending) == [StopReplica(stops)]
+
+
 def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr() -> None:
     pending = up_to_date()
     pending.stop("t", 0, StopReplicaState(3, delete=True))

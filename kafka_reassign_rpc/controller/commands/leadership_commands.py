@@ -105,7 +105,10 @@ class AlterPartitionCommand(Command[Sequence[Partition | KafkaError]]):
 
 
 class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
-    """ControlledShutdown: another replica leads each partition of the broker. Answers the partitions it still leads."""
+    """ControlledShutdown: another replica leads each partition of the broker, and its followers stop.
+
+    Answers the partitions it still leads.
+    """
 
     def __init__(self, broker_id: int, broker_epoch: int) -> None:
         super().__init__()
@@ -119,7 +122,10 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
             raise error
         replay.set_shutting_down(cluster, self._broker_id)
         left = []
+        stopped = work.view.leaving.setdefault(self._broker_id, [])
         for name, pause in in_slices(every_partition(cluster), SLICE):
+            if broker_changes.stops_following(work.view, *name, self._broker_id):
+                stopped.append(name)
             still_leads, changes = broker_changes.controlled_shutdown(work.view, *name, self._broker_id)
             for change in changes:
                 work.view.add(change)

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager
+from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
@@ -36,6 +37,14 @@ class Propagation:
             self._channels.partition_changed(topic, index, before, after)
             if pause:
                 yield
+        for broker, names in applied.leaving.items():
+            for (topic, index), pause in in_slices(names, SLICE):
+                value = self._cluster.get(topic, index)
+                if value is not None and broker in value.replicas:
+                    topics.setdefault(topic, []).append(index)  # the replica counts as offline from now on
+                    self._channels.stop(broker, topic, index, StopReplicaState(value.leader_epoch, delete=False))
+                if pause:
+                    yield
         for topic, indexes in topics.items():
             self._channels.metadata(topic, indexes)
             yield

@@ -96,6 +96,21 @@ def controlled_shutdown_refusal(cluster: Cluster, broker_id: int, broker_epoch: 
     return None
 
 
+def stops_following(view: RoundView, topic: str, index: int, broker: int) -> bool:
+    """Whether a broker that shuts down stops its replica of this partition before that (with a StopReplica).
+
+    It does so for each partition with other replicas that it does not lead (KafkaController.doControlledShutdown). A
+    follower that went on fetching would be proposed for the ISR again and again.
+    """
+    partition = view.get(topic, index)
+    return (
+        partition is not None
+        and broker in partition.replicas
+        and len(partition.replicas) > 1
+        and partition.leader != broker
+    )
+
+
 def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) -> tuple[bool, list[Change]]:
     """Move leadership and ISR membership of one partition away from a broker that shuts down.
 

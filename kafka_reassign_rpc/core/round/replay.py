@@ -77,6 +77,8 @@ class ReplayedChanges:
         self.deleting: list[str] = []
         self.deleted: list[Topic] = []
         """Topics that are gone, as they were last known."""
+        self.leaving: dict[int, list[TopicPartition]] = {}
+        """`RoundView.leaving`."""
 
 
 def replay(
@@ -111,6 +113,7 @@ def replay(
             _put_missing(cluster, name, partition_change.missing)
         if slices.step():
             yield
+    applied.leaving = view.leaving
     _put_failures(cluster, view)
     _put_topic_ids(cluster, view)
     for topic, (version, _) in durable.topics.items():

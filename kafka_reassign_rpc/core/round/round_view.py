@@ -124,6 +124,7 @@ class RoundView:
     requests      request znodes that are over at the end of the round, by name
     topic_ids     ids for topics that have none, by name
     too_large     topics whose znode would not fit into ZooKeeper: nothing that nobody asked for needs to write it
+    leaving       the partitions that brokers in controlled shutdown have followed, by broker: their replicas stop
     """
 
     def __init__(self, cluster: Cluster, too_large: Collection[str] = ()) -> None:
@@ -139,6 +140,7 @@ class RoundView:
         self.notes: list[RoundNote] = []
         self.requests: dict[str, RequestEnded] = {}
         self.topic_ids: dict[str, UUID] = {}
+        self.leaving: dict[int, list[TopicPartition]] = {}
 
     def get(self, topic: str, partition: int) -> Partition | None:
         changed = self.partitions.get(TopicPartition(topic, partition))

@@ -6,9 +6,11 @@ from typing import Any
 import pytest_asyncio
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.controller.commands.command import Round
+from kafka_reassign_rpc.controller.commands.leadership_commands import ControlledShutdownCommand
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
-from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     AllMetadata,
     LeaderAndIsr,
@@ -19,6 +21,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 )
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import PartitionTransition, ReplayedChanges
+from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from tests.core.build import broker, cluster, not_moving
 
@@ -122,3 +125,43 @@ async def test_sv_4_brokers_learn_that_a_replica_outside_the_isr_is_offline_and_
     assert told.by(3) == EVERYTHING
     told.round(brokers=(1, 2, 3))
     assert told.by(1) == []
+
+
+async def test_sv_4_a_broker_in_controlled_shutdown_stops_its_followers_and_keeps_their_logs(told: Told) -> None:
+    """KafkaController.doControlledShutdown. The replica that led until now is told to follow instead."""
+    topic = told.cluster.topics["t"]
+    for index, before in enumerate((not_moving(1, 2), not_moving(2, 1), not_moving(2, 1, isr=(2,)), not_moving(1))):
+        replay.put_partition(told.cluster, topic, index, before)
+    view = RoundView(told.cluster)
+    work, command = Round(view, {}), ControlledShutdownCommand(1, told.cluster.brokers[1].epoch)
+    for _ in command.decide(work):
+        pass
+    applied = ReplayedChanges()
+    for _ in replay.replay(told.cluster, view, replay.Durable({}, {}, {}), 9, applied):
+        pass
+    told.propagate(applied)
+
+    leader, metadata, stop = told.by(1)
+    assert leader == LeaderAndIsr({"t": {0: False}})
+    assert metadata == UpdateMetadata({"t": {0, 1, 2}}, {})
+    names = [TopicPartition("t", index) for index in (1, 2)]
+    assert stop == StopReplica(
+        {names[0]: StopReplicaState(6, delete=False), names[1]: StopReplicaState(5, delete=False)}
+    )
+    assert told.by(2) == [LeaderAndIsr({"t": {0: False, 1: False}}), metadata]
+    shown = request_builders.update_metadata(
+        told.cluster, Sender(1000, 9, ()), told.cluster.brokers[2], {"t": [1]}, {}, 8
+    )
+    assert shown.topic_states[0].partition_states[0].offline_replicas == [1]
+
+
+async def test_455_4_a_replica_that_leaves_the_assignment_in_a_controlled_shutdown_is_deleted(told: Told) -> None:
+    applied = ReplayedChanges()
+    before = told.cluster.topics["t"].partitions[0]
+    after = replace(not_moving(1, 2, epoch=6), pending_deletion=(3,))
+    applied.partitions.append(PartitionTransition("t", 0, before, after))
+    applied.leaving[3] = [TopicPartition("t", 0)]
+    replay.put_partition(told.cluster, told.cluster.topics["t"], 0, after)
+    told.propagate(applied)
+
+    assert told.by(3)[-1] == StopReplica({TopicPartition("t", 0): StopReplicaState(6, delete=True)})
