@@ -34,7 +34,8 @@ def partition_metadata(
     """
     replicas: Sequence[int] = partition.replicas
     isr: Sequence[int] = partition.isr
-    offline = [r for r in replicas if r not in alive]
+    failed = partition.offline
+    offline = [r for r in replicas if r not in alive or r in failed]
     if hide_dead and (offline or any(r not in alive for r in isr)):
         replicas = [r for r in replicas if r in alive]
         isr = [r for r in isr if r in alive]

@@ -114,6 +114,15 @@ class ControllerLoop:
         if unanswered:
             await asyncio.wait(unanswered, timeout=seconds)
 
+    async def insist(self, make: Callable[[], Command[T]]) -> T:
+        """The answer to a command that nobody would repeat: it is submitted anew while others write ZooKeeper all the
+        time. Raises NotController."""
+        while True:
+            try:
+                return await self.submit(make())
+            except UnknownServerError as error:
+                log.warning("tried once more: %s", error)
+
     async def run(self) -> None:
         """Run until another controller is elected (returns) or the task is cancelled."""
         try:

@@ -6,8 +6,9 @@ registered. It builds each request when the connection is free, from the state o
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from typing import NamedTuple, TypeVar
+from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
@@ -21,7 +22,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, StaleControllerEpoch
+from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, KafkaStorageError, StaleControllerEpoch
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import (
@@ -68,11 +69,26 @@ _T = TypeVar("_T")
 Stopped = Callable[[int, dict[TopicPartition, StopReplicaState]], None]
 
 
+class LogDirAnswer(NamedTuple):
+    """Whether the log dir of a replica has failed, as its broker has answered LeaderAndIsr.
+
+    `topic_id`: of the topic that the broker meant, if the cluster's topics have ids
+    """
+
+    name: TopicPartition
+    topic_id: UUID | None
+    is_offline: bool
+
+
+LogDirsAnswered = Callable[[Broker, Sequence[LogDirAnswer]], None]
+
+
 class BrokerChannel:
     """Sends one broker its pending requests, from the first `wake` on. Each registration of a broker gets a channel.
 
     stopped            called with the broker's id and the stops that it has confirmed
     controller_moved   called when the broker knows a newer controller
+    log_dirs_answered  called with the broker and its replicas whose log dir has failed, or works again
     turn               held while a slice of a request is built, until the next turn of the event loop: all channels
                        share it, so that requests to many brokers do not add up to one long turn
     """
@@ -86,6 +102,7 @@ class BrokerChannel:
         controller_moved: Callable[[], None],
         listener: str | None = None,
         turn: asyncio.Lock | None = None,
+        log_dirs_answered: LogDirsAnswered = lambda *_: None,
     ) -> None:
         self.broker = broker
         self.pending = PendingRequests()
@@ -95,6 +112,9 @@ class BrokerChannel:
         self._controller_moved = controller_moved
         self._listener = listener
         self._turn = turn or asyncio.Lock()
+        self._log_dirs_answered = log_dirs_answered
+        self._offline: set[tuple[TopicPartition, UUID | None]] = set()
+        """Replicas that the broker has last answered with KAFKA_STORAGE_ERROR."""
         self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
         self._retry: asyncio.TimerHandle | None = None
@@ -229,6 +249,8 @@ class BrokerChannel:
     def _handle_answer(self, request: _Part, answer: _Response) -> None:
         if self._refused(request, answer.error_code):
             return
+        if isinstance(answer, LeaderAndIsrResponse):
+            self._handle_log_dirs(answer)
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             failed = {
                 TopicPartition(error.topic_name, error.partition_index): error.error_code
@@ -245,6 +267,20 @@ class BrokerChannel:
                     if name not in failed and not self.pending.has_stop(name)
                 },
             )
+
+    def _handle_log_dirs(self, answer: LeaderAndIsrResponse) -> None:
+        """Report failed log dirs (Kafka: processLeaderAndIsrResponseReceived). Other errors leave a replica as it was:
+        STALE_CONTROLLER_EPOCH, say, is the answer for a leader epoch that the broker has seen already."""
+        answers = []
+        for name, topic_id, code in _replica_errors(answer, self._cluster()):
+            if code == KafkaStorageError.code:
+                self._offline.add((name, topic_id))
+                answers.append(LogDirAnswer(name, topic_id, is_offline=True))
+            elif (name, topic_id) in self._offline:
+                self._offline.discard((name, topic_id))
+                answers.append(LogDirAnswer(name, topic_id, is_offline=False))
+        if answers:
+            self._log_dirs_answered(self.broker, answers)
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
         """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""
@@ -281,3 +317,20 @@ def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
             part, size, is_first = {}, 0, False
     if part or is_first:
         yield UpdateMetadata(part, {})
+
+
+def _replica_errors(
+    answer: LeaderAndIsrResponse, cluster: Cluster
+) -> Iterator[tuple[TopicPartition, UUID | None, int]]:
+    """The replicas that the broker hosts or should host, with error 0 or KAFKA_STORAGE_ERROR."""
+    telling = (0, KafkaStorageError.code)
+    for topic in answer.topics or ():  # from version 5
+        name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
+        if name is not None:
+            for one in topic.partition_errors:
+                if one.error_code in telling:
+                    yield TopicPartition(name, one.partition_index), topic.topic_id, one.error_code
+    for named in answer.partition_errors or ():
+        known = cluster.topics.get(named.topic_name)
+        if known is not None and named.error_code in telling:
+            yield TopicPartition(named.topic_name, named.partition_index), known.id, named.error_code

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping
 
-from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, Stopped
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
@@ -21,12 +21,14 @@ class ChannelManager:
         stopped: Stopped,
         controller_moved: Callable[[], None],
         listener: str | None = None,
+        log_dirs_answered: LogDirsAnswered = lambda *_: None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
         self._controller_moved = controller_moved
         self._listener = listener
+        self._log_dirs_answered = log_dirs_answered
         self._channels: dict[int, BrokerChannel] = {}
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -53,6 +55,7 @@ class ChannelManager:
                 self._controller_moved,
                 self._listener,
                 self._turn,
+                self._log_dirs_answered,
             )
         for channel in self._channels.values():
             channel.pending.live_brokers_changed()

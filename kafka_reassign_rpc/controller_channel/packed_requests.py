@@ -191,8 +191,8 @@ def _metadata_format(isr: int, replicas: int, offline: int) -> struct.Struct:
 
 
 def _metadata_state(index: int, value: Partition, live: Collection[int], controller_epoch: int) -> bytes:
-    isr, replicas = value.isr, value.replicas
-    offline = [replica for replica in replicas if replica not in live]
+    isr, replicas, failed = value.isr, value.replicas, value.offline
+    offline = [replica for replica in replicas if replica not in live or replica in failed]
     if max(len(isr), len(replicas)) >= _MANY:
         head = struct.pack(">iiii", index, controller_epoch, value.leader, value.leader_epoch)
         return (

@@ -307,7 +307,7 @@ def _metadata_state(
         isr=value.isr,
         zk_version=value.partition_epoch,
         replicas=value.replicas,
-        offline_replicas=[replica for replica in value.replicas if replica not in live],
+        offline_replicas=[replica for replica in value.replicas if replica not in live or replica in value.offline],
     )
 
 

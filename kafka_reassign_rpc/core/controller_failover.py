@@ -66,7 +66,7 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
         # All records are on replicas that left. Only an unclean election helps. The former controller did this only
         # where the topic allows it; a stock controller always does, and the partition stays offline.
         if allows_unclean(cluster, topic):
-            live = first_live(cluster, partition.replicas)
+            live = first_live(cluster, partition, partition.replicas)
             if live is not None:
                 return unclean_leader(partition, live)
             isr = partition.replicas[:1]
@@ -77,7 +77,7 @@ def _without_former_replicas(cluster: Cluster, topic: str, partition: Partition)
         return replace(partition, leader=NO_LEADER, isr=isr, leader_epoch=partition.leader_epoch + 1)
     leader = partition.leader
     if leader not in partition.replicas:
-        elected = first_electable(cluster, partition.replicas, isr)
+        elected = first_electable(cluster, partition, partition.replicas, isr)
         leader = NO_LEADER if elected is None else elected
     return replace(partition, isr=isr, leader=leader, leader_epoch=partition.leader_epoch + 1)
 

@@ -40,6 +40,7 @@ CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
 CONFIG_TYPES = ("topics", "brokers", "users", "clients", "ips")
 ISR_CHANGES = "/isr_change_notification"
 LOG_DIR_EVENTS = "/log_dir_event_notification"
+"""Has a sequential znode for each notification of a broker that has lost a log dir."""
 CONSUMERS = "/consumers"
 
 PERSISTENT = (

@@ -52,6 +52,7 @@ READ_BYTES_PER_PACKET = 256 << 10
 READS_IN_FLIGHT = 4
 WATCH_BYTES_PER_PACKET = 128 << 10
 DELETE_TREE_PASSES = 5
+DECODED_AT_ONCE_BYTES = 100_000
 
 _GET_DATA, _EXISTS, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 8, 9, 5, 2, 15
 _INT = struct.Struct(">i")
@@ -185,8 +186,17 @@ class ZooKeeper:
         except NoNode:
             return None
 
-    async def children(self, path: str, watch: bool = False) -> list[str]:
-        """The names of the children, in no order. Raises NoNode."""
+    async def children(self, path: str, watch: bool = False, *, many: bool = False) -> list[str]:
+        """The names of the children, in no order. Raises NoNode.
+
+        `many`: there may be more names than a turn of the event loop can decode. Then a thread decodes them, and the
+        answers to later calls may overtake this one.
+        """
+        if many:
+            answer = await self._call(_CHILDREN, path, _flag(watch), bytes)
+            if len(answer) > DECODED_AT_ONCE_BYTES:
+                return (await asyncio.to_thread(jute.decode_strings, answer, jute.HEADER))[0]
+            return jute.decode_strings(answer, jute.HEADER)[0]
         return await self._call(
             _CHILDREN, path, _flag(watch), lambda answer: jute.decode_strings(answer, jute.HEADER)[0]
         )

@@ -2,8 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests, request_builders
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
-from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel
+from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.round import replay
@@ -103,6 +104,11 @@ class ChannelReports:
     def __init__(self) -> None:
         self.stopped: list[tuple[int, dict[TopicPartition, StopReplicaState]]] = []
         self.controller_moved = 0
+        self.log_dirs: list[list[LogDirAnswer]] = []
+
+    def note_log_dirs(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+        assert (broker.id, broker.epoch) == (3, 103)
+        self.log_dirs.append(list(answers))
 
     def note_stopped(self, broker: int, stops: dict[TopicPartition, StopReplicaState]) -> None:
         self.stopped.append((broker, stops))
@@ -125,7 +131,12 @@ async def connected(
     reports = ChannelReports()
     own = Endpoint("PLAINTEXT", "PLAINTEXT", "server", 9092)
     made = BrokerChannel(
-        broker, lambda: found, Sender(1000, 9, (own,)), reports.note_stopped, reports.note_controller_moved
+        broker,
+        lambda: found,
+        Sender(1000, 9, (own,)),
+        reports.note_stopped,
+        reports.note_controller_moved,
+        log_dirs_answered=reports.note_log_dirs,
     )
     try:
         if up_to_date:
@@ -211,6 +222,43 @@ async def test_sv_3_a_broker_that_knows_a_newer_controller_ends_the_term_of_this
 
         await eventually(lambda: reports.controller_moved)
         assert reports.controller_moved == 1
+
+
+def has_received(broker: ScriptedBroker, count: int) -> bool:
+    return len(broker.received) == count
+
+
+@pytest.mark.parametrize("version", [4, 7])
+async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_return(version: int) -> None:
+    codes = iter([{0: 0, 1: KAFKA_STORAGE_ERROR}, {0: 0, 1: STALE_CONTROLLER_EPOCH}, {0: 0, 1: 0}, {0: 0, 1: 0}])
+    by_topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+
+    def answer(_: Any) -> Any:
+        found = next(codes)
+        if version < 5:
+            by_name = LeaderAndIsrResponse.LeaderAndIsrPartitionError
+            named = [(name, index, code) for name in ("t", "gone") for index, code in found.items()]
+            errors = [by_name(version=4, topic_name=n, partition_index=i, error_code=code) for n, i, code in named]
+            return LeaderAndIsrResponse(version=4, error_code=0, partition_errors=errors)
+        parts = [
+            by_topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
+            for index, code in found.items()
+        ]
+        topics = [by_topic(version=7, topic_id=id_, partition_errors=parts) for id_ in (TOPIC_ID, UUID(int=99))]
+        return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+
+    async with connected(NEWEST | {ApiKey.LEADER_AND_ISR: version}) as (broker, channel, reports, _):
+        broker.answer = answer
+        for count in range(1, 5):
+            channel.pending.leader_and_isr("t", 0, is_new=False)
+            channel.wake()
+            await eventually(partial(has_received, broker, count))
+        await eventually(lambda: len(reports.log_dirs) == 2)
+        name = TopicPartition("t", 1)
+        assert reports.log_dirs == [
+            [LogDirAnswer(name, TOPIC_ID, is_offline=True)],
+            [LogDirAnswer(name, TOPIC_ID, is_offline=False)],
+        ]
 
 
 async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(

@@ -44,6 +44,7 @@ partitions = st.builds(
     partition_epoch=st.integers(-1, 2**31 - 1),
     controller_epoch=epochs,
     leader_recovery_state=st.integers(0, 1),
+    offline=ids,
 )
 endpoints = st.builds(
     Endpoint,

@@ -1,20 +1,27 @@
-"""Commands that change leaders and ISRs: elections, AlterPartition, controlled shutdown.
+"""Commands that change leaders and ISRs: elections, AlterPartition, controlled shutdown, failed log dirs.
 
 `core.leadership` decides; the commands apply its decisions to many partitions, slice by slice.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from kafka_reassign_rpc.api.ports import AlterPartition, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
+from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, KafkaError
 from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import ElectionType, elect
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange, alter_partition, check_sender
 from kafka_reassign_rpc.core.leadership.leader_imbalance import LeaderImbalance
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Partition, TopicPartition
 from kafka_reassign_rpc.support.slices import in_slices
+
+SHOWN = 5
+"""Replicas of a failed log dir that an event names."""
 
 
 class ElectLeadersCommand(Command[Sequence[ItemResult]]):
@@ -134,3 +141,38 @@ class ControlledShutdownCommand(Command[Sequence[TopicPartition]]):
             if pause:
                 yield
         self.answer(left)
+
+
+class LogDirsAnswered(Command[None]):
+    """What a broker has answered about the log dirs of its replicas. Where one has failed, another in-sync replica
+    leads (Kafka's onReplicasBecomeOffline)."""
+
+    def __init__(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+        super().__init__()
+        self._broker = broker
+        self._answers = answers
+
+    def decide(self, work: Round) -> Iterator[None]:
+        cluster = work.view.cluster
+        broker = cluster.brokers.get(self._broker.id)
+        failed: list[TopicPartition] = []
+        # A broker that has registered anew since answers anew.
+        answers = self._answers if broker is not None and broker.epoch == self._broker.epoch else ()
+        for answer, pause in in_slices(answers, SLICE):
+            topic = cluster.topics.get(answer.name.topic)
+            if topic is not None and topic.id == answer.topic_id:
+                changes = broker_changes.log_dir_answered(
+                    work.view, *answer.name, self._broker.id, is_offline=answer.is_offline
+                )
+                if changes and answer.is_offline:
+                    failed.append(answer.name)
+                for change in changes:
+                    work.view.add(change)
+            if pause:
+                yield
+        if failed:
+            shown = ", ".join([*map(str, islice(failed, SHOWN)), *(["…"] if len(failed) > SHOWN else [])])
+            work.view.report(
+                Event(catalogue.BROKER_REPLICAS_OFFLINE, broker=self._broker.id, count=len(failed), reason=shown)
+            )
+        self.answer(None)

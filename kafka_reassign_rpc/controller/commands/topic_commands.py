@@ -306,9 +306,13 @@ def _is_newer(cluster: Cluster, topic: Topic) -> bool:
 
 
 def _newer(known: Topic | None, index: int, read: Partition) -> Partition:
-    """The partition as read, with the state that this controller has written since, if any."""
+    """The partition as read, with its offline replicas, and with the state that this controller has written since."""
     ours = None if known is None else known.partitions.get(index)
-    if ours is None or ours.partition_epoch <= read.partition_epoch:
+    if ours is None:
+        return read
+    if ours.offline:
+        read = replace(read, offline=ours.offline)
+    if ours.partition_epoch <= read.partition_epoch:
         return read
     return replace(
         read,

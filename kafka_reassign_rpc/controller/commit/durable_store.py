@@ -87,6 +87,7 @@ class DurableStore:
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
+        await SliceTimer().through(replay.keep_offline_replicas(cluster, fresh))
         lost = {topic.name for topic in gone}
         fresh.broker_settings = cluster.broker_settings
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}

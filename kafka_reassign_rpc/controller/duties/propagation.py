@@ -114,6 +114,22 @@ class Propagation:
             yield
         self._channels.flush()
 
+    def log_dirs_failed(self, brokers: Collection[int]) -> Iterator[None]:
+        """Ask these brokers which of their replicas are offline: they get LeaderAndIsr for each of them once more.
+
+        Source: KafkaController.onBrokerLogDirFailure.
+        """
+        asked = [broker for broker in brokers if broker in self._cluster.brokers]
+        for topic in list(self._cluster.topics.values()) if asked else ():
+            for (index, value), pause in in_slices(() if topic.deleting else list(topic.partitions.items()), SLICE):
+                for broker in asked:
+                    if broker in value.replicas:
+                        self._channels.leader_and_isr(broker, topic.name, index)
+                if pause:
+                    yield
+            yield
+        self._channels.flush()
+
     def topics_deleted(self, names: Sequence[str]) -> Iterator[None]:
         """Stop and delete the replicas of these topics, whose deletion has begun."""
         for name in names:

@@ -10,12 +10,14 @@ work        the loop runs until the controller moves
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.commands import cluster_commands, topic_commands
 from kafka_reassign_rpc.controller.commands.command import SLICE
+from kafka_reassign_rpc.controller.commands.leadership_commands import LogDirsAnswered
 from kafka_reassign_rpc.controller.commands.queue_commands import StartQueuedMoves
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.commit import topic_removal
@@ -31,9 +33,11 @@ from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.lifecycle.controller_service import TermServices
 from kafka_reassign_rpc.controller.telemetry.event_recorder import ObserveDuration, Record
+from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
+from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -104,6 +108,7 @@ class Term:
         self._propagation: Propagation
         self._requests: RequestZnodes
         self._marks_turn = asyncio.Lock()
+        self._notifications: BrokerNotifications
         self._batch_length = 0
         self._is_processing = self._process_again = False
 
@@ -132,7 +137,9 @@ class Term:
             self._build(loaded.cluster)
             loop = asyncio.create_task(self._loop.run(), name="controller-loop")
             self._tasks.add(loop)
-            self._watches = ZooKeeperWatches(self._zk, self, self._loop, loaded.since, self._requests)
+            self._watches = ZooKeeperWatches(
+                self._zk, self, self._loop, loaded.since, self._requests, self._notifications
+            )
             await self._remove_orphans(loaded.orphans)
             await self._remove_stale_marks_first()
             failed_over = self._loop.submit(self._failover_command())
@@ -151,6 +158,7 @@ class Term:
             self._background(self._watches.run())
             self._background(self._loop.throttle_configs.run())
             self._background(self._requests.run())
+            self._background(self._notifications.run())
             self._background(self._leader_balance.run())
             self._background(self._sampler.run())
             self._background(self._healer.run())
@@ -187,7 +195,12 @@ class Term:
         replay.put_broker_settings(cluster, self._survey.settings)
         self._survey.look(cluster.brokers)
         self._channels = ChannelManager(
-            lambda: cluster, self._sender, self._stopped, self.controller_moved, self._broker_listener
+            lambda: cluster,
+            self._sender,
+            self._stopped,
+            self.controller_moved,
+            self._broker_listener,
+            self._log_dirs_answered,
         )
         self._topic_deletions = TopicDeletions(cluster, lambda topic: self._background(self._remove_topic(topic)))
         self._propagation = Propagation(cluster, self._channels, self._topic_deletions)
@@ -209,6 +222,7 @@ class Term:
             self._loop, self._settings.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput
         )
         self._requests = RequestZnodes(self._zk, self._loop, self.record)
+        self._notifications = BrokerNotifications(self._zk, self._store, self._loop, self, self.record)
         self._leader_balance = LeaderBalance(self._loop)
         self._survey.on_settings = self._settings_learnt
 
@@ -297,6 +311,18 @@ class Term:
                     broker, {name: stop for name, stop in stops.items() if name not in deleted}
                 )
             )
+
+    # What brokers notify the controller of (see broker_notifications.NotificationHandler)
+
+    def log_dirs_failed(self, brokers: Collection[int]) -> None:
+        self._in_slices(self._propagation.log_dirs_failed(brokers))
+
+    def _log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
+        async def note() -> None:
+            with suppress(NotController):
+                await self._loop.insist(lambda: LogDirsAnswered(broker, answers))
+
+        self._background(note())
 
     async def _remove_orphans(self, names: Sequence[TopicPartition]) -> None:
         """Remove move records of partitions that do not exist. One that has children stays: it does no harm."""

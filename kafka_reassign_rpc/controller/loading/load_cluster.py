@@ -386,11 +386,14 @@ async def read_named_configs(zk: ZooKeeper, kind: str, names: Sequence[str]) -> 
     return configs
 
 
-async def watched_children(zk: ZooKeeper, path: str) -> list[str]:
-    """The children of a znode, if it exists. A watch reports the next change of the children, or the creation."""
+async def watched_children(zk: ZooKeeper, path: str, *, many: bool = False) -> list[str]:
+    """The children of a znode, if it exists. A watch reports the next change of the children, or the creation.
+
+    `many`: see `ZooKeeper.children`.
+    """
     while True:
         try:
-            return await zk.children(path, watch=True)
+            return await zk.children(path, watch=True, many=many)
         except NoNode:
             if await zk.exists(path, watch=True) is None:
                 return []

@@ -2,4 +2,5 @@
 
 zookeeper_watches   all watches of a term, and which read follows each
 request_znodes      `/admin/reassignment_requests`, started one after the other
+broker_notifications  failed log dirs
 """

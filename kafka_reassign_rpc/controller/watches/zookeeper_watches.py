@@ -11,6 +11,7 @@ supervisor begins a new term, which reads everything and places all watches.
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
     /admin/reassignment_requests        a request znode was created: see `request_znodes`
+    /log_dir_event_notification         a broker has lost a log dir: see `broker_notifications`
 """
 
 import asyncio
@@ -28,6 +29,7 @@ from kafka_reassign_rpc.controller.commands.queue_commands import QueueZnodesRea
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import AdminZnodesRead, ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster, load_queue
+from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import CancelAll
@@ -78,16 +80,24 @@ class ZooKeeperWatches:
 
     since      the last transaction before the cluster was read: later changes are reported
     requests   notified of new request znodes, and of changes that they may have waited for
+    notifications   notified of theirs
     """
 
     def __init__(
-        self, zk: ZooKeeper, term: "WatchHandler", loop: ControllerLoop, since: int, requests: RequestZnodes
+        self,
+        zk: ZooKeeper,
+        term: "WatchHandler",
+        loop: ControllerLoop,
+        since: int,
+        requests: RequestZnodes,
+        notifications: BrokerNotifications,
     ) -> None:
         self._zk = zk
         self._term = term
         self._loop = loop
         self._since = since
         self._requests = requests
+        self._notifications = notifications
         self._wake = asyncio.Event()
         self._pending: dict[Callable[[], Awaitable[None]], None] = {}
         self._topics: dict[str, None] = {}
@@ -130,6 +140,8 @@ class ZooKeeperWatches:
         elif path in ADMIN:
             self._pending[self.admin] = None
             self._fired += 1
+        else:
+            self._notifications.changed(path)
         self._wake.set()
 
     async def place(self) -> None:

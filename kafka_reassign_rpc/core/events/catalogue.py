@@ -9,7 +9,7 @@ follow this catalogue.
     entry.*           one entry of a znode: of the batch, of the queue, or one request znode
     batch.*           `/admin/reassign_partitions` as a whole
     reassignments.*   whether new moves may start
-    broker.*          brokers that register, whose registration goes, or whose settings differ
+    broker.*          brokers that register, whose registration goes, or whose settings differ; their failed log dirs
     heal.*            self-healing (KIP-46)
     throttle.*        leased throttle rates of brokers
     topic.*           topics that are created, get partitions, or are deleted
@@ -43,6 +43,7 @@ REASSIGNMENTS_ENABLED = "reassignments.enabled"
 BROKER_LOST = "broker.lost"
 BROKER_RETURNED = "broker.returned"
 BROKER_SETTINGS_DIFFER = "broker.settings_differ"
+BROKER_REPLICAS_OFFLINE = "broker.replicas_offline"
 
 HEAL_NOTICED = "heal.noticed"
 HEAL_ALERT = "heal.alert"
@@ -177,6 +178,12 @@ _TYPES = (
         ("reason",),
         "Brokers were started with a setting that differs from the server's own or from that of other brokers, or with"
         " one that does not go together with this server. Reported again only after another change.",
+    ),
+    EventType(
+        BROKER_REPLICAS_OFFLINE,
+        "WARNING",
+        ("broker", "count", "reason", "who"),
+        "A log dir of a broker has failed: `count` replicas are offline, the first of them in `reason`. Others lead.",
     ),
     EventType(HEAL_NOTICED, "INFO", ("broker", "who", "reason"), "A broker that holds replicas counts as failed."),
     EventType(

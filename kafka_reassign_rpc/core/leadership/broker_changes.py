@@ -1,8 +1,10 @@
-"""What a broker's start, failure, bounce or controlled shutdown means for a partition.
+"""What a broker's start, failure, bounce, controlled shutdown or failed log dir means for a partition.
 
 `settle` adapts one partition to the brokers that are registered. It reads only that partition, changes nothing where
 nothing is wrong, and can be repeated. For a failure, a start, a bounce and a controller failover the controller settles
-every partition, in slices. In the order of effects:
+every partition, in slices. For a failed log dir it settles those that the broker has answered with KAFKA_STORAGE_ERROR
+(`log_dir_answered`): such a replica counts as dead until its broker answers without an error, or registers anew. In the
+order of effects:
 
 1. A partition without a state gets its first leader and ISR.
 2. Dead replicas leave the ISR, and a live member of the ISR replaces a dead leader (`elections.offline_election`;
@@ -60,6 +62,9 @@ def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection
         value = first_state(cluster, partition)
     else:
         value = offline_election(cluster, topic, partition, down)
+    if value.offline and not all(replica in cluster.brokers and replica not in down for replica in value.offline):
+        # The broker will answer anew.
+        value = replace(value, offline=tuple([r for r in value.offline if r in cluster.brokers and r not in down]))
     if value.is_moving and not down:
         value = completed(cluster, value) or value
     if value.pending_deletion and not all(replica in cluster.brokers for replica in value.pending_deletion):
@@ -69,12 +74,25 @@ def settled(cluster: Cluster, topic: str, partition: Partition, down: Collection
     return value
 
 
+def log_dir_answered(view: RoundView, topic: str, index: int, broker: int, *, is_offline: bool) -> list[Change]:
+    """A broker has answered LeaderAndIsr for its replica of this partition: the replica's log dir has failed, or works.
+
+    Source: KafkaController.processLeaderAndIsrResponseReceived and onReplicasBecomeOffline.
+    """
+    partition = view.get(topic, index)
+    if partition is None or broker not in partition.replicas or (broker in partition.offline) is is_offline:
+        return []
+    offline = (*partition.offline, broker) if is_offline else without(partition.offline, (broker,))
+    value = settled(view.cluster, topic, replace(partition, offline=offline))
+    return [PartitionChange(topic, index, value, assignment_write(view, topic, partition, value))]
+
+
 def first_state(cluster: Cluster, partition: Partition) -> Partition:
     """A new partition's first leader and ISR: the first live replica, and all live replicas.
 
     If none is live, there is no leader and the ISR is all replicas: each of them has all records, since there are none.
     """
-    isr = tuple(replica for replica in partition.replicas if cluster.is_live(replica))
+    isr = tuple(replica for replica in partition.replicas if cluster.is_online(replica, partition))
     return replace(
         partition,
         leader=isr[0] if isr else NO_LEADER,
@@ -122,7 +140,7 @@ def controlled_shutdown(view: RoundView, topic: str, index: int, broker: int) ->
         return False, []
     cluster = view.cluster
     if partition.leader == broker:
-        leader = first_electable(cluster, partition.replicas, partition.isr)
+        leader = first_electable(cluster, partition, partition.replicas, partition.isr)
         if leader is None:
             return True, []
         isr = without(partition.isr, cluster.shutting_down)

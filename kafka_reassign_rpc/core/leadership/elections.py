@@ -7,7 +7,8 @@
     preferred            the first of the replicas   live and in the ISR              unchanged
     controlled shutdown  replicas                    live and in the ISR              without those shutting down
 
-Live: registered in ZooKeeper and not in controlled shutdown. Every election raises the leader epoch by one.
+Live: the broker is registered in ZooKeeper and not in controlled shutdown, and the replica's log dir has not failed
+(`Cluster.is_online`). Every election raises the leader epoch by one.
 
 `offline_election` has the first two rules: the controller calls it for each partition when brokers come or go
 (`broker_changes.settle`). The reassignment rule is in `reassignment_algebra.completion`, that of controlled shutdown in
@@ -54,19 +55,25 @@ class ElectionType(Enum):
 
 
 def first_electable(
-    cluster: Cluster, candidates: Iterable[int], isr: Collection[int], down: Collection[int] = ()
+    cluster: Cluster,
+    partition: Partition,
+    candidates: Iterable[int],
+    isr: Collection[int],
+    down: Collection[int] = (),
 ) -> int | None:
     """The first of `candidates` that is live and in the ISR. `down`: brokers that count as dead (they bounced)."""
     for replica in candidates:
-        if replica in isr and cluster.is_live(replica) and replica not in down:
+        if replica in isr and cluster.is_online(replica, partition) and replica not in down:
             return replica
     return None
 
 
-def first_live(cluster: Cluster, candidates: Iterable[int], down: Collection[int] = ()) -> int | None:
+def first_live(
+    cluster: Cluster, partition: Partition, candidates: Iterable[int], down: Collection[int] = ()
+) -> int | None:
     """The first of `candidates` that is live. `down`: brokers that count as dead (they bounced)."""
     for replica in candidates:
-        if cluster.is_live(replica) and replica not in down:
+        if cluster.is_online(replica, partition) and replica not in down:
             return replica
     return None
 
@@ -102,6 +109,8 @@ def offline_election(cluster: Cluster, topic: str, partition: Partition, down: C
     down    registered brokers that count as dead (they bounced)
     """
     brokers = cluster.brokers
+    if partition.offline:
+        down = (*down, *partition.offline)
     # Fast where nothing has changed, which is the usual case: this runs for every partition of the cluster.
     leader = partition.leader
     for replica in partition.isr:
@@ -113,9 +122,9 @@ def offline_election(cluster: Cluster, topic: str, partition: Partition, down: C
             return partition
         isr = partition.isr
     if leader == NO_LEADER or not cluster.is_live(leader) or leader in down:
-        elected = first_electable(cluster, partition.replicas, isr, down)
+        elected = first_electable(cluster, partition, partition.replicas, isr, down)
         if elected is None and allows_unclean(cluster, topic):
-            unclean = first_live(cluster, partition.replicas, down)
+            unclean = first_live(cluster, partition, partition.replicas, down)
             if unclean is not None:
                 return unclean_leader(partition, unclean)
         if elected is not None:
@@ -144,7 +153,7 @@ def elect(view: RoundView, topic: str, index: int, election: ElectionType) -> tu
 def _preferred(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
     if partition.leader == partition.replicas[0]:
         return ElectionNotNeeded(), []
-    leader = first_electable(view.cluster, partition.replicas[:1], partition.isr)
+    leader = first_electable(view.cluster, partition, partition.replicas[:1], partition.isr)
     if leader is None:
         return PreferredLeaderNotAvailable(
             f"Failed to elect leader for partition {TopicPartition(topic, index)} under strategy"
@@ -156,14 +165,14 @@ def _preferred(view: RoundView, topic: str, index: int, partition: Partition) ->
 
 def _unclean(view: RoundView, topic: str, index: int, partition: Partition) -> tuple[KafkaError | None, list[Change]]:
     cluster = view.cluster
-    if partition.leader != NO_LEADER and cluster.is_live(partition.leader):
+    if partition.leader != NO_LEADER and cluster.is_online(partition.leader, partition):
         return ElectionNotNeeded(), []
-    leader = first_electable(cluster, partition.replicas, partition.isr)
+    leader = first_electable(cluster, partition, partition.replicas, partition.isr)
     if leader is not None:
-        isr = tuple(replica for replica in partition.isr if cluster.is_live(replica))
+        isr = tuple(replica for replica in partition.isr if cluster.is_online(replica, partition))
         elected = replace(partition, leader=leader, isr=isr, leader_epoch=partition.leader_epoch + 1)
     else:
-        leader = first_live(cluster, partition.replicas)
+        leader = first_live(cluster, partition, partition.replicas)
         if leader is None:
             return EligibleLeadersNotAvailable(
                 f"Failed to elect leader for partition {TopicPartition(topic, index)} under strategy"

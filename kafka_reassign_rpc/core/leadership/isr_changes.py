@@ -122,13 +122,13 @@ def _invalid(
         return InvalidRequest()
     if change.leader_recovery_state == RECOVERING and (len(isr) > 1 or partition.leader_recovery_state == RECOVERED):
         return InvalidRequest()
-    if not _eligible(cluster, change):
+    if not _eligible(cluster, partition, change):
         return IneligibleReplica() if api_version >= INELIGIBLE_SINCE else OperationNotAttempted()
     return None
 
 
-def _eligible(cluster: Cluster, change: IsrChange) -> bool:
-    if not all(map(cluster.is_live, change.isr)):
+def _eligible(cluster: Cluster, partition: Partition, change: IsrChange) -> bool:
+    if not all(cluster.is_online(replica, partition) for replica in change.isr):
         return False
     if change.isr_broker_epochs is None:
         return True

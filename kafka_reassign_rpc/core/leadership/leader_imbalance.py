@@ -35,5 +35,5 @@ class LeaderImbalance:
                 continue
             for name in names:
                 partition = self._cluster.get(*name)
-                if partition is not None and broker in partition.isr:
+                if partition is not None and broker in partition.isr and broker not in partition.offline:
                     yield name

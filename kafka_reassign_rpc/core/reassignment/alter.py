@@ -167,9 +167,9 @@ def _with_assignment(
     isr = among(partition.isr, to.replicas)
     leader, recovery = _leader_after(cluster, partition, to.replicas, isr), partition.leader_recovery_state
     if _is_unclean(cluster, partition, isr):
-        live = first_live(cluster, to.replicas)
+        live = first_live(cluster, partition, to.replicas)
         may = even_uncleanly or allows_unclean(cluster, topic)
-        if not may or (live is None and any(map(cluster.is_live, partition.isr))):
+        if not may or (live is None and _any_online(cluster, partition, partition.isr)):
             return _unclean_election_refused(topic, index, to_cancel=to_cancel), []
         leader, isr, recovery = (NO_LEADER, to.replicas[:1], recovery) if live is None else (live, (live,), RECOVERING)
     value = replace(
@@ -207,15 +207,19 @@ def _leader_after(cluster: Cluster, partition: Partition, replicas: Replicas, is
     where no such replica exists (Kafka's ZooKeeper mode leaves the partition without one, D08)."""
     if partition.leader in replicas:
         return partition.leader
-    elected = first_electable(cluster, replicas, isr)
+    elected = first_electable(cluster, partition, replicas, isr)
     return NO_LEADER if elected is None else elected
 
 
 def _is_unclean(cluster: Cluster, partition: Partition, isr: Replicas) -> bool:
     """Whether no staying replica is in sync, or only dead ones are while a live in-sync replica leaves."""
-    if any(map(cluster.is_live, isr)):
+    if _any_online(cluster, partition, isr):
         return False
-    return any(map(cluster.is_live, partition.isr)) if isr else bool(partition.isr)
+    return _any_online(cluster, partition, partition.isr) if isr else bool(partition.isr)
+
+
+def _any_online(cluster: Cluster, partition: Partition, replicas: Replicas) -> bool:
+    return any(cluster.is_online(replica, partition) for replica in replicas)
 
 
 def _unclean_election_refused(topic: str, index: int, *, to_cancel: bool) -> KafkaError:

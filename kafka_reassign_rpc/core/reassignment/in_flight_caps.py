@@ -50,7 +50,7 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
     if not value.adding:
         return NOTHING
     missing = [broker for broker in value.adding if broker not in value.isr]
-    if missing and not any(map(cluster.is_live, missing)):
+    if missing and not any(cluster.is_online(replica, value) for replica in missing):
         return NOTHING
     brokers = value.adding
     if value.leader >= 0 and value.leader not in brokers:
@@ -62,7 +62,11 @@ def weight(cluster: Cluster, name: TopicPartition, value: Partition) -> Weight:
 
 def makes_room(before: Partition, after: Partition) -> bool:
     """Whether this change of a partition may let waiting moves start."""
-    return bool(before.adding) and (before.adding, before.leader) != (after.adding, after.leader)
+    return bool(before.adding) and (before.adding, before.leader, before.offline) != (
+        after.adding,
+        after.leader,
+        after.offline,
+    )
 
 
 def partitions_to_measure(cluster: Cluster, settings: ReassignmentSettings) -> list[TopicPartition]:

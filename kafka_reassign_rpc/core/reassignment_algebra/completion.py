@@ -33,7 +33,9 @@ def is_complete(cluster: Cluster, partition: Partition) -> bool:
         if len(partition.adding) < leaving or not set(partition.adding).issubset(isr):
             return False
     # The controller handles a dead broker partition by partition: before it comes to this one, the ISR may name it.
-    return any(map(cluster.is_live, staying)) or not any(map(cluster.is_live, isr))
+    return any(cluster.is_online(replica, partition) for replica in staying) or not any(
+        cluster.is_online(replica, partition) for replica in isr
+    )
 
 
 def completed(cluster: Cluster, partition: Partition) -> Partition | None:
@@ -47,8 +49,9 @@ def completed(cluster: Cluster, partition: Partition) -> Partition | None:
     target = partition.target
     isr = among(partition.isr, target)
     leader = partition.leader
-    if leader not in target or not cluster.is_live(leader):
-        leader = next((replica for replica in target if replica in isr and cluster.is_live(replica)), NO_LEADER)
+    if leader not in target or not cluster.is_online(leader, partition):
+        online = (replica for replica in target if replica in isr and cluster.is_online(replica, partition))
+        leader = next(online, NO_LEADER)
     return replace(
         partition,
         replicas=target,

@@ -279,6 +279,26 @@ def put_topic(
     return topic
 
 
+def keep_offline_replicas(known: Cluster, fresh: Cluster) -> Iterator[None]:
+    """Put what brokers have answered about their log dirs into the cluster as read again. Yields after each topic.
+
+    A broker that has registered anew since answers anew, and so do all for a new topic of the same name.
+    """
+    same = {
+        id_
+        for id_, broker in fresh.brokers.items()
+        if id_ in known.brokers and known.brokers[id_].epoch == broker.epoch
+    }
+    for topic in list(known.topics.values()):
+        now = fresh.topics.get(topic.name)
+        if now is not None and now.id == topic.id:
+            for index, partition in topic.partitions.items():
+                if partition.offline and index in now.partitions:
+                    offline = tuple([replica for replica in partition.offline if replica in same])
+                    now.partitions[index] = replace(now.partitions[index], offline=offline)
+        yield
+
+
 def topic_unreadable(cluster: Cluster, name: str, reason: str) -> None:
     """A topic's znode cannot be decoded. The earlier state of the topic holds until the controller must write it."""
     cluster.unreadable[name] = reason

@@ -64,6 +64,8 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
                         deletes them too. List and Metadata do not show them.
     partition_epoch     the zkVersion of the state znode; -1 before that znode exists. A decided ISR change has
                         the next one before it is durable
+    offline             replicas whose log dir has failed, as their brokers have answered LeaderAndIsr (Kafka's
+                        replicasOnOfflineDirs). Soft state: no znode has it, and each controller asks anew
     """
 
     replicas: tuple[int, ...]
@@ -77,6 +79,7 @@ class Partition(msgspec.Struct, frozen=True, gc=False):
     controller_epoch: int = 0
     leader_recovery_state: int = 0
     move: MoveRecord | None = None
+    offline: tuple[int, ...] = ()
 
     @property
     def is_moving(self) -> bool:
@@ -222,6 +225,10 @@ class Cluster(msgspec.Struct):
     def is_live(self, broker: int) -> bool:
         """Whether the broker is registered and not in controlled shutdown (Kafka's liveBrokerIds)."""
         return broker in self.brokers and broker not in self.shutting_down
+
+    def is_online(self, replica: int, partition: Partition) -> bool:
+        """Whether this replica can lead: its broker is live, and its log dir has not failed (isReplicaOnline)."""
+        return self.is_live(replica) and replica not in partition.offline
 
     def all_partitions(self) -> Iterator[tuple[str, int, Partition]]:
         for topic in self.topics.values():

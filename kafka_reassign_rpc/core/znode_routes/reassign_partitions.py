@@ -97,8 +97,8 @@ def roll_back(view: RoundView, name: TopicPartition, entry: BatchEntry) -> Batch
         return not_cancelled_outcome(entry, "its original_replicas are missing in the znode")
     back = original(partition)
     added = partition.adding
-    live_original = [replica for replica in back if view.cluster.is_live(replica)]
-    live_added = [replica for replica in added if view.cluster.is_live(replica)]
+    live_original = [replica for replica in back if view.cluster.is_online(replica, partition)]
+    live_added = [replica for replica in added if view.cluster.is_online(replica, partition)]
     if live_added and not any(replica in partition.isr for replica in back):
         return not_cancelled_outcome(
             entry,

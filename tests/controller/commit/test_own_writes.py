@@ -7,11 +7,12 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE, ZooKeeperWatches
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import SERVER, elected_controller, put_topic, register
+from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
 from tests.waiting import eventually
 
 
@@ -27,6 +28,17 @@ class Office:
     def topics_appeared(self, names: Sequence[str]) -> None: ...
     def deletions_begun(self, names: Sequence[str]) -> None: ...
     def stale_marks_found(self) -> None: ...
+    def log_dirs_failed(self, brokers: Collection[int]) -> None: ...
+
+
+def watches_of(controller: BareController) -> ZooKeeperWatches:
+    office = Office()
+    notifications = BrokerNotifications(
+        controller.zk, controller.store, controller.loop, office, controller.events.extend
+    )
+    return ZooKeeperWatches(
+        controller.zk, office, controller.loop, controller.zk.last_zxid, controller.requests, notifications
+    )
 
 
 async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_and_not_after_its_own(
@@ -44,9 +56,7 @@ async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_an
         return await really_read(client, names, *rest)
 
     async with elected_controller(zk_connect) as controller:
-        watches = ZooKeeperWatches(
-            controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
-        )
+        watches = watches_of(controller)
         handled = asyncio.Event()
         changed = watches.changed_topics
 
@@ -87,9 +97,7 @@ async def test_sv_3_the_death_of_a_broker_does_not_wait_for_thousands_of_changed
     await put_topic(zk, "t", {0: (1,)})
     await zk.ensure_path(znode_paths.CONFIG_CHANGES)
     async with elected_controller(zk_connect) as controller:
-        watches = ZooKeeperWatches(
-            controller.zk, Office(), controller.loop, controller.zk.last_zxid, controller.requests
-        )
+        watches = watches_of(controller)
         await watches.place()
         looked_at: list[str] = []
         before_the_death: list[int] = []

@@ -1,0 +1,177 @@
+"""Znodes by which brokers notify the controller. It deletes them once they are done.
+
+    /log_dir_event_notification       a broker has lost a log dir: it is asked which of its replicas are offline
+
+What a new controller finds there is done too, and then deleted: it costs a few reads, and a notification that arrives
+during the failover cannot be lost. (Kafka deletes them unread, and then reads and sends everything.)
+
+    content that is no notification       reported with its path, deleted
+    its ACL forbids to read or delete it  reported, left alone
+    children under it                     reported, left alone
+    many at a time                        read and deleted in slices; a broker or a partition is dealt with once
+
+Source: KafkaController.processLogDirEventNotification.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Protocol, TypeVar
+
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event
+from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
+
+T = TypeVar("T")
+
+log = logging.getLogger(__name__)
+
+READ_TOGETHER = 64
+"""Notifications that are read at a time: 64 MiB at the worst, usually a few KiB."""
+DECODED_AT_ONCE_BYTES = 16_384
+"""A larger notification is decoded in a thread."""
+DELETED_TOGETHER = 500
+REPORTED = 10
+"""Notifications of one pass that are reported one by one; of the others only the number is."""
+
+
+class NotificationHandler(Protocol):
+    """What a term does about notifications, besides the commands."""
+
+    def log_dirs_failed(self, brokers: Collection[int]) -> None:
+        """These brokers have to say which of their replicas are offline."""
+
+
+class BrokerNotifications:
+    """Deals with notifications for as long as this process is the controller."""
+
+    def __init__(
+        self, zk: ZooKeeper, store: DurableStore, loop: ControllerLoop, term: NotificationHandler, record: Record
+    ) -> None:
+        self._zk = zk
+        self._store = store
+        self._loop = loop
+        self._term = term
+        self._record = record
+        self._reads = {
+            znode_paths.LOG_DIR_EVENTS: self.log_dir_events,
+        }
+        self._pending = dict.fromkeys(self._reads)
+        self._wake = asyncio.Event()
+        self._wake.set()
+        self._left_alone: dict[str, set[str]] = {}
+        """By parent: paths that are not deleted; the reason has been reported."""
+
+    def changed(self, path: str) -> None:
+        """A watch has fired, perhaps one of these."""
+        if path in self._reads:
+            self._pending[path] = None
+            self._wake.set()
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            pending, self._pending = self._pending, {}
+            for path in pending:
+                try:
+                    await self._reads[path]()
+                except NotController:
+                    return
+                except ZkError as error:
+                    # After a reconnect everything is read again; without a session this server is not the controller.
+                    log.info("could not read %s: %s", path, error)
+
+    async def log_dir_events(self) -> None:
+        """Ask the brokers that are named, each once."""
+        brokers: set[int] = set()
+        found = await self._read(znode_paths.LOG_DIR_EVENTS, decode_log_dir_event, brokers.add)
+        if brokers:
+            self._term.log_dirs_failed(brokers)
+        await self._delete(znode_paths.LOG_DIR_EVENTS, found)
+
+    async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:
+        """Pass each notification to `note`. Returns what is to be deleted: the paths with their versions.
+
+        A watch reports the next change of the children.
+        """
+        names = await load_cluster.watched_children(self._zk, parent, many=True)
+        left_alone = self._left_alone.setdefault(parent, set())
+        if left_alone:
+            left_alone.intersection_update([f"{parent}/{name}" for name in names])
+        found: dict[str, int] = {}
+        problems: list[str] = []
+        pace = SliceTimer()
+        for first in range(0, len(names), READ_TOGETHER):
+            paths = [f"{parent}/{name}" for name in names[first : first + READ_TOGETHER]]
+            for path, data, stat in await self._contents(parent, [path for path in paths if path not in left_alone]):
+                found[path] = stat.version
+                try:
+                    if len(data) > DECODED_AT_ONCE_BYTES:
+                        note(await asyncio.to_thread(decode, data, path))
+                    else:
+                        note(decode(data, path))
+                except BadZnode as error:
+                    problems.append(str(error) if len(problems) < REPORTED else "")
+                await pace.rest()
+        if problems:
+            self._report(parent, [*problems[:REPORTED], *_others(len(problems) - REPORTED)], "deleted unread")
+        return found
+
+    async def _contents(self, parent: str, paths: Sequence[str]) -> list[tuple[str, bytes, Stat]]:
+        """The contents of those that still exist."""
+        try:
+            read = await self._zk.multi_get(paths)
+            return [(path, *one) for path, one in zip(paths, read, strict=True) if one is not None]
+        except NoAuth as error:
+            if len(paths) > 1:
+                return [one for path in paths for one in await self._contents(parent, [path])]
+            self._leave_alone(parent, paths[0], str(error))
+            return []
+
+    async def _delete(self, parent: str, found: Mapping[str, int]) -> None:
+        """Delete what is done, unless somebody has changed it since: then it is read again."""
+        deletes = [Delete(path, version) for path, version in found.items()]
+        for first in range(0, len(deletes), DELETED_TOGETHER):
+            together = deletes[first : first + DELETED_TOGETHER]
+            try:
+                await self._store.write(together)
+            except ReloadNeeded:
+                for one in together:
+                    await self._delete_alone(parent, one)
+
+    async def _delete_alone(self, parent: str, one: Delete) -> None:
+        try:
+            await self._store.write([one])
+        except ReloadNeeded as error:
+            stat = await self._zk.exists(one.path)
+            if stat is not None and stat.version == one.version:
+                self._leave_alone(parent, one.path, str(error))
+            elif stat is not None:
+                self.changed(parent)
+
+    def _leave_alone(self, parent: str, path: str, why: str) -> None:
+        left_alone = self._left_alone[parent]
+        if path not in left_alone:
+            left_alone.add(path)
+            self._report(parent, [f"{path}: {why}"], "left alone")
+
+    def _report(self, parent: str, problems: Sequence[str], what: str) -> None:
+        who = f"znode {parent}"
+        self._record([Event(catalogue.ENTRY_REFUSED, who=who, reason=f"{what}: {problem}") for problem in problems])
+
+
+def _others(count: int) -> list[str]:
+    return [f"{count} more"] if count > 0 else []

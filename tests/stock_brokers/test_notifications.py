@@ -1,0 +1,94 @@
+"""Stock brokers 3.9.1 that tell the controller through ZooKeeper: of a lost log dir."""
+
+import shutil
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.faults.cluster import Cluster, address_of, metadata
+from tests.processes import processes
+from tests.stock.cluster import StockCluster
+from tests.stock.jars import BROKER_VERSION, require
+from tests.waiting import eventually
+
+from .mixed_cluster import MixedCluster
+
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
+
+PARTITIONS = 6
+Seen = dict[int, tuple[int, list[int], list[int]]]
+
+
+@asynccontextmanager
+async def two_brokers(directory: Path, overrides: Mapping[str, str]) -> AsyncIterator[MixedCluster]:
+    """Stock brokers 1 and 2, each with the log dirs `a` and `b`, whose controller is our server."""
+    require(BROKER_VERSION)
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
+        dirs = {id_: {"log.dirs": ",".join(map(str, log_dirs(directory, id_)))} for id_ in (1, 2)}
+        stock = StockCluster(zookeeper.address, directory, (1, 2), overrides=overrides, per_broker=dirs)
+        stack.push_async_callback(stock.kill)
+        group = await stack.enter_async_context(processes(directory))
+        await stock.start()
+        mixed = MixedCluster(stock, Cluster(group, zk, zookeeper.address, directory))
+        await mixed.serve("a")
+        yield mixed
+
+
+def log_dirs(directory: Path, broker: int) -> tuple[Path, Path]:
+    return directory / str(broker) / "a", directory / str(broker) / "b"
+
+
+def held(directory: Path) -> set[int]:
+    """The partitions of the topic `jbod` that have their log in this dir."""
+    return {int(path.name.removeprefix("jbod-")) for path in directory.glob("jbod-*")}
+
+
+async def seen(mixed: MixedCluster, broker: int) -> Seen:
+    """Leader, ISR and offline replicas of the topic's partitions, in the Metadata of a stock broker."""
+    answer = await metadata(address_of(mixed.stock.brokers[broker].address), "jbod")
+    return {
+        one.partition_index: (one.leader_id, sorted(one.isr_nodes), sorted(one.offline_replicas))
+        for one in answer.topics[0].partitions
+    }
+
+
+async def test_sv_4_partitions_of_a_lost_log_dir_are_led_by_the_other_broker_until_the_restart(tmp_path: Path) -> None:
+    async with two_brokers(tmp_path, {"replica.high.watermark.checkpoint.interval.ms": "500"}) as mixed:
+        await mixed.create("jbod", dict.fromkeys(range(PARTITIONS), (1, 2)))
+        lost_dir, other_dir = log_dirs(tmp_path, 1)
+        lost, kept = held(lost_dir), held(other_dir)
+        assert len(lost) == len(kept) == PARTITIONS / 2
+        async with mixed.load("jbod", PARTITIONS) as load:
+            await eventually(lambda: load.acked)
+            shutil.rmtree(lost_dir)
+            lost_dir.touch()  # as Kafka's LogDirFailureTest does: a file in its place
+            wanted: Seen = dict.fromkeys(lost, (2, [2], [1])) | dict.fromkeys(kept, (1, [1, 2], []))
+
+            async def is_seen() -> bool:
+                found = [await seen(mixed, broker) for broker in (1, 2)]
+                assert found == [wanted, wanted], found
+                return True
+
+            await eventually(is_seen, within=60)
+            acked = load.acked
+            # Until its timeout of 30 s a stock broker may hold requests that it got before it lost the dir.
+            await eventually(lambda: load.acked > acked + 50, within=60)
+        assert await mixed.zk.children(znode_paths.LOG_DIR_EVENTS) == []
+
+        await mixed.stock.brokers[1].stop()
+        lost_dir.unlink()
+        await mixed.stock.brokers[1].start()
+
+        async def is_back() -> bool:
+            found = await seen(mixed, 2)
+            assert all((isr, offline) == ([1, 2], []) for _, isr, offline in found.values()), found
+            return True
+
+        await eventually(is_back, within=60)
