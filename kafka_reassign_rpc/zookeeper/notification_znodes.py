@@ -1,4 +1,4 @@
-"""What brokers tell the controller by a znode that it deletes once it is done.
+"""What brokers and Kafka 2.x's election tool tell the controller by a znode that it deletes once it is done.
 
 /log_dir_event_notification/log_dir_event_…   {"version":1,"broker":1,"event":1}                    a log dir failed
 /isr_change_notification/isr_change_…         {"version":1,"partitions":[{"topic":"t","partition":0}]}
@@ -7,6 +7,7 @@
 
 import msgspec
 
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper.znode_contents import Id, decode_json
 
 
@@ -14,9 +15,25 @@ class _LogDirEvent(msgspec.Struct):
     broker: Id
 
 
+class _Partition(msgspec.Struct, gc=False):
+    topic: str
+    partition: Id
+
+
+class _Partitions(msgspec.Struct):
+    partitions: list[_Partition]
+
+
 _log_dir_event = msgspec.json.Decoder(_LogDirEvent)
+_partitions = msgspec.json.Decoder(_Partitions)
 
 
 def decode_log_dir_event(data: bytes, path: str) -> int:
     """The id of the broker. As in Kafka, no other field counts. Raises BadZnode."""
     return decode_json(_log_dir_event, data, path).broker
+
+
+def decode_partitions(data: bytes, path: str) -> dict[TopicPartition, None]:
+    """The partitions, each once, in their order. As in Kafka, no other field counts. Raises BadZnode."""
+    found = decode_json(_partitions, data, path).partitions
+    return dict.fromkeys(TopicPartition(one.topic, one.partition) for one in found)

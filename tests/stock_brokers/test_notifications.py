@@ -1,4 +1,4 @@
-"""Stock brokers 3.9.1 that tell the controller through ZooKeeper: of a lost log dir."""
+"""Stock brokers 3.9.1 that tell the controller through ZooKeeper: of a lost log dir, of ISRs that they have written."""
 
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -10,13 +10,14 @@ import pytest
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import state_json
 from tests.faults.cluster import Cluster, address_of, metadata
 from tests.processes import processes
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.waiting import eventually
 
-from .mixed_cluster import MixedCluster
+from .mixed_cluster import MixedCluster, Name
 
 pytestmark = [pytest.mark.stock, pytest.mark.timeout(300)]
 
@@ -92,3 +93,30 @@ async def test_sv_4_partitions_of_a_lost_log_dir_are_led_by_the_other_broker_unt
             return True
 
         await eventually(is_back, within=60)
+
+
+async def test_sv_4_isrs_that_brokers_of_protocol_2_6_write_are_read_and_moves_end(tmp_path: Path) -> None:
+    async with two_brokers(tmp_path, {"inter.broker.protocol.version": "2.6"}) as mixed:
+        await mixed.create("moved", {0: (1,)})
+        await mixed.create("both", {0: (1, 2)})
+        moved: Name = ("moved", 0)
+        assert await mixed.alter({moved: (2,)}) == {moved: 0}
+        await mixed.rest_at({moved: (2,)})
+        assert (await state_json(mixed.zk, moved))["isr"] == [2]
+
+        await mixed.stock.brokers[2].kill()
+        await eventually(lambda: shows(mixed, moved=(-1, [2]), both=(1, [1])), within=60)
+        await mixed.stock.brokers[2].start()
+        await eventually(lambda: shows(mixed, moved=(2, [2]), both=(1, [1, 2])), within=90)
+
+
+async def shows(mixed: MixedCluster, **wanted: tuple[int, list[int]]) -> bool:
+    """Whether the Metadata of our server and of broker 1 have these leaders and ISRs of the topics' only partitions."""
+    for address in (mixed.cluster.address(mixed.server), address_of(mixed.stock.brokers[1].address)):
+        answer = await metadata(address, *wanted)
+        found = {
+            topic.name: (topic.partitions[0].leader_id, sorted(topic.partitions[0].isr_nodes))
+            for topic in answer.topics
+        }
+        assert found == wanted, (address, found)
+    return True

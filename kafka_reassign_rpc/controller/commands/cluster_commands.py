@@ -1,6 +1,7 @@
-"""Commands about the state of the cluster: controller failover, registered brokers, configs, sizes, confirmed stops."""
+"""Commands about the state of the cluster: controller failover, registered brokers, states, configs, sizes,
+confirmed stops."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition, give_topic_ids
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
@@ -11,6 +12,7 @@ from kafka_reassign_rpc.core.leadership import broker_changes
 from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default_allows_unclean
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.replay import LoadedState
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.support.slices import in_slices
@@ -101,6 +103,39 @@ def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
             work.view.add(change)
         if pause:
             yield
+
+
+class StatesRead(Command[None]):
+    """States of partitions that brokers have written by themselves, as just read (inter.broker.protocol.version < 2.7).
+
+    changed   called with the partitions that have changed, once the decisions about them are durable
+    """
+
+    def __init__(
+        self, states: Mapping[TopicPartition, LoadedState], changed: Callable[[Sequence[TopicPartition]], None]
+    ) -> None:
+        super().__init__()
+        self._states = states
+        self._notify = changed
+        self._changed: list[TopicPartition] = []
+
+    def decide(self, work: Round) -> Iterator[None]:
+        for (name, state), pause in in_slices(self._states.items(), SLICE):
+            partition = work.view.get(*name)
+            # Where this round has decided on the older state already, its commit fails, and all states are read anew.
+            if partition is not None and state.version > partition.partition_epoch and name not in work.view.partitions:
+                replay.put_state(work.view.cluster, name, state)
+                self._changed.append(name)
+                for change in broker_changes.settle(work.view, *name):
+                    work.view.add(change)
+            if pause:
+                yield
+        self.answer(None)
+
+    def durable(self) -> None:
+        if self._changed:
+            self._notify(self._changed)
+        super().durable()
 
 
 class ConfigsRead(Command[None]):

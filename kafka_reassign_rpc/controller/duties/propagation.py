@@ -7,7 +7,7 @@ from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 
@@ -111,6 +111,16 @@ class Propagation:
                     self._channels.leader_and_isr(replica, name, index)
                 if pause:
                     yield
+            yield
+        self._channels.flush()
+
+    def states_changed(self, names: Sequence[TopicPartition]) -> Iterator[None]:
+        """Every broker learns leaders and ISRs that brokers have written by themselves."""
+        topics: dict[str, list[int]] = {}
+        for name in names:
+            topics.setdefault(name.topic, []).append(name.partition)
+        for topic, indexes in topics.items():
+            self._channels.metadata(topic, indexes)
             yield
         self._channels.flush()
 

@@ -317,6 +317,9 @@ class Term:
     def log_dirs_failed(self, brokers: Collection[int]) -> None:
         self._in_slices(self._propagation.log_dirs_failed(brokers))
 
+    def states_changed(self, names: Sequence[TopicPartition]) -> None:
+        self._in_slices(self._propagation.states_changed(names))
+
     def _log_dirs_answered(self, broker: Broker, answers: Sequence[LogDirAnswer]) -> None:
         async def note() -> None:
             with suppress(NotController):

@@ -280,6 +280,21 @@ async def _read_partitions(
     return partitions, bad
 
 
+async def read_states(zk: ZooKeeper, names: Sequence[TopicPartition]) -> dict[TopicPartition, replay.LoadedState]:
+    """The states of these partitions, without those that do not exist or cannot be decoded."""
+    places = [znode_paths.partition_state(*name) for name in names]
+    states = {}
+    for name, path, read in zip(names, places, await zk.multi_get(places), strict=True):
+        try:
+            state = _state(read, path)
+        except BadZnode as error:
+            log.error("left out: %s", error)
+        else:
+            if state is not None:
+                states[name] = state
+    return states
+
+
 class _Chunk(NamedTuple):
     names: list[TopicPartition]
     places: list[str]

@@ -1,6 +1,8 @@
 """Znodes by which brokers notify the controller. It deletes them once they are done.
 
     /log_dir_event_notification       a broker has lost a log dir: it is asked which of its replicas are offline
+    /isr_change_notification          brokers with an inter.broker.protocol.version below 2.7 have written the states of
+                                      partitions by themselves: the states are read, and all brokers learn them
 
 What a new controller finds there is done too, and then deleted: it costs a few reads, and a notification that arrives
 during the failover cannot be lost. (Kafka deletes them unread, and then reads and sends everything.)
@@ -10,14 +12,16 @@ during the failover cannot be lost. (Kafka deletes them unread, and then reads a
     children under it                     reported, left alone
     many at a time                        read and deleted in slices; a broker or a partition is dealt with once
 
-Source: KafkaController.processLogDirEventNotification.
+Source: KafkaController.processLogDirEventNotification and processIsrChangeNotification.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from typing import Protocol, TypeVar
 
+from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster
@@ -25,9 +29,10 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event
+from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event, decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -42,6 +47,7 @@ READ_TOGETHER = 64
 DECODED_AT_ONCE_BYTES = 16_384
 """A larger notification is decoded in a thread."""
 DELETED_TOGETHER = 500
+STATES_TOGETHER = 500
 REPORTED = 10
 """Notifications of one pass that are reported one by one; of the others only the number is."""
 
@@ -51,6 +57,9 @@ class NotificationHandler(Protocol):
 
     def log_dirs_failed(self, brokers: Collection[int]) -> None:
         """These brokers have to say which of their replicas are offline."""
+
+    def states_changed(self, names: Sequence[TopicPartition]) -> None:
+        """Brokers have to learn these partitions' leaders and ISRs."""
 
 
 class BrokerNotifications:
@@ -66,6 +75,7 @@ class BrokerNotifications:
         self._record = record
         self._reads = {
             znode_paths.LOG_DIR_EVENTS: self.log_dir_events,
+            znode_paths.ISR_CHANGES: self.isr_changes,
         }
         self._pending = dict.fromkeys(self._reads)
         self._wake = asyncio.Event()
@@ -101,6 +111,21 @@ class BrokerNotifications:
         if brokers:
             self._term.log_dirs_failed(brokers)
         await self._delete(znode_paths.LOG_DIR_EVENTS, found)
+
+    async def isr_changes(self) -> None:
+        """Read the states of the partitions that are named, each once."""
+        named: dict[TopicPartition, None] = {}
+        cluster = self._loop.cluster
+
+        def note(partitions: Mapping[TopicPartition, None]) -> None:
+            named.update((name, None) for name in partitions if cluster.get(*name) is not None)
+
+        found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, note)
+        names = list(named)
+        for first in range(0, len(names), STATES_TOGETHER):
+            states = await load_cluster.read_states(self._zk, names[first : first + STATES_TOGETHER])
+            await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
+        await self._delete(znode_paths.ISR_CHANGES, found)
 
     async def _read(self, parent: str, decode: Callable[[bytes, str], T], note: Callable[[T], None]) -> dict[str, int]:
         """Pass each notification to `note`. Returns what is to be deleted: the paths with their versions.

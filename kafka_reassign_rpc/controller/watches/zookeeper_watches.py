@@ -11,7 +11,7 @@ supervisor begins a new term, which reads everything and places all watches.
     /admin/reassign_partitions, ./cancel_reassignment_in_progress, ./reassign_cancel   KIP-236
     /admin/reassign_partitions_queue, ./reassign_partitions_extra                      KIP-236's queue
     /admin/reassignment_requests        a request znode was created: see `request_znodes`
-    /log_dir_event_notification         a broker has lost a log dir: see `broker_notifications`
+    /log_dir_event_notification, /isr_change_notification, /admin/preferred_replica_election: see `broker_notifications`
 """
 
 import asyncio

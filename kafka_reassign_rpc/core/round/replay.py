@@ -279,6 +279,21 @@ def put_topic(
     return topic
 
 
+def put_state(cluster: Cluster, name: TopicPartition, state: LoadedState) -> None:
+    """Put in the state of a known partition that a broker has written by itself."""
+    topic = cluster.topics[name[0]]
+    value = replace(
+        topic.partitions[name[1]],
+        leader=state.leader,
+        isr=state.isr,
+        leader_epoch=state.leader_epoch,
+        partition_epoch=state.version,
+        controller_epoch=state.controller_epoch,
+        leader_recovery_state=state.leader_recovery_state,
+    )
+    put_partition(cluster, topic, name[1], value)
+
+
 def keep_offline_replicas(known: Cluster, fresh: Cluster) -> Iterator[None]:
     """Put what brokers have answered about their log dirs into the cluster as read again. Yields after each topic.
 

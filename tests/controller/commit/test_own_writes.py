@@ -9,6 +9,7 @@ import pytest
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE, ZooKeeperWatches
+from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -29,6 +30,7 @@ class Office:
     def deletions_begun(self, names: Sequence[str]) -> None: ...
     def stale_marks_found(self) -> None: ...
     def log_dirs_failed(self, brokers: Collection[int]) -> None: ...
+    def states_changed(self, names: Sequence[TopicPartition]) -> None: ...
 
 
 def watches_of(controller: BareController) -> ZooKeeperWatches:
