@@ -1,8 +1,9 @@
-"""Znodes by which brokers notify the controller. It deletes them once they are done.
+"""Znodes by which brokers, and Kafka 2.x's election tool, notify the controller. It deletes them once they are done.
 
     /log_dir_event_notification       a broker has lost a log dir: it is asked which of its replicas are offline
     /isr_change_notification          brokers with an inter.broker.protocol.version below 2.7 have written the states of
                                       partitions by themselves: the states are read, and all brokers learn them
+    /admin/preferred_replica_election see `preferred_replica_election`
 
 What a new controller finds there is done too, and then deleted: it costs a few reads, and a notification that arrives
 during the failover cannot be lost. (Kafka deletes them unread, and then reads and sends everything.)
@@ -26,6 +27,7 @@ from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Rel
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.controller.watches.preferred_replica_election import PreferredReplicaElection
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
@@ -73,9 +75,11 @@ class BrokerNotifications:
         self._loop = loop
         self._term = term
         self._record = record
+        self._election = PreferredReplicaElection(zk, store, loop, record)
         self._reads = {
             znode_paths.LOG_DIR_EVENTS: self.log_dir_events,
             znode_paths.ISR_CHANGES: self.isr_changes,
+            znode_paths.PREFERRED_REPLICA_ELECTION: self._election.carry_out,
         }
         self._pending = dict.fromkeys(self._reads)
         self._wake = asyncio.Event()

@@ -1,0 +1,84 @@
+"""`/admin/preferred_replica_election`, which Kafka 2.x's election tool creates.
+
+The preferred replicas of the partitions that it names become leaders if they are in sync; then the znode is deleted. A
+partition that cannot have its preferred leader is reported, and so is a znode that cannot be understood.
+Source: KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
+"""
+
+import asyncio
+
+from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.notification_znodes import decode_partitions
+from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NoNode
+
+PATH = znode_paths.PREFERRED_REPLICA_ELECTION
+WHO = f"znode {PATH}"
+REPORTED = 100
+"""Partitions without an election that are reported one by one; of the others only the number is."""
+
+
+class PreferredReplicaElection:
+    """Carries out the znode whenever it is there, once for each time that it is written."""
+
+    def __init__(self, zk: ZooKeeper, store: DurableStore, loop: ControllerLoop, record: Record) -> None:
+        self._zk = zk
+        self._store = store
+        self._loop = loop
+        self._record = record
+        self._done = -1
+        """The last change (mzxid) of a znode that is left alone."""
+
+    async def carry_out(self) -> None:
+        """Elect and delete, if the znode exists. A watch reports its creation or its next change."""
+        while True:
+            stat = await self._zk.exists(PATH, watch=True)
+            if stat is None or stat.mzxid == self._done:
+                return
+            try:
+                data, stat = await self._zk.get(PATH)
+            except NoNode:
+                continue
+            except NoAuth as error:
+                self._leave_alone(stat, f"it is left alone: {error}")
+                return
+            self._record(await self._elect(data))
+            try:
+                await self._store.write([Delete(PATH, stat.version)])
+            except ReloadNeeded as error:
+                now = await self._zk.exists(PATH)
+                if now is not None and now.mzxid == stat.mzxid:
+                    self._leave_alone(stat, f"it is done, and cannot be deleted: {error}")
+
+    def _leave_alone(self, stat: Stat, why: str) -> None:
+        self._done = stat.mzxid
+        self._record([Event(catalogue.ENTRY_REFUSED, who=WHO, reason=why)])
+
+    async def _elect(self, data: bytes) -> list[Event]:
+        """The problems."""
+        try:
+            names = await asyncio.to_thread(decode_partitions, data, PATH)
+        except BadZnode as error:
+            return [Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"deleted, nothing of it can be done: {error}")]
+        results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False))
+        failed = [
+            (topic, index, error)
+            for topic, index, error in results
+            if error is not None and not isinstance(error, ElectionNotNeeded)
+        ]
+        problems = [
+            Event(catalogue.ENTRY_REFUSED, topic, index, who=WHO, reason=f"{error.name}: {error}")
+            for topic, index, error in failed[:REPORTED]
+        ]
+        if len(failed) > REPORTED:
+            problems.append(Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"{len(failed) - REPORTED} more partitions"))
+        return problems
