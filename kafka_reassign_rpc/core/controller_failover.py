@@ -34,8 +34,13 @@ from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, MoveRecord
 from kafka_reassign_rpc.core.topics.missing_replicas import place_missing
 
 
-def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> list[Change]:
-    """Decide one partition. `own_id`: this server's broker id, which no assignment may contain."""
+def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1, is_as_known: bool = False) -> list[Change]:
+    """Decide one partition.
+
+    own_id        this server's broker id, which no assignment may contain
+    is_as_known   the partition was read anew, and is as this controller has left and propagated it. A move then goes on
+                  as it is: each higher leader epoch would stop its followers for a moment
+    """
     partition = view.get(topic, index)
     if partition is None:
         return []
@@ -44,7 +49,8 @@ def fail_over(view: RoundView, topic: str, index: int, *, own_id: int = -1) -> l
     value = _without_former_replicas(view.cluster, topic, value)
     value = settled(view.cluster, topic, value)
     if value.is_moving:
-        value = _resumed(value, partition)
+        if not (is_as_known and value is partition):
+            value = _resumed(value, partition)
     elif value.move is not None:
         # An orphan, or the end of a move that was not propagated: a higher leader epoch makes replicas accept it.
         value = replace(value, move=None, leader_epoch=max(value.leader_epoch, partition.leader_epoch + 1))

@@ -256,6 +256,7 @@ class TopicsRead(Command[None]):
         self._own_id = own_id
         self._appeared = appeared
         self._put: dict[str, None] = {}
+        self._changed: set[TopicPartition] = set()
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
@@ -271,21 +272,26 @@ class TopicsRead(Command[None]):
             for partition, pause in in_slices(
                 (TopicPartition(name, index) for index in (topic.partitions if topic else ())), SLICE
             ):
-                for change in fail_over(work.view, *partition, own_id=self._own_id):
+                as_known = partition not in self._changed
+                for change in fail_over(work.view, *partition, own_id=self._own_id, is_as_known=as_known):
                     work.view.add(change)
                 if pause:
                     yield
         give_topic_ids(work, self._put)
         self.answer(None)
 
-    @staticmethod
-    def _put_in(cluster: Cluster, topic: Topic) -> None:
+    def _put_in(self, cluster: Cluster, topic: Topic) -> None:
         known = cluster.topics.get(topic.name)
+        partitions = {index: _newer(known, index, value) for index, value in topic.partitions.items()}
+        before = {} if known is None else known.partitions
+        self._changed.update(
+            TopicPartition(topic.name, index) for index, value in partitions.items() if before.get(index) != value
+        )
         replay.put_topic(
             cluster,
             topic.name,
             topic.id,
-            {index: _newer(known, index, value) for index, value in topic.partitions.items()},
+            partitions,
             version=topic.version,
             extra=topic.extra,
             missing=topic.missing,
