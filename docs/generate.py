@@ -26,7 +26,7 @@ SCHEMAS = FOLDER.parent / "schemas"
 
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
-COMMANDS_WITH_EXIT_CODES = ("export", "plan", "submit", "audit", "history")
+COMMANDS_WITH_EXIT_CODES = ("check", "status", "export", "plan", "submit", "audit", "history")
 
 HERE = {
     "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",

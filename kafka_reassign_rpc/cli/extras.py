@@ -14,6 +14,8 @@ MODULES_OF_EXTRA: dict[str, tuple[str, ...]] = {
 
 EXTRA_OF_COMMAND: dict[str, str] = {
     "serve": "server",
+    "check": "server",
+    "status": "server",
     "fleet": "server",
     "zookeeper": "server",
     "export": "pipeline",

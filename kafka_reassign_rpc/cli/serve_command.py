@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
             if own:
                 zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
                 values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
-            server = await stack.enter_async_context(ControllerProcess(_server_config(values)))
+            server = await stack.enter_async_context(ControllerProcess(server_config(values)))
             await server.ready()
             if own:
                 # The brokers start after the server and stop before it: they find a controller when they come and go.
@@ -115,7 +115,8 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
     return EventLogConfig(Path(directory), values["event.log.file.bytes"], values["event.log.files"])
 
 
-def _server_config(values: dict[str, Any]) -> ServerConfig:
+def server_config(values: dict[str, Any]) -> ServerConfig:
+    """The configuration of a server with these settings, by their dotted names."""
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"],
         session_timeout_ms=values["zookeeper.session.timeout.ms"],

@@ -188,6 +188,10 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.describe_cluster."""
         return await self._run(metadata_calls.describe_cluster)
 
+    async def describe_controller(self) -> int:
+        """See ReassignmentClient.describe_controller."""
+        return await self._run(metadata_calls.describe_controller)
+
     async def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
         """See ReassignmentClient.describe_topics."""
         return await self._run(metadata_calls.describe_topics, topics)

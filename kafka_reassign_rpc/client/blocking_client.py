@@ -234,6 +234,10 @@ class ReassignmentClient:
         """The nodes that clients may connect to."""
         return self._run(metadata_calls.describe_cluster)
 
+    def describe_controller(self) -> int:
+        """The id of the controller. Raises Unreachable where the cluster has none at the moment."""
+        return self._run(metadata_calls.describe_controller)
+
     def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
         """The partitions of each topic, or the error for the topic."""
         return self._run(metadata_calls.describe_topics, topics)

@@ -56,6 +56,11 @@ async def describe_cluster(router: RequestRouter) -> list[ClusterNode]:
     return [ClusterNode(node.broker_id, node.host, node.port, node.rack) for node in answer.brokers]
 
 
+async def describe_controller(router: RequestRouter) -> int:
+    """The id of the controller. Raises Unreachable where the cluster has none."""
+    return await router.controller()
+
+
 async def describe_topics(
     router: RequestRouter, topics: Iterable[str]
 ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:

@@ -162,6 +162,10 @@ class RequestRouter:
             raise kafka_errors.NodeNotReadyError("no node can be reached")
         return node
 
+    async def controller(self) -> int:
+        """The id of the controller. Raises Unreachable where the cluster has none."""
+        return await self._find_controller()
+
     async def _find_controller(self) -> int:
         if self._controller is None:
             await self._refresh_metadata()

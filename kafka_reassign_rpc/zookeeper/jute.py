@@ -11,7 +11,7 @@ bytes), then the body, where the decoders begin.
 from collections.abc import Iterator, Sequence
 from struct import Struct, pack
 
-from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, Result, SetData, Stat
+from kafka_reassign_rpc.zookeeper.operations import AclEntry, Check, Create, Delete, Op, Result, SetData, Stat
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import TransactionFailed, ZkError, from_code
 
 DELETE, GET_DATA, SET_DATA, GET_CHILDREN = 2, 4, 5, 8
@@ -54,6 +54,19 @@ def encode_acl(entries: Sequence[tuple[int, str, str]]) -> bytes:
     return _INT.pack(len(entries)) + b"".join(
         _INT.pack(permissions) + ustring(scheme) + ustring(name) for permissions, scheme, name in entries
     )
+
+
+def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
+    """The list of ACL entries at `at`. Raises ValueError or struct.error on garbage."""
+    count = max(_INT.unpack_from(answer, at)[0], 0)
+    at += 4
+    found = []
+    for _ in range(count):
+        (permissions,) = _INT.unpack_from(answer, at)
+        scheme, at = decode_buffer(answer, at + 4)
+        name, at = decode_buffer(answer, at)
+        found.append(AclEntry(permissions, scheme.decode(), name.decode()))
+    return found
 
 
 OPEN_ACL = encode_acl([(31, "world", "anyone")])

@@ -1,4 +1,4 @@
-"""The values that calls to ZooKeeper take and return: operations of a transaction, Stat, kinds of watch events."""
+"""The values that calls to ZooKeeper take and return: operations of a transaction, Stat, ACL, kinds of watch events."""
 
 from enum import IntEnum
 from typing import NamedTuple
@@ -23,6 +23,14 @@ class Stat(NamedTuple):
     data_length: int
     num_children: int
     pzxid: int
+
+
+class AclEntry(NamedTuple):
+    """Who may do what with a znode: permission bits, scheme (`world`, `ip`, `sasl` …) and id."""
+
+    permissions: int
+    scheme: str
+    id: str
 
 
 class WatchKind(IntEnum):

@@ -328,12 +328,13 @@ def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None =
 
 class Controller(msgspec.Struct, frozen=True):
     """`/controller`. `listeners`: the addresses for clients, where it is a server of this product (Kafka ignores that
-    field)."""
+    field). `kraft_epoch`: of the KRaft controller that controls the brokers during a migration, or -1."""
 
     version: int
     brokerid: Id
     timestamp: str = ""
     listeners: tuple[str, ...] = ()
+    kraft_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
 
 
 _controller = msgspec.json.Decoder(Controller)

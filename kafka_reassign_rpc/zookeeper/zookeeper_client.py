@@ -19,6 +19,7 @@ from kafka_reassign_rpc.zookeeper import jute
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
+    AclEntry,
     Check,
     Create,
     Delete,
@@ -54,7 +55,7 @@ WATCH_BYTES_PER_PACKET = 128 << 10
 DELETE_TREE_PASSES = 5
 DECODED_AT_ONCE_BYTES = 100_000
 
-_GET_DATA, _EXISTS, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 8, 9, 5, 2, 15
+_GET_DATA, _EXISTS, _GET_ACL, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 6, 8, 9, 5, 2, 15
 _INT = struct.Struct(">i")
 
 T = TypeVar("T")
@@ -200,6 +201,10 @@ class ZooKeeper:
         return await self._call(
             _CHILDREN, path, _flag(watch), lambda answer: jute.decode_strings(answer, jute.HEADER)[0]
         )
+
+    async def acl(self, path: str) -> list[AclEntry]:
+        """Who may do what with the znode. Raises NoNode, and NoAuth where not even that may be read."""
+        return await self._call(_GET_ACL, path, b"", lambda answer: jute.decode_acl(answer, jute.HEADER))
 
     async def create(
         self,

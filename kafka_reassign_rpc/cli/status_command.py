@@ -1,0 +1,67 @@
+"""`kafka-reassign-rpc status`: says who controls a cluster, since when, and what is under way."""
+
+import argparse
+import asyncio
+import logging
+import sys
+
+import msgspec
+
+from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
+from kafka_reassign_rpc.client import KafkaError
+from kafka_reassign_rpc.preflight import cluster_status
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+HELP = "say who controls a cluster, since when, and what is under way"
+DESCRIPTION = """\
+Says who the controller is (a stock broker or a kafka-reassign-rpc server), since when and with which epoch; which moves
+are in flight or wait, and what self-healing does. It asks the nodes of the cluster, or its ZooKeeper, and changes
+nothing.
+
+The nodes tell the epoch and the time of the election only if the controller is a server with an event log. ZooKeeper
+always tells them.
+"""
+EPILOG = """\
+exit codes: 0 there is a controller, 1 there is none or nobody answers, 2 wrong flags
+examples:   kafka-reassign-rpc status --bootstrap-server broker1:9092
+            kafka-reassign-rpc status --zookeeper-connect zk1:2181/kafka --json
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument(
+        "--bootstrap-server", metavar="HOST:PORT[,…]", help="one or more nodes of the cluster, separated by commas"
+    )
+    place.add_argument(
+        "--zookeeper-connect", metavar="HOST:PORT[,…][/CHROOT]", help="the ZooKeeper of the cluster, with its chroot"
+    )
+    parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
+    add_timeout(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.preflight import read_status  # kafka-python takes a while, and few commands need it
+
+    seconds = timeout_seconds(arguments)
+    if arguments.zookeeper_connect is not None:
+        try:
+            reading = read_status.from_zookeeper(zookeeper_connect(arguments.zookeeper_connect), seconds)
+        except ValueError as error:
+            raise UsageError(f"--zookeeper-connect: {error}") from None
+    else:
+        reading = read_status.from_nodes(arguments.bootstrap_server, seconds)
+    logging.disable(logging.CRITICAL)
+    try:
+        status = asyncio.run(reading)
+    except (ZkError, KafkaError, TimeoutError) as error:
+        sys.stderr.write(f"kafka-reassign-rpc status: {error or f'no answer within {seconds:g} s'}\n")
+        return 1
+    if arguments.json:
+        print(msgspec.json.encode(cluster_status.document(status)).decode())  # noqa: T201
+    else:
+        print("\n".join(cluster_status.lines(status)))  # noqa: T201
+    return 0 if status.controller is not None else 1

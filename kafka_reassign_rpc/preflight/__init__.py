@@ -1,0 +1,9 @@
+"""Looks at a cluster before a server takes part in it, and at what a controller is doing. Changes nothing.
+
+check            asks ZooKeeper and the brokers, each within a time limit
+read_state       what ZooKeeper holds           ask_brokers      what each broker answers
+znode_rights     whether the ACLs let a server in
+znode_findings, broker_findings                 what follows from that (pure)
+findings         OK, WARNING or UNSAFE, as text and JSON
+cluster_status   who is the controller, since when, and what is under way
+"""

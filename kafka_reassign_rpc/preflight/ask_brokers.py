@@ -1,0 +1,92 @@
+"""What each registered broker answers on its inter-broker listener, where a controller would connect to it."""
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
+
+AT_ONCE = 50
+_BROKER = 4
+"""Kafka's ConfigResource.Type.BROKER."""
+
+CONFIGS = (
+    "alter.config.policy.class.name",
+    "authorizer.class.name",
+    "auto.leader.rebalance.enable",
+    "control.plane.listener.name",
+    "create.topic.policy.class.name",
+    "delete.topic.enable",
+    "inter.broker.listener.name",
+    "inter.broker.protocol.version",
+    "security.inter.broker.protocol",
+    "zookeeper.metadata.migration.enable",
+)
+"""The configs of a broker that a server has to know."""
+
+
+class BrokerAnswer(NamedTuple):
+    """What one broker has answered. `problem`: why it has not; empty: it has.
+
+    versions  of each API that it serves, by key
+    configs   those of CONFIGS that are set or have a default
+    """
+
+    broker: Broker
+    endpoint: Endpoint
+    problem: str = ""
+    versions: Mapping[int, tuple[int, int]] = {}
+    configs: Mapping[str, str] = {}
+
+
+async def ask_all(
+    brokers: Iterable[Broker], listener: str | None, client_id: str, seconds: float
+) -> list[BrokerAnswer]:
+    """Ask each broker, for so long at most."""
+    room = asyncio.Semaphore(AT_ONCE)
+
+    async def limited(broker: Broker) -> BrokerAnswer:
+        async with room:
+            return await _ask(broker, broker.endpoint(listener), client_id, seconds)
+
+    return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
+
+
+async def _ask(broker: Broker, endpoint: Endpoint, client_id: str, seconds: float) -> BrokerAnswer:
+    if endpoint.security_protocol != "PLAINTEXT":
+        return BrokerAnswer(broker, endpoint, f"its listener {endpoint.listener} is {endpoint.security_protocol}")
+    try:
+        async with asyncio.timeout(seconds):
+            client = await RpcClient.open(endpoint.host, endpoint.port, client_id, seconds)
+            try:
+                versions = await client.versions()
+                configs = await _configs(client, broker.id)
+            finally:
+                client.close()
+    except TimeoutError:
+        return BrokerAnswer(broker, endpoint, f"no answer within {seconds:g} s")
+    except (OSError, EOFError, ProtocolError) as error:
+        return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
+    if isinstance(configs, str):
+        return BrokerAnswer(broker, endpoint, configs, versions)
+    return BrokerAnswer(broker, endpoint, "", versions, configs)
+
+
+async def _configs(client: RpcClient, broker: int) -> dict[str, str] | str:
+    """The configs of the broker, or why it does not tell them. Raises what RpcClient raises."""
+    resource = DescribeConfigsRequest.DescribeConfigsResource
+    request = DescribeConfigsRequest(
+        resources=[resource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=list(CONFIGS))],
+        include_synonyms=False,
+        include_documentation=False,
+    )
+    version = await client.version(DescribeConfigsRequest)
+    answer = await client.call(DescribeConfigsRequest, request, version)
+    for result in answer.results:
+        if result.error_code:
+            return f"DescribeConfigs: error {result.error_code}, {result.error_message or 'no message'}"
+        return {one.name: one.value for one in result.configs if one.name in CONFIGS and one.value is not None}
+    return "DescribeConfigs: an empty answer"

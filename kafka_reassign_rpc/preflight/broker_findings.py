@@ -1,0 +1,200 @@
+"""What follows from the answers of the brokers. Pure."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from ipaddress import ip_address
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+
+SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
+"""What a controller sends to brokers."""
+OLDEST, NEWEST = (2, 8), (3, 9)
+"""Versions of the inter-broker protocol that a server speaks."""
+
+_VERSION = re.compile(r"(\d+)\.(\d+)")
+
+Configs = Mapping[str, str]
+
+
+def findings(
+    answers: Sequence[BrokerAnswer],
+    advertised: Sequence[Endpoint],
+    listener: str | None,
+    marks: Sequence[str],
+    *,
+    balances: bool,
+) -> Iterator[Finding]:
+    """`advertised`, `listener`, `balances`: settings of the server. `marks`: topics marked for deletion."""
+    yield from _reached(answers, listener)
+    heard = [one for one in answers if not one.problem]
+    if heard:
+        yield _versions(heard)
+        yield _protocol(heard)
+        yield _listeners(heard, advertised)
+        yield from _configs(heard, marks, balances=balances)
+
+
+def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[Finding]:
+    silent = [one for one in answers if one.problem]
+    if silent:
+        yield unsafe(
+            "brokers",
+            f"{len(silent)} of {len(answers)} brokers cannot be controlled from here: "
+            + some(f"broker {one.broker.id} at {_address(one.endpoint)} ({one.problem})" for one in silent),
+            "start them, open the way to them, or name a PLAINTEXT listener with --inter-broker-listener-name",
+        )
+    without = [one.broker.id for one in answers if listener is not None and one.endpoint.listener != listener]
+    if without:
+        yield unsafe(
+            "brokers",
+            f"brokers {some(without)} have no listener {listener}",
+            "correct --inter-broker-listener-name",
+        )
+    if answers and not silent and not without:
+        yield fine("brokers", f"{some(f'broker {one.broker.id}' for one in answers)} can be reached and answer")
+
+
+def _versions(heard: Sequence[BrokerAnswer]) -> Finding:
+    wrong = []
+    for one in heard:
+        for request in SENT:
+            lowest, highest = one.versions.get(request.API_KEY, (0, -1))
+            if min(highest, request.max_version) < max(lowest, request.min_version):
+                wrong.append(f"broker {one.broker.id} ({request.name.removesuffix('Request')})")
+    if wrong:
+        return unsafe(
+            "versions",
+            f"no common version of a controller's requests: {some(wrong)}",
+            "a server controls brokers of Kafka 2.8 to 3.9 in ZooKeeper mode",
+        )
+    return fine("versions", "every broker takes LeaderAndIsr, StopReplica and UpdateMetadata as a server sends them")
+
+
+def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
+    """inter.broker.protocol.version: what brokers send to their controller."""
+    found = _by_value(heard, lambda configs: configs.get("inter.broker.protocol.version"))
+    for value, brokers in found.items():
+        match = _VERSION.match(value)
+        version = None if match is None else (int(match[1]), int(match[2]))
+        if version is None or not OLDEST <= version <= NEWEST:
+            return unsafe(
+                "protocol",
+                f"brokers {some(brokers)} have inter.broker.protocol.version {value}",
+                "a server speaks 2.8 to 3.9",
+            )
+    if len(found) > 1:
+        return warning(
+            "protocol",
+            f"the brokers have several values of inter.broker.protocol.version: {some(sorted(found))}",
+            "finish their upgrade first",
+        )
+    return fine("protocol", f"inter.broker.protocol.version is {some(found) or 'as the brokers were made'}")
+
+
+def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) -> Finding:
+    """Brokers look for their controller under the name of their own listener for it, at its advertised address."""
+    offered = {one.listener: one for one in advertised}
+    wanted = _by_value(heard, _name_for_controller)
+    missing = {name: brokers for name, brokers in wanted.items() if name not in offered}
+    if missing:
+        return unsafe(
+            "listeners",
+            "; ".join(f"brokers {some(brokers)} look for a controller on {name}" for name, brokers in missing.items())
+            + f", and the server has {some(offered)}",
+            "give the server a listener of that name (--listeners)",
+        )
+    far = [one.broker.id for one in heard if not _is_only_here(one.endpoint.host)]
+    local = [_address(one) for one in advertised if _is_only_here(one.host)]
+    if far and local:
+        return unsafe(
+            "listeners",
+            f"brokers {some(far)} are on other hosts and would look for the controller at {some(local)}",
+            "give --listeners or --advertised-listeners with an address that brokers reach",
+        )
+    places = some(f"{one.listener}://{_address(one)}" for one in advertised)
+    return fine("listeners", f"brokers would find the server at {places}")
+
+
+def _address(endpoint: Endpoint) -> str:
+    return f"{endpoint.host}:{endpoint.port}"
+
+
+def _name_for_controller(configs: Configs) -> str:
+    for name in ("control.plane.listener.name", "inter.broker.listener.name", "security.inter.broker.protocol"):
+        if configs.get(name):
+            return configs[name]
+    return "PLAINTEXT"
+
+
+def _is_only_here(host: str) -> bool:
+    """Whether other hosts cannot use it as an address."""
+    try:
+        address = ip_address(host)
+    except ValueError:
+        return host in ("", "localhost")
+    return address.is_loopback or address.is_unspecified
+
+
+def _configs(heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool) -> Iterator[Finding]:
+    policies = {
+        f"{name}={value}"
+        for name in ("create.topic.policy.class.name", "alter.config.policy.class.name")
+        for value in _by_value(heard, lambda configs, name=name: configs.get(name) or None)  # type: ignore[misc]
+    }
+    if policies:
+        yield warning(
+            "policies",
+            f"the brokers have {some(sorted(policies))}: a server cannot run Java, so nothing checks the topics and"
+            " configs that it creates and changes",
+            "let only those clients reach the server who keep to the policy",
+        )
+    else:
+        yield fine("policies", "no broker has a policy for topics or configs")
+    authorizers = _by_value(heard, lambda configs: configs.get("authorizer.class.name") or None)
+    if authorizers:
+        yield unsafe(
+            "authorizer",
+            f"brokers {some(next(iter(authorizers.values())))} have authorizer.class.name={next(iter(authorizers))}: a"
+            " server has no ACLs, and it controls brokers as User:ANONYMOUS",
+            "a server is for clusters without an authorizer",
+        )
+    migrating = _with(heard, "zookeeper.metadata.migration.enable", "true")
+    if migrating:
+        yield warning(
+            "migration",
+            f"brokers {some(migrating)} have zookeeper.metadata.migration.enable=true",
+            "do not start KRaft controllers while a server controls the cluster",
+        )
+    keeping = _with(heard, "delete.topic.enable", "false")
+    if keeping and marks:
+        yield unsafe(
+            "deletions",
+            f"brokers {some(keeping)} have delete.topic.enable=false, and a server would delete {some(sorted(marks))}",
+            "delete the marks under /admin/delete_topics",
+        )
+    unbalanced = _with(heard, "auto.leader.rebalance.enable", "false")
+    if unbalanced and balances:
+        yield warning(
+            "leader-balance",
+            f"brokers {some(unbalanced)} have auto.leader.rebalance.enable=false, and the server would elect preferred"
+            " leaders from time to time",
+            "start the server with --auto-leader-rebalance-enable false",
+        )
+
+
+def _with(heard: Sequence[BrokerAnswer], name: str, value: str) -> list[int]:
+    return [one.broker.id for one in heard if one.configs.get(name, "").lower() == value]
+
+
+def _by_value(heard: Sequence[BrokerAnswer], value_of: Callable[[Configs], str | None]) -> dict[str, list[int]]:
+    """Broker ids by value, without those that have none."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for one in heard:
+        value = value_of(one.configs)
+        if value is not None:
+            found[value].append(one.broker.id)
+    return dict(found)

@@ -1,0 +1,71 @@
+"""The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
+
+import asyncio
+
+from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
+from kafka_reassign_rpc.preflight import ask_brokers, broker_findings, read_state, znode_findings, znode_rights
+from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
+
+
+async def check(config: ServerConfig, seconds: float) -> list[Finding]:
+    """Look whether a server with this configuration could control the cluster.
+
+    seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
+    """
+    zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+    try:
+        await zk.start(seconds)
+    except ZkError as error:
+        return [unsafe("zookeeper", str(error), "give the zookeeper.connect of the brokers")]
+    try:
+        return [fine("zookeeper", f"{zk.connect} answers"), *await _check(zk, config, seconds)]
+    finally:
+        await zk.close()
+
+
+async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Finding]:
+    found: list[Finding] = []
+    try:
+        async with asyncio.timeout(seconds):
+            if zk.chroot and await zk.exists("/") is None:
+                text = f"there is no chroot {zk.chroot} in this ZooKeeper"
+                return [unsafe("chroot", text, "give the zookeeper.connect of the brokers")]
+            found += await _rights(zk)
+            state = await read_state.read(zk)
+            first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
+    except NoAuth as error:
+        return [*found, unsafe("zookeeper", f"it cannot be read: {error}", "see the finding about rights")]
+    except (ZkError, TimeoutError) as error:
+        text = f"it cannot be read within {seconds:g} s ({error or 'no answer'})"
+        return [*found, unsafe("zookeeper", text, "look at ZooKeeper, or give a longer --timeout-ms")]
+    found += znode_findings.findings(state, first, config.server_id, config.takeover)
+    answers = await ask_brokers.ask_all(
+        state.cluster.brokers.values(), config.broker_listener, f"check-{config.server_id}", seconds
+    )
+    found += broker_findings.findings(
+        answers,
+        config.advertised or config.listeners,
+        config.broker_listener,
+        state.marks,
+        balances=config.balance.enabled,
+    )
+    return found
+
+
+async def _rights(zk: ZooKeeper) -> list[Finding]:
+    topics, brokers, admin = [
+        await _readable_children(zk, path)
+        for path in (znode_paths.TOPICS, znode_paths.config_type("brokers"), znode_paths.ADMIN)
+    ]
+    batch = znode_paths.REASSIGN_PARTITIONS.rpartition("/")[2] in admin
+    return await znode_rights.find(zk, znode_rights.needed_if_present(topics, brokers, batch=batch))
+
+
+async def _readable_children(zk: ZooKeeper, path: str) -> list[str]:
+    try:
+        return await read_state.children(zk, path)
+    except NoAuth:
+        return []

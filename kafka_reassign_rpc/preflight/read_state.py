@@ -1,0 +1,128 @@
+"""What ZooKeeper holds that decides whether a server may control the cluster, and what it would do first."""
+
+from contextlib import suppress
+from typing import NamedTuple
+
+from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.commands.cluster_commands import ControllerFailover
+from kafka_reassign_rpc.controller.commands.command import Round
+from kafka_reassign_rpc.controller.controller_election import ControllerOwner
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
+from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+
+OWN = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
+"""The znodes that a server creates at its start beside Kafka's own."""
+
+
+class ControllerNow(NamedTuple):
+    """The controller of a cluster. `owner` None: nobody.
+
+    epoch       of the controller elected last; -1: there was none
+    since_ms    when the owner was elected, ms since 1970
+    kraft       the epoch of a KRaft controller that controls the brokers; -1: none
+    problem     why the epoch cannot be read; empty: it can
+    """
+
+    owner: ControllerOwner | None
+    epoch: int
+    since_ms: int
+    kraft: int
+    problem: str
+
+
+class FoundState(NamedTuple):
+    """What ZooKeeper holds.
+
+    registered  names under `/brokers/ids`
+    migrates    a migration to KRaft has begun
+    marks       topics marked for deletion
+    election    a request of Kafka 2's tool for preferred leaders stands
+    missing     znodes that a server would create
+    problems    of the batch and the queue
+    """
+
+    cluster: Cluster
+    cluster_id: str | None
+    controller: ControllerNow
+    registered: list[str]
+    migrates: bool
+    marks: list[str]
+    election: bool
+    missing: list[str]
+    problems: list[str]
+
+
+class FirstDecisions(NamedTuple):
+    """What the failover of a new controller would decide now."""
+
+    starts: list[TopicPartition]
+    ends: list[TopicPartition]
+    leaders: list[TopicPartition]
+
+
+async def children(zk: ZooKeeper, path: str) -> list[str]:
+    """The names of the children; none where there is no such znode."""
+    with suppress(NoNode):
+        return await zk.children(path)
+    return []
+
+
+async def read_controller(zk: ZooKeeper) -> ControllerNow:
+    """Raises ZkError."""
+    epoch, since, kraft, problem = -1, -1, -1, ""
+    try:
+        epoch = znode_contents.decode_controller_epoch((await zk.get(znode_paths.CONTROLLER_EPOCH))[0])
+    except NoNode:
+        pass
+    except BadZnode as error:
+        problem = str(error)
+    owner = await controller_election.owner(zk)
+    if owner is not None:
+        with suppress(NoNode, BadZnode):
+            data, stat = await zk.get(znode_paths.CONTROLLER)
+            since = stat.ctime
+            kraft = znode_contents.decode_controller(data).kraft_epoch
+    return ControllerNow(owner, epoch, since, kraft, problem)
+
+
+async def read(zk: ZooKeeper) -> FoundState:
+    """Raises ZkError."""
+    cluster_id = None
+    with suppress(NoNode, BadZnode):
+        cluster_id = znode_contents.decode_cluster_id((await zk.get(znode_paths.CLUSTER_ID))[0])
+    loaded = await load_cluster.read_cluster(zk)
+    wanted = (*znode_paths.PERSISTENT, *OWN)
+    return FoundState(
+        cluster=loaded.cluster,
+        cluster_id=cluster_id,
+        controller=await read_controller(zk),
+        registered=await children(zk, znode_paths.BROKER_IDS),
+        migrates=await zk.exists(znode_paths.MIGRATION) is not None,
+        marks=await children(zk, znode_paths.DELETE_TOPICS),
+        election=await zk.exists(znode_paths.PREFERRED_REPLICA_ELECTION) is not None,
+        missing=[path for path in wanted if await zk.exists(path) is None],
+        problems=[problem.text for problem in loaded.problems],
+    )
+
+
+async def first_decisions(cluster: Cluster, own_id: int, settings: ReassignmentSettings) -> FirstDecisions:
+    """Decide as a new controller does, and commit nothing."""
+    work = Round(RoundView(cluster), {}, settings)
+    await SliceTimer().through(ControllerFailover(own_id, lambda: None).decide(work))
+    found = FirstDecisions([], [], [])
+    for name, change in work.view.partitions.items():
+        before = cluster.get(*name)
+        if before is None:
+            continue
+        if change.value.is_moving != before.is_moving:
+            (found.starts if change.value.is_moving else found.ends).append(name)
+        if change.value.leader != before.leader:
+            found.leaders.append(name)
+    return found

@@ -1,0 +1,141 @@
+"""Reads the status of a cluster: from ZooKeeper, or from its nodes over the Kafka protocol.
+
+ZooKeeper knows every controller's epoch, and has no times of repairs. Over the protocol only a server of this product
+tells its epoch: by its events.
+"""
+
+import asyncio
+from collections import Counter
+
+from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaError, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
+from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus
+from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, RPC, Cluster
+from kafka_reassign_rpc.preflight import read_state
+from kafka_reassign_rpc.preflight.cluster_status import (
+    BROKER,
+    SERVER,
+    UNKNOWN_KIND,
+    ClusterStatus,
+    ControllerStatus,
+    HealingCounts,
+    LostBroker,
+)
+from kafka_reassign_rpc.preflight.read_state import ControllerNow
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+
+async def from_zookeeper(connect: str, seconds: float) -> ClusterStatus:
+    """Raises ZkError, TimeoutError."""
+    zk = ZooKeeper(connect)
+    await zk.start(seconds)
+    try:
+        async with asyncio.timeout(seconds):
+            cluster = (await load_cluster.read_cluster(zk)).cluster
+            now = await read_state.read_controller(zk)
+            marks = await read_state.children(zk, znode_paths.DELETE_TOPICS)
+    finally:
+        await zk.close()
+    moving = Counter(_route(cluster, topic, index) for topic, indexes in cluster.moving.items() for index in indexes)
+    waiting = Counter(cluster.queue.routes)
+    if cluster.batch is not None:
+        waiting[BATCH] += sum(
+            name.partition not in cluster.moving.get(name.topic, ()) for name in cluster.batch.entries
+        )
+    return ClusterStatus(
+        controller=_owner(now, cluster),
+        brokers=sorted(cluster.brokers),
+        moving=moving,
+        waiting=+waiting,
+        deleting=len(marks),
+        healing=HealingCounts(moving[HEAL], waiting[HEAL], None, None),
+        lost=[LostBroker(broker, since, None) for broker, since in sorted(cluster.failed.items())],
+    )
+
+
+def _route(cluster: Cluster, topic: str, index: int) -> str:
+    """How a move came; a move without a record is one of a stock controller."""
+    partition = cluster.get(topic, index)
+    return RPC if partition is None or partition.move is None else partition.move.route
+
+
+def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
+    owner = now.owner
+    if owner is None:
+        return None
+    places = tuple(f"{one.host}:{one.port}" for one in owner.endpoints)
+    kind = SERVER if places else UNKNOWN_KIND
+    if owner.id in cluster.brokers:
+        kind, endpoint = BROKER, cluster.brokers[owner.id].endpoint()
+        places = (f"{endpoint.host}:{endpoint.port}",)
+    return ControllerStatus(owner.id, kind, places, None if now.epoch < 0 else now.epoch, now.since_ms)
+
+
+async def from_nodes(bootstrap: str, seconds: float) -> ClusterStatus:
+    """Raises KafkaError, TimeoutError."""
+    limit_ms = int(seconds * 1000)
+    client = AsyncReassignmentClient(
+        bootstrap_servers=bootstrap.split(","), request_timeout_ms=limit_ms, bootstrap_timeout_ms=limit_ms
+    )
+    async with asyncio.timeout(3 * seconds), client:
+        nodes = {node.id: node for node in await client.describe_cluster()}
+        try:
+            controller = await client.describe_controller()
+        except Unreachable:  # a node has answered, and knows of no controller
+            return ClusterStatus(None, sorted(nodes), {}, {}, None, HealingCounts(0, 0, None, None), [])
+        healing = await _healing(client)
+        elected = None if healing is None else await _elected(client, controller)
+        moves = await client.list_partition_reassignments()
+    node = nodes.get(controller)
+    status = ControllerStatus(
+        controller,
+        BROKER if healing is None else SERVER,
+        () if node is None else (f"{node.host}:{node.port}",),
+        *(elected or (None, None)),
+    )
+    return ClusterStatus(
+        controller=status,
+        brokers=sorted(broker for broker in nodes if healing is None or broker != controller),
+        moving=Counter(one.route for one in moves.values() if one.state == MOVING),
+        waiting=Counter(one.route for one in moves.values() if one.state != MOVING),
+        deleting=None,
+        healing=HealingCounts(0, 0, None, None)
+        if healing is None
+        else HealingCounts(healing.moving, healing.waiting, healing.interval_ms is not None, healing.paused),
+        lost=[] if healing is None else [LostBroker(one.broker, one.since, one.heal_at) for one in healing.failed],
+    )
+
+
+async def _healing(client: AsyncReassignmentClient) -> HealingStatus | None:
+    """None where the controller is a stock broker."""
+    try:
+        return await client.healing_status()
+    except UnsupportedHere:
+        return None
+
+
+async def _elected(client: AsyncReassignmentClient, controller: int) -> tuple[int, int | None] | None:
+    """Epoch of the controller, and when it was elected, by its events; None where it keeps none.
+
+    The epochs of a server's events rise, so bisection finds the first event of the last epoch: the election.
+    """
+    try:
+        page = await client.event_page(FROM_NOW_ON, server=controller)
+        low, high = page.oldest_seq, page.next_seq - 1
+        if high < low:
+            return None
+        epoch = (await client.event_page(high, server=controller)).events[0]["epoch"]
+        while low < high:
+            middle = (low + high) // 2
+            page = await client.event_page(middle, server=controller)
+            if page.events[0]["epoch"] < epoch:
+                low = middle + 1
+            else:
+                high = middle
+        first = (await client.event_page(low, server=controller)).events[0]
+    except KafkaError:
+        return None
+    return epoch, first["at"] if first["event"] == catalogue.CONTROLLER_ELECTED else None

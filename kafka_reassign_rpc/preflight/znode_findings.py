@@ -1,0 +1,196 @@
+"""What follows from the content of ZooKeeper: who controls, what collides, what a server would do first. Pure."""
+
+from collections.abc import Iterator, Sequence
+
+from kafka_reassign_rpc.controller.controller_election import UNKNOWN, Takeover
+from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.preflight.cluster_status import utc
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.preflight.read_state import ControllerNow, FirstDecisions, FoundState
+from kafka_reassign_rpc.zookeeper import znode_paths
+
+
+def findings(state: FoundState, first: FirstDecisions, own_id: int, takeover: Takeover) -> Iterator[Finding]:
+    yield _cluster(state)
+    yield from _registrations(state)
+    yield _own_id(state, own_id)
+    yield _migration(state)
+    yield _controller(state.controller, state.cluster, own_id, takeover)
+    yield from _moves(state, first)
+    yield from _deletions(state)
+    yield from _leftovers(state)
+    yield _writes(state)
+
+
+def _cluster(state: FoundState) -> Finding:
+    topics, brokers = len(state.cluster.topics), len(state.cluster.brokers)
+    if state.cluster_id is None and not state.registered:
+        return unsafe(
+            "cluster",
+            "no Kafka cluster has ever used this chroot",
+            "give the zookeeper.connect of the brokers, with their chroot",
+        )
+    if not brokers:
+        return warning(
+            "cluster",
+            f"cluster {state.cluster_id} has {topics} topics and no registered broker",
+            "check the chroot, or start the brokers",
+        )
+    return fine("cluster", f"cluster {state.cluster_id} has {topics} topics on {brokers} brokers")
+
+
+def _registrations(state: FoundState) -> Iterator[Finding]:
+    known = {str(broker) for broker in state.cluster.brokers}
+    unreadable = sorted(set(state.registered) - known)
+    if unreadable:
+        yield unsafe(
+            "registrations",
+            f"the registrations of brokers {some(unreadable)} cannot be understood",
+            "restart these brokers, or remove what is no broker from /brokers/ids",
+        )
+    if state.cluster.unreadable:
+        yield warning(
+            "topics",
+            f"the znodes of topics cannot be understood: {some(sorted(state.cluster.unreadable))}",
+            "repair them: a server leaves these topics as they are",
+        )
+    lost = sorted(_replicas(state.cluster) - set(state.cluster.brokers))
+    if lost:
+        yield warning(
+            "lost-brokers",
+            f"brokers {some(lost)} hold replicas and are not registered",
+            "bring them back; with failure.interval.ms a server moves their replicas to other brokers",
+        )
+
+
+def _replicas(cluster: Cluster) -> set[int]:
+    return {broker for topic in cluster.topics.values() for one in topic.partitions.values() for broker in one.replicas}
+
+
+def _own_id(state: FoundState, own_id: int) -> Finding:
+    advice = "choose another --broker-id"
+    owner = state.controller.owner
+    if str(own_id) in state.registered:
+        return unsafe("broker-id", f"{own_id} is the id of a registered broker", advice)
+    if owner is not None and owner.id == own_id:
+        return unsafe("broker-id", f"{own_id} is the id of the present controller, another server", advice)
+    if own_id in _replicas(state.cluster):
+        return unsafe("broker-id", f"{own_id} is the id of a broker that holds replicas and is not registered", advice)
+    return fine("broker-id", f"nothing else has the id {own_id}")
+
+
+def _migration(state: FoundState) -> Finding:
+    if state.migrates or state.controller.kraft >= 0:
+        return unsafe(
+            "migration",
+            "a migration to KRaft has begun: "
+            + (f"{znode_paths.MIGRATION} exists" if state.migrates else "a KRaft controller owns /controller"),
+            "end the migration, or go back to ZooKeeper mode and delete the znode as Kafka's documentation says",
+        )
+    return fine("migration", "no migration to KRaft has begun")
+
+
+def _controller(now: ControllerNow, cluster: Cluster, own_id: int, takeover: Takeover) -> Finding:
+    if now.problem:
+        return unsafe("controller", now.problem, "repair this znode: no election is possible")
+    owner = now.owner
+    if owner is None:
+        if takeover is Takeover.NEVER:
+            return warning(
+                "controller", "there is none, and this server never takes over", "start a broker, or take over"
+            )
+        return fine("controller", "there is none: a server is elected as soon as it starts")
+    since = f"of epoch {now.epoch}, since {utc(now.since_ms)}"
+    if owner.id in cluster.brokers:
+        what = {
+            Takeover.NEVER: "a server stands by for ever",
+            Takeover.VACANT: "a server stands by until it ends",
+            Takeover.ALWAYS: "a server takes the controllership from it",
+        }[takeover]
+        return fine("controller", f"broker {owner.id} {since}: {what} (controller.takeover={takeover})")
+    if owner.endpoints and owner.id != own_id:
+        places = some(f"{one.host}:{one.port}" for one in owner.endpoints)
+        return fine("controller", f"server {owner.id} at {places}, {since}: another server stands by")
+    if owner.id == UNKNOWN:
+        return unsafe(
+            "controller",
+            f"the content of {znode_paths.CONTROLLER} cannot be understood",
+            "find out who wrote it; it goes with the session of its owner",
+        )
+    return warning(
+        "controller",
+        f"{owner.id} {since}, is no registered broker",
+        "wait for the end of its session; a server stands by until then",
+    )
+
+
+def _moves(state: FoundState, first: FirstDecisions) -> Iterator[Finding]:
+    cluster = state.cluster
+    moving = sum(map(len, cluster.moving.values()))
+    yield fine("moves", f"{moving} partitions move: a server carries these moves on" if moving else "nothing moves")
+    if first.starts:
+        yield warning(
+            "new-moves",
+            f"at once a server would start {len(first.starts)} moves that wait in znodes ({_shown(first.starts)})",
+            f"delete {znode_paths.REASSIGN_PARTITIONS} or the queue if they are not wanted",
+        )
+    if first.ends:
+        yield fine("completions", f"at once a server would complete or cancel {len(first.ends)} moves")
+    if first.leaders:
+        yield fine(
+            "leaders",
+            f"at once a server would elect leaders for {len(first.leaders)} partitions ({_shown(first.leaders)})",
+        )
+
+
+def _shown(names: Sequence[tuple[str, int]]) -> str:
+    return some(f"{topic}-{index}" for topic, index in names)
+
+
+def _deletions(state: FoundState) -> Iterator[Finding]:
+    if state.marks:
+        yield warning(
+            "deletions",
+            f"{len(state.marks)} topics are marked for deletion and would be deleted ({some(sorted(state.marks))})",
+            f"delete the marks under {znode_paths.DELETE_TOPICS} if these topics are to stay",
+        )
+    else:
+        yield fine("deletions", "no topic waits for its deletion")
+
+
+def _leftovers(state: FoundState) -> Iterator[Finding]:
+    """Znodes in which somebody has asked for something, and that still stand."""
+    cluster = state.cluster
+    found: list[tuple[str, str]] = []
+    if cluster.batch is not None:
+        found.append((znode_paths.REASSIGN_PARTITIONS, f"{len(cluster.batch.entries)} moves"))
+    if cluster.queue:
+        found.append(("the queue", f"{len(cluster.queue)} moves"))
+    if cluster.requests:
+        found.append((znode_paths.REASSIGNMENT_REQUESTS, f"{len(cluster.requests)} requests"))
+    if cluster.cancel_all is not None:
+        found.append((znode_paths.CANCEL_IN_PROGRESS, "cancels every move of reassign_partitions"))
+    if cluster.disabled_by_znode:
+        found.append((znode_paths.REASSIGN_CANCEL, "no new move starts"))
+    if state.election:
+        found.append((znode_paths.PREFERRED_REPLICA_ELECTION, "elections of preferred leaders"))
+    if found:
+        yield warning(
+            "leftovers",
+            "requests of others stand: " + "; ".join(f"{path} ({what})" for path, what in found),
+            "delete those that are not wanted any more",
+        )
+    else:
+        yield fine("leftovers", "no request of others stands under /admin")
+    for problem in state.problems:
+        yield warning("leftovers", problem, "correct or delete it")
+
+
+def _writes(state: FoundState) -> Finding:
+    made = f"creates {', '.join(sorted(state.missing))}" if state.missing else "creates none at its start"
+    return fine(
+        "writes",
+        f"a server {made}; it never registers in {znode_paths.BROKER_IDS}; as the controller it writes"
+        f" {znode_paths.CONTROLLER}, {znode_paths.CONTROLLER_EPOCH}, {znode_paths.PRODUCER_ID_BLOCK}, topics, their"
+        f" configs, and what stands under {znode_paths.ADMIN}",
+    )

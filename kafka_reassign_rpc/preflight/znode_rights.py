@@ -1,0 +1,134 @@
+"""Whether the ACLs of the znodes permit what a server does with them. Reads ACLs, and tries nothing out.
+
+A server has no credentials: it is `world:anyone`. ZooKeeper wants WRITE on a znode to change its data, and CREATE or
+DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+
+from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import AclEntry
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NoNode
+
+READ, WRITE, CREATE, DELETE = 1, 2, 4, 8
+_CHILDREN = READ | CREATE | DELETE
+_DATA = READ | WRITE
+_NAMES = {READ: "read", WRITE: "write", CREATE: "create", DELETE: "delete"}
+
+TOPICS = 2000
+"""Topics of which the ACLs are read."""
+AT_ONCE = 500
+
+NEEDED: Mapping[str, int] = {
+    "/": CREATE | DELETE,
+    znode_paths.CONTROLLER: READ,
+    znode_paths.CONTROLLER_EPOCH: _DATA,
+    znode_paths.CLUSTER_ID: READ,
+    znode_paths.BROKER_IDS: READ,
+    znode_paths.TOPICS: _CHILDREN,
+    znode_paths.PRODUCER_ID_BLOCK: _DATA,
+    znode_paths.ADMIN: _CHILDREN,
+    znode_paths.DELETE_TOPICS: _CHILDREN,
+    znode_paths.REASSIGNMENTS: _CHILDREN,
+    znode_paths.REASSIGNMENT_REQUESTS: READ | DELETE,
+    znode_paths.FAILED_BROKERS: _CHILDREN,
+    znode_paths.THROTTLES: _CHILDREN,
+    znode_paths.config_type("topics"): _CHILDREN,
+    znode_paths.config_type("brokers"): READ | CREATE,
+    znode_paths.CONFIG_CHANGES: _CHILDREN,
+    znode_paths.ISR_CHANGES: READ | DELETE,
+    znode_paths.LOG_DIR_EVENTS: READ | DELETE,
+}
+"""Rights on znodes that a server creates if they do not exist."""
+
+
+def needed_if_present(topics: Iterable[str], brokers: Iterable[str], *, batch: bool) -> dict[str, int]:
+    """Rights on znodes of topics and configs: where one does not exist, the right on its parent is enough."""
+    found = {znode_paths.config_broker(name): _DATA for name in brokers}
+    if batch:
+        found[znode_paths.REASSIGN_PARTITIONS] = _DATA
+    for name in islice(topics, TOPICS):
+        found[znode_paths.topic(name)] = _DATA | CREATE | DELETE
+        found[znode_paths.partitions(name)] = _CHILDREN
+        found[znode_paths.partition_state(name, 0)] = _DATA
+        found[znode_paths.config_topic(name)] = _DATA
+    return found
+
+
+def lacking(entries: Sequence[AclEntry], needed: int) -> tuple[int, int]:
+    """Of the needed rights, those that nobody unauthenticated has; and those that only some addresses have."""
+    anyone = of_addresses = 0
+    for entry in entries:
+        if (entry.scheme, entry.id) == ("world", "anyone"):
+            anyone |= entry.permissions
+        elif entry.scheme == "ip":
+            of_addresses |= entry.permissions
+    missing = needed & ~anyone
+    return missing & ~of_addresses, missing & of_addresses
+
+
+async def find(zk: ZooKeeper, if_present: Mapping[str, int]) -> list[Finding]:
+    """Read the ACLs and judge them. Raises ZkError where ZooKeeper cannot be asked."""
+    wanted = dict(NEEDED)
+    acls: dict[str, list[AclEntry] | None] = {}
+    while unread := [path for path in wanted if path not in acls]:
+        acls |= await _read(zk, unread)
+        for path in unread:
+            if acls[path] is None and path != "/":
+                parent = path.rpartition("/")[0] or "/"
+                wanted[parent] = wanted.get(parent, 0) | CREATE
+    acls |= await _read(zk, [path for path in if_present if path not in acls])
+    wanted |= {path: wanted.get(path, 0) | rights for path, rights in if_present.items()}
+    refused, perhaps = [], []
+    for path, rights in wanted.items():
+        entries = acls[path]
+        if entries is not None:
+            missing, of_addresses = lacking(entries, rights)
+            if missing:
+                refused.append(f"{path} ({_shown(missing)})")
+            elif of_addresses:
+                perhaps.append(f"{path} ({_shown(of_addresses)})")
+    return list(_findings(refused, perhaps, sum(entries is not None for entries in acls.values())))
+
+
+def _findings(refused: Sequence[str], perhaps: Sequence[str], count: int) -> Iterator[Finding]:
+    if refused:
+        yield unsafe(
+            "rights",
+            f"the ACLs refuse a client without credentials on {some(refused)}",
+            "open these znodes (zookeeper-security-migration.sh --zookeeper.acl=unsecure)",
+        )
+    if perhaps:
+        yield warning(
+            "rights",
+            f"the ACLs permit it for some addresses only on {some(perhaps)}",
+            "check that the server's host is one of them (getAcl in zookeeper-shell.sh)",
+        )
+    if not refused and not perhaps:
+        yield fine("rights", f"the ACLs of {count} znodes permit all that a server does")
+
+
+def _shown(rights: int) -> str:
+    return ", ".join(name for right, name in _NAMES.items() if rights & right)
+
+
+async def _read(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, list[AclEntry] | None]:
+    """By path: the ACL, empty where not even that may be read; None where there is no znode."""
+    found: dict[str, list[AclEntry] | None] = {}
+    for start in range(0, len(paths), AT_ONCE):
+        part = paths[start : start + AT_ONCE]
+        found |= zip(part, await asyncio.gather(*(_acl(zk, path) for path in part)), strict=True)
+    return found
+
+
+async def _acl(zk: ZooKeeper, path: str) -> list[AclEntry] | None:
+    try:
+        return await zk.acl(path)
+    except NoNode:
+        return None
+    except NoAuth:
+        return []

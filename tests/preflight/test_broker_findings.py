@@ -1,0 +1,97 @@
+"""What the check makes of the brokers' answers, value by value."""
+
+import pytest
+
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
+from kafka_reassign_rpc.preflight.broker_findings import findings
+from kafka_reassign_rpc.preflight.findings import Level
+from kafka_reassign_rpc.protocol.versions import ApiKey
+
+HERE = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+FAR = Endpoint("PLAINTEXT", "PLAINTEXT", "broker.example", 9092)
+Versions = dict[int, tuple[int, int]]
+
+KAFKA_3_9: Versions = {
+    ApiKey.LEADER_AND_ISR: (0, 7),
+    ApiKey.STOP_REPLICA: (0, 4),
+    ApiKey.UPDATE_METADATA: (0, 8),
+}
+CONFIGS = {"inter.broker.protocol.version": "3.9-IV0", "inter.broker.listener.name": "PLAINTEXT"}
+
+
+def judged(
+    *configs: dict[str, str],
+    versions: Versions | None = None,
+    at: Endpoint = HERE,
+    listener: str | None = None,
+    advertised: Endpoint = HERE,
+    marks: tuple[str, ...] = (),
+) -> dict[str, Level]:
+    """The level of every subject that is not OK. `configs`: those of each broker, beside CONFIGS."""
+    answers = [
+        BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one)
+        for index, one in enumerate(configs or ({},), start=1)
+    ]
+    found = findings(answers, [advertised], listener, marks, balances=True)
+    return {one.subject: one.level for one in found if one.level is not Level.OK}
+
+
+def test_sv_4_brokers_of_kafka_3_9_and_2_8_are_safe() -> None:
+    assert judged() == {}
+    oldest: Versions = {
+        ApiKey.LEADER_AND_ISR: (0, 5),
+        ApiKey.STOP_REPLICA: (0, 3),
+        ApiKey.UPDATE_METADATA: (0, 7),
+    }
+    assert judged({"inter.broker.protocol.version": "2.8-IV1"}, versions=oldest) == {}
+
+
+@pytest.mark.parametrize("version", ["2.7-IV2", "4.0-IV0", "0.11.0-IV2", "nonsense"])
+def test_sv_4_another_inter_broker_protocol_is_unsafe(version: str) -> None:
+    assert judged({"inter.broker.protocol.version": version}) == {"protocol": Level.UNSAFE}
+
+
+def test_sv_4_brokers_in_the_middle_of_an_upgrade_are_a_warning() -> None:
+    assert judged({}, {"inter.broker.protocol.version": "3.4-IV0"}) == {"protocol": Level.WARNING}
+
+
+def test_sv_4_a_broker_in_kraft_mode_is_unsafe() -> None:
+    assert judged(versions={ApiKey.METADATA: (0, 12)}) == {"versions": Level.UNSAFE}
+
+
+@pytest.mark.parametrize("name", ["inter.broker.listener.name", "control.plane.listener.name"])
+def test_sv_4_brokers_that_look_for_a_controller_on_a_listener_that_the_server_lacks_are_unsafe(name: str) -> None:
+    assert judged({name: "INTERNAL"}) == {"listeners": Level.UNSAFE}
+
+
+def test_sv_4_an_address_that_brokers_on_other_hosts_cannot_reach_is_unsafe() -> None:
+    assert judged(at=FAR) == {"listeners": Level.UNSAFE}
+    anywhere = Endpoint("PLAINTEXT", "PLAINTEXT", "0.0.0.0", 9092)
+    assert judged(at=FAR, advertised=anywhere) == {"listeners": Level.UNSAFE}
+    assert judged(at=FAR, advertised=FAR) == {}
+
+
+def test_sv_4_brokers_without_the_listener_that_the_server_is_to_use_are_unsafe() -> None:
+    assert judged(listener="INTERNAL") == {"brokers": Level.UNSAFE}
+
+
+def test_sv_4_an_authorizer_is_unsafe() -> None:
+    authorizer = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+    assert judged(authorizer) == {"authorizer": Level.UNSAFE}
+    assert judged({"authorizer.class.name": ""}) == {}
+
+
+@pytest.mark.parametrize("name", ["create.topic.policy.class.name", "alter.config.policy.class.name"])
+def test_sv_4_policies_that_only_java_can_run_are_a_warning(name: str) -> None:
+    assert judged({name: "com.example.Policy"}) == {"policies": Level.WARNING}
+
+
+def test_sv_4_marks_of_deletion_are_unsafe_where_brokers_forbid_deletion() -> None:
+    assert judged({"delete.topic.enable": "false"}, marks=("t",)) == {"deletions": Level.UNSAFE}
+    assert judged({"delete.topic.enable": "false"}) == {}
+
+
+def test_sv_4_other_settings_of_the_brokers_than_of_the_server_are_warnings() -> None:
+    assert judged({"auto.leader.rebalance.enable": "false"}) == {"leader-balance": Level.WARNING}
+    assert judged({"zookeeper.metadata.migration.enable": "true"}) == {"migration": Level.WARNING}

@@ -1,0 +1,248 @@
+"""`kafka-reassign-rpc check` against real ZooKeepers: what is safe, what is not, and that nothing changes."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.controller.controller_election import Takeover
+from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.preflight.check import check
+from kafka_reassign_rpc.preflight.findings import Finding, Level
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import batch
+from tests.faults.cluster import Cluster
+
+from .command import every_znode, run
+
+pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
+
+PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
+
+
+async def checked(
+    connect: str, *, server_id: int = 1001, seconds: float = 5, takeover: Takeover = Takeover.ALWAYS
+) -> list[Finding]:
+    config = ServerConfig(zookeeper_connect=connect, listeners=[PLAINTEXT], server_id=server_id, takeover=takeover)
+    return await check(config, seconds)
+
+
+def subjects(found: Sequence[Finding], level: Level) -> set[str]:
+    return {one.subject for one in found if one.level is level}
+
+
+def text_of(found: Sequence[Finding], subject: str) -> str:
+    return " ".join(f"{one.text} {one.advice}" for one in found if one.subject == subject)
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def apart(zk_connect: str) -> AsyncIterator[ZooKeeper]:
+    """An empty chroot."""
+    async with ZooKeeper(zk_connect) as zk:
+        yield zk
+
+
+@asynccontextmanager
+async def standing(
+    zk: ZooKeeper, path: str, data: bytes = b"", acl: Sequence[tuple[int, str, str]] | None = None
+) -> AsyncIterator[None]:
+    """A znode that stands for a while, created with this ACL."""
+    async with ZooKeeper(zk.connect, acl=acl) as author:
+        await author.create(path, data)
+    yield
+    await zk.delete(path)
+
+
+async def test_sv_4_a_cluster_that_can_be_controlled_is_safe_and_not_a_znode_of_it_changes(simulated: Cluster) -> None:
+    before = await every_znode(simulated.zk)
+
+    ended = await run("check", "--zookeeper-connect", simulated.connect, "--broker-id", "1001")
+
+    assert (ended.code, ended.errors) == (0, "")
+    *lines, verdict = ended.out.splitlines()
+    assert verdict == "It is safe for a kafka-reassign-rpc server to control this cluster."
+    assert {line.split(" ", 1)[0] for line in lines} == {"OK"}
+    assert any("server 1000 at" in line for line in lines), "another server of ours"
+    assert any("broker 1, broker 2, broker 3 can be reached" in line for line in lines)
+    after = await every_znode(simulated.zk)
+    assert after == before
+
+
+async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simulated: Cluster) -> None:
+    ended = await run("check", "--zookeeper-connect", simulated.connect, "--json")  # 1000 is the controller's id
+
+    assert (ended.code, ended.errors) == (1, "")
+    assert ended.document["safe"] is False
+    assert [one for one in ended.document["findings"] if one["level"] == "UNSAFE"] == [
+        {
+            "level": "UNSAFE",
+            "subject": "broker-id",
+            "text": "1000 is the id of the present controller, another server",
+            "advice": "choose another --broker-id",
+        }
+    ]
+
+
+async def test_sv_4_a_zookeeper_that_cannot_be_reached_is_unsafe() -> None:
+    found = await checked("127.0.0.1:1", seconds=0.3)
+
+    assert subjects(found, Level.UNSAFE) == {"zookeeper"}
+
+
+async def test_sv_4_a_zookeeper_that_never_answers_ends_the_check_at_its_limit() -> None:
+    async with asyncio.timeout(20), silent_server() as port:
+        found = await checked(f"127.0.0.1:{port}", seconds=0.3)
+
+    assert subjects(found, Level.UNSAFE) == {"zookeeper"}
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncIterator[int]:
+    """A port that accepts connections and never answers."""
+    over = asyncio.Event()
+
+    async def hold(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(hold, "127.0.0.1", 0)
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        over.set()
+        server.close()
+        await server.wait_closed()
+
+
+async def test_sv_4_a_chroot_that_does_not_exist_is_unsafe_and_is_not_made(simulated: Cluster) -> None:
+    connect = f"{simulated.connect}-elsewhere"
+
+    assert subjects(await checked(connect), Level.UNSAFE) == {"chroot"}
+
+    async with ZooKeeper(connect) as zk:
+        assert await zk.exists("/") is None
+
+
+async def test_sv_4_a_chroot_that_no_cluster_uses_is_unsafe(simulated: Cluster) -> None:
+    async with ZooKeeper(simulated.connect) as zk:
+        await zk.ensure_path("/empty")
+
+    found = await checked(f"{simulated.connect}/empty")
+
+    assert subjects(found, Level.UNSAFE) == {"cluster"}
+    await simulated.zk.delete("/empty")
+
+
+async def test_sv_4_znodes_that_a_server_may_not_write_are_unsafe(simulated: Cluster) -> None:
+    acl = [(1, "world", "anyone"), (31, "digest", "kafka:xyz")]
+    async with standing(simulated.zk, znode_paths.config_broker("7"), b'{"version":1,"config":{}}', acl):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == {"rights"}
+    assert "/config/brokers/7 (write)" in text_of(found, "rights")
+
+
+async def test_sv_4_znodes_that_a_server_may_not_even_read_are_unsafe(simulated: Cluster) -> None:
+    acl = [(31, "digest", "kafka:xyz")]
+    async with standing(simulated.zk, znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (1, 2)}), acl):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == {"rights", "zookeeper"}
+    assert "/admin/reassign_partitions (read, write)" in text_of(found, "rights")
+
+
+async def test_sv_4_rights_that_some_addresses_have_are_a_warning(simulated: Cluster) -> None:
+    acl = [(31, "ip", "127.0.0.0/8"), (1, "world", "anyone")]
+    async with standing(simulated.zk, znode_paths.config_broker("7"), b'{"version":1,"config":{}}', acl):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == set()
+    assert subjects(found, Level.WARNING) == {"rights"}
+
+
+async def test_sv_4_a_migration_to_kraft_is_unsafe(simulated: Cluster) -> None:
+    async with standing(simulated.zk, znode_paths.MIGRATION, b'{"version":0}'):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == {"migration"}
+
+
+@pytest.mark.parametrize("server_id", [2, 1000], ids=["broker", "controller"])
+async def test_sv_4_an_id_that_is_in_use_is_unsafe(simulated: Cluster, server_id: int) -> None:
+    assert subjects(await checked(simulated.connect, server_id=server_id), Level.UNSAFE) == {"broker-id"}
+
+
+async def test_sv_4_a_registration_that_cannot_be_understood_is_unsafe(simulated: Cluster) -> None:
+    async with standing(simulated.zk, znode_paths.broker(77), b"garbage"):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == {"registrations"}
+
+
+async def test_sv_4_brokers_that_do_not_answer_in_time_or_not_in_plaintext_are_unsafe(simulated: Cluster) -> None:
+    async with silent_server() as port:
+        here = encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", port)], 0)
+        closed = encode_broker([Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 1)], 0)
+        tls = encode_broker([Endpoint("SSL", "SSL", "127.0.0.1", 1)], 0)
+        async with (
+            standing(simulated.zk, znode_paths.broker(77), here),
+            standing(simulated.zk, znode_paths.broker(78), closed),
+            standing(simulated.zk, znode_paths.broker(79), tls),
+            asyncio.timeout(30),
+        ):
+            found = await checked(simulated.connect, seconds=2)
+
+    assert subjects(found, Level.UNSAFE) == {"brokers"}
+    text = text_of(found, "brokers")
+    assert "3 of 6 brokers cannot be controlled" in text
+    assert f"broker 77 at 127.0.0.1:{port} (no answer within 2 s)" in text
+    assert "broker 79 at 127.0.0.1:1 (its listener SSL is SSL)" in text
+
+
+async def test_sv_4_requests_that_stand_in_znodes_are_warnings_with_what_would_come_of_them(apart: ZooKeeper) -> None:
+    """Nobody controls this cluster, so that nobody takes these znodes up."""
+    here = encode_broker([PLAINTEXT], 0)
+    for path in znode_paths.PERSISTENT:
+        await apart.ensure_path(path)
+    await apart.create(znode_paths.CLUSTER_ID, b'{"version":"1","id":"abc"}')
+    await apart.create(znode_paths.CONTROLLER_EPOCH, b"4")
+    for broker in (1, 2, 3):
+        await apart.create(znode_paths.broker(broker), here, ephemeral=True)
+    await apart.create(znode_paths.topic("t"), b'{"version":3,"partitions":{"0":[1,2],"1":[4,2]}}')
+    state = b'{"controller_epoch":4,"leader":%d,"version":1,"leader_epoch":0,"isr":[%d,2]}'
+    for index, leader in ((0, 1), (1, 4)):
+        await apart.ensure_path(znode_paths.partition(("t"), index))
+        await apart.create(znode_paths.partition_state("t", index), state % (leader, leader))
+    await apart.create(znode_paths.delete_topic("gone"))
+    await apart.create(znode_paths.PREFERRED_REPLICA_ELECTION, b"{}")
+    await apart.create(znode_paths.REASSIGN_PARTITIONS, batch({("t", 0): (2, 3)}))
+    before = await every_znode(apart)
+
+    found = await checked(apart.connect, seconds=1, takeover=Takeover.NEVER)
+
+    assert subjects(found, Level.UNSAFE) == {"brokers"}, "nothing listens there"
+    assert subjects(found, Level.WARNING) == {"controller", "deletions", "leftovers", "lost-brokers", "new-moves"}
+    assert "1 moves that wait in znodes (t-0)" in text_of(found, "new-moves")
+    assert "(gone)" in text_of(found, "deletions")
+    assert "preferred_replica_election" in text_of(found, "leftovers")
+    assert "1 partitions (t-1)" in text_of(found, "leaders")
+    assert "/admin/reassignments" in text_of(found, "writes")
+    assert await every_znode(apart) == before
+
+
+async def test_sv_4_a_controller_znode_that_cannot_be_understood_is_unsafe(apart: ZooKeeper) -> None:
+    await apart.ensure_path(znode_paths.BROKER_IDS)
+    await apart.ensure_path("/cluster")
+    await apart.create(znode_paths.CLUSTER_ID, b'{"version":"1","id":"abc"}')
+    for path, garbage in ((znode_paths.CONTROLLER, b"?"), (znode_paths.CONTROLLER_EPOCH, b"?")):
+        async with standing(apart, path, garbage):
+            found = await checked(apart.connect)
+        assert subjects(found, Level.UNSAFE) == {"controller"}
+    kraft = encode_controller(3000, 0).replace(b'"kraftControllerEpoch":-1', b'"kraftControllerEpoch":5')
+    async with standing(apart, znode_paths.CONTROLLER, kraft):
+        assert subjects(await checked(apart.connect), Level.UNSAFE) == {"migration"}
