@@ -8,10 +8,11 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch, put_request
-from tests.faults.cluster import Cluster
+from tests.faults.cluster import Cluster, ask
 from tests.processes import processes
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
@@ -86,6 +87,25 @@ async def test_sv_2_kafka_python_never_sends_a_version_that_it_learnt_from_us_an
 async def test_sv_4_what_stock_brokers_were_started_with_is_learnt(mixed: MixedCluster) -> None:
     await eventually(lambda: mixed.has_config("auto.leader.rebalance.enable", "false"))
     assert await mixed.has_config("leader.imbalance.check.interval.seconds", "300")
+
+
+async def test_sv_4_a_topic_deleted_and_created_again_under_its_name_has_no_record_of_the_one_before(
+    mixed: MixedCluster,
+) -> None:
+    """As often as brokers answer; `rest_at` and the load hold brokers, znodes and records against each other."""
+    for leader, follower in ((1, 2), (2, 3), (2, 1)):
+        await mixed.create("again", {0: (leader, follower), 1: (follower, leader)})
+        request = DeleteTopicsRequest(topic_names=["again"], timeout_ms=30_000)
+        (deleted,) = (await ask(mixed.cluster.address(mixed.server), request, 4)).responses
+        assert deleted.error_code == 0
+        await mixed.gone(znode_paths.delete_topic("again"))
+        await mixed.gone(znode_paths.topic("again"))
+    await mixed.create("again", {0: (2, 1), 1: (1, 2)})
+    async with mixed.load("again", 2) as load:
+        await eventually(lambda: load.acked)
+        await mixed.start({("again", 0): (3, 1)})
+        await mixed.rest_at({("again", 0): (3, 1), ("again", 1): (1, 2)})
+    assert await mixed.zk.children(znode_paths.DELETE_TOPICS) == []
 
 
 async def test_236_5_a_batch_is_carried_out_and_its_znode_goes(mixed: MixedCluster) -> None:
