@@ -40,6 +40,14 @@ NEWEST: dict[int, int] = {
     ApiKey.UPDATE_METADATA: 8,
     ApiKey.API_VERSIONS: 4,
 }
+RELEASES: dict[str, dict[int, int]] = {
+    "2.4": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 2, ApiKey.UPDATE_METADATA: 6},
+    "2.7": {ApiKey.LEADER_AND_ISR: 4, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 6},
+    "2.8": {ApiKey.LEADER_AND_ISR: 5, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
+    "3.3": {ApiKey.LEADER_AND_ISR: 6, ApiKey.STOP_REPLICA: 3, ApiKey.UPDATE_METADATA: 7},
+    "3.9": {ApiKey.LEADER_AND_ISR: 7, ApiKey.STOP_REPLICA: 4, ApiKey.UPDATE_METADATA: 8},
+}
+"""The highest versions that brokers of each release serve."""
 STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
 CLUSTER_AUTHORIZATION_FAILED = 31
 
@@ -50,6 +58,8 @@ class ScriptedBroker:
     def __init__(self, versions: dict[int, int]) -> None:
         self.versions = versions
         self.received: list[Any] = []
+        self.spoken: set[tuple[int, int]] = set()
+        """The API keys of these requests, with their versions."""
         self.connections = 0
         self.answer: Callable[[Any], Any] = lambda body: RESPONSES[body.API_KEY]
         self._writers: set[asyncio.StreamWriter] = set()
@@ -82,6 +92,7 @@ class ScriptedBroker:
                     body: Any = ApiVersionsResponse(version=version, error_code=0, api_keys=found)
                 else:
                     self.received.append(request.body)
+                    self.spoken.add((request.header.api_key, version))
                     body = self.answer(request.body)
                     if body is None:  # it closes the connection without an answer
                         return
@@ -448,3 +459,53 @@ async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() 
         assert slices >= 20_000 / request_builders.SLICE - 1
         assert longest < 0.02
         assert broker.received == [], "nothing before the first wake"
+
+
+@pytest.mark.parametrize("release", RELEASES)
+async def test_sv_10_each_broker_is_told_in_the_highest_versions_that_it_serves(release: str) -> None:
+    """Also a broker that has been upgraded before the others: it says itself what it serves."""
+    highest = RELEASES[release]
+    async with connected(highest | {ApiKey.API_VERSIONS: 3}, up_to_date=False) as (broker, channel, reports, found):
+        partitions = found.topics["t"].partitions
+        partitions[2] = replace(not_moving(3, 1), leader_recovery_state=1)
+        channel.pending.stop("gone", 4, StopReplicaState(5, delete=True))
+        channel.wake()
+
+        await eventually(lambda: reports.stopped)
+        assert broker.spoken == set(highest.items())
+        metadata, replicas, stop = broker.received
+        assert {body.broker_epoch for body in broker.received} == {103}
+        assert {body.controller_epoch for body in broker.received} == {9}
+        assert [topic.topic_id for topic in metadata.topic_states] == [
+            TOPIC_ID if highest[ApiKey.UPDATE_METADATA] >= 7 else None
+        ]
+        own = next(live for live in metadata.live_brokers if live.id == 1000)
+        assert [(one.listener, one.host, one.port, one.security_protocol) for one in own.endpoints] == [
+            ("PLAINTEXT", "server", 9092, 0)
+        ]
+        assert [state.offline_replicas for state in metadata.topic_states[0].partition_states] == [[], [], []]
+        version = highest[ApiKey.LEADER_AND_ISR]
+        (topic,) = replicas.topic_states
+        assert topic.topic_id == (TOPIC_ID if version >= 5 else None)
+        assert [
+            (one.partition_index, one.leader, one.isr, one.replicas, one.adding_replicas, one.is_new)
+            for one in topic.partition_states
+        ] == [
+            (0, 1, [1, 2], [3, 4, 1, 2], [3, 4], True),
+            (1, 1, [1, 2, 3], [1, 2, 3], [], False),
+            (2, 3, [3, 1], [3, 1], [], False),
+        ]
+        assert [one.leader_recovery_state for one in topic.partition_states] == [0, 0, int(version >= 6)]
+        if highest[ApiKey.STOP_REPLICA] >= 3:
+            (state,) = stop.topic_states[0].partition_states
+            assert (state.partition_index, state.leader_epoch, state.delete_partition) == (4, 5, True)
+        else:
+            assert (stop.topics[0].partition_indexes, stop.delete_partitions) == ([4], True)
+
+
+async def test_sv_10_a_broker_that_serves_no_version_of_ours_gets_nothing_and_is_asked_again() -> None:
+    """A broker of Kafka 4 on KRaft, say."""
+    async with connected({ApiKey.API_VERSIONS: 4}, up_to_date=False) as (broker, channel, _, _found):
+        channel.wake()
+        await eventually(lambda: broker.connections >= 2)
+        assert broker.received == []
