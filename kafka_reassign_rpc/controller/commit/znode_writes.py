@@ -90,9 +90,8 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     if isinstance(added, PartitionsAdded):
         for index, value in added.partitions.items():
             assignments[index] = durable_assignment(value)
-    missing = {index: count for index in assignments if (count := view.missing(topic.name, index))}
     topic_id = view.topic_ids.get(topic.name, topic.id)
-    return znode_contents.encode_topic(topic_id, assignments, topic.extra, missing)
+    return znode_contents.encode_topic(topic_id, assignments, topic.extra, view.all_missing(topic))
 
 
 def _records(cluster: Cluster, view: RoundView, parents: set[str]) -> Iterator[Step]:

@@ -132,6 +132,7 @@ class RoundView:
         self.too_large = too_large
         self.partitions: dict[TopicPartition, PartitionChange] = {}
         self.topics: dict[str, TopicCreated | PartitionsAdded | TopicDeletionStarted | TopicDeleted] = {}
+        self._missing: dict[str, dict[int, int]] = {}
         self.batch = BatchChanges()
         self.unthrottled: dict[str, dict[int, tuple[int, ...]]] = {}
         self.queue = QueueChanges()
@@ -153,11 +154,15 @@ class RoundView:
 
     def missing(self, topic: str, partition: int) -> int:
         """How many replicas the partition has too few."""
-        changed = self.partitions.get(TopicPartition(topic, partition))
-        if changed is not None and changed.missing is not None:
-            return changed.missing
+        changed = self._missing.get(topic)
+        if changed is not None and partition in changed:
+            return changed[partition]
         known = self.cluster.topics.get(topic)
         return known.missing.get(partition, 0) if known is not None and known.missing else 0
+
+    def all_missing(self, topic: Topic) -> dict[int, int]:
+        """How many replicas partitions of a topic have too few, where they have."""
+        return {index: count for index, count in (topic.missing | self._missing.get(topic.name, {})).items() if count}
 
     def next_partition_epoch(self, topic: str, partition: int) -> int:
         """The partition epoch that this round's write gives: the write expects the known version of the state znode."""
@@ -182,6 +187,8 @@ class RoundView:
                 before = self.get(*name)
                 decided = before is None or _decides_replication_factor(before, change.value)
                 change = change._replace(missing=0 if decided else missing)
+            if change.missing is not None:
+                self._missing.setdefault(change.topic, {})[change.partition] = change.missing
             self.partitions[name] = change
         else:
             self._report_topic(change)
