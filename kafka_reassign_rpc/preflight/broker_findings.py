@@ -92,6 +92,12 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
             f"the brokers have several values of inter.broker.protocol.version: {some(sorted(found))}",
             "finish their upgrade first",
         )
+    if any(not value.startswith(f"{NEWEST[0]}.{NEWEST[1]}") for value in found):
+        return warning(
+            "protocol",
+            f"inter.broker.protocol.version is {some(found)}: a server speaks it, but is tested with 3.9 alone",
+            "try it on a test cluster of that version first",
+        )
     return fine("protocol", f"inter.broker.protocol.version is {some(found) or 'as the brokers were made'}")
 
 

@@ -37,14 +37,14 @@ def judged(
     return {one.subject: one.level for one in found if one.level is not Level.OK}
 
 
-def test_sv_4_brokers_of_kafka_3_9_and_2_8_are_safe() -> None:
+def test_sv_4_brokers_of_kafka_3_9_are_safe_and_older_ones_down_to_2_8_a_warning() -> None:
     assert judged() == {}
     oldest: Versions = {
         ApiKey.LEADER_AND_ISR: (0, 5),
         ApiKey.STOP_REPLICA: (0, 3),
         ApiKey.UPDATE_METADATA: (0, 7),
     }
-    assert judged({"inter.broker.protocol.version": "2.8-IV1"}, versions=oldest) == {}
+    assert judged({"inter.broker.protocol.version": "2.8-IV1"}, versions=oldest) == {"protocol": Level.WARNING}
 
 
 @pytest.mark.parametrize("version", ["2.7-IV2", "4.0-IV0", "0.11.0-IV2", "nonsense"])

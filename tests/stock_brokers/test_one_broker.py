@@ -1,19 +1,28 @@
 """What an operator does in front of a stock broker 3.9.1: look, take over, hand over. One broker serves all tests."""
 
+import asyncio
+import os
 import re
+import signal
+import socket
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from confluent_kafka.admin import AdminClient, NewTopic
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.docs.pages import DOCS, text_of
 from tests.faults.cluster import Cluster, address_of, metadata
+from tests.preflight.command import every_znode, run
 from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
-from tests.stock.jars import BROKER_VERSION, require
+from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
 from .mixed_cluster import controller
@@ -51,6 +60,9 @@ async def stock(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[OneBr
         stack.push_async_callback(brokers.kill)
         group = await stack.enter_async_context(processes(directory))
         await brokers.start()
+        topic = NewTopic("t", num_partitions=3, replication_factor=1)
+        admin = AdminClient({"bootstrap.servers": brokers.bootstrap, "log_level": 0})
+        await asyncio.to_thread(admin.create_topics([topic], operation_timeout=30)["t"].result, 60)
         yield OneBroker(brokers.brokers[BROKER], Cluster(group, zk, connect, directory), directory)
 
 
@@ -75,3 +87,115 @@ async def test_sv_3_the_controllership_of_a_stock_broker_is_taken_as_the_setting
     assert await cluster.epoch() == before + 2
     assert (await metadata(cluster.address("never"))).controller_id == BROKER
     assert await cluster.servers["never"].stop() == 0
+
+
+async def test_sv_4_a_stock_cluster_is_safe_and_the_check_changes_nothing_in_it(stock: OneBroker) -> None:
+    before = await every_znode(stock.cluster.zk)
+
+    ended = await run("check", "--zookeeper-connect", stock.cluster.connect, "--json")
+    taken = await run("check", "--zookeeper-connect", stock.cluster.connect, "--json", "--broker-id", str(BROKER))
+
+    assert (ended.code, ended.errors) == (0, "")
+    levels = {one["subject"]: one["level"] for one in ended.document["findings"]}
+    assert {subject for subject, level in levels.items() if level != "OK"} == {"leader-balance"}, "DEFAULTS say false"
+    assert {"rights", "brokers", "versions", "protocol", "listeners", "policies", "migration"} <= set(levels)
+    assert taken.code == 1
+    assert [one["subject"] for one in taken.document["findings"] if one["level"] == "UNSAFE"] == ["broker-id"]
+    assert await every_znode(stock.cluster.zk) == before
+
+
+async def test_sv_7_the_status_of_a_cluster_whose_controller_is_a_stock_broker(stock: OneBroker) -> None:
+    by_nodes = await run("status", "--bootstrap-server", stock.broker.address, "--json")
+    by_zookeeper = await run("status", "--zookeeper-connect", stock.cluster.connect, "--json")
+
+    assert (by_nodes.code, by_zookeeper.code) == (0, 0)
+    shown = {"id": BROKER, "kind": "broker", "at": [stock.broker.address]}
+    assert by_nodes.document["controller"] == {**shown, "epoch": None, "since": None}
+    stat = await stock.cluster.zk.exists(znode_paths.CONTROLLER)
+    assert stat is not None
+    epoch = await stock.cluster.epoch()
+    assert by_zookeeper.document["controller"] == {**shown, "epoch": epoch, "since": stat.ctime}
+
+
+BLOCK = re.compile(r"^```(sh)?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+STOCK_TOOLS = {
+    "kafka-reassign-partitions.sh": "org.apache.kafka.tools.reassign.ReassignPartitionsCommand",
+    "zookeeper-shell.sh": "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka -server",
+}
+"""What Kafka's scripts of these names run."""
+
+
+def commands_of_the_page() -> list[str]:
+    """The blocks of commands of docs/operations.md, and the commands of its sample sessions, in their order."""
+    found = []
+    for kind, text in BLOCK.findall(text_of(DOCS / "operations.md")):
+        found += [text] if kind else [line[2:] + "\n" for line in text.splitlines() if line.startswith("$ ")]
+    return found
+
+
+def free_address() -> str:
+    """An address that the system has just given, and that nothing uses."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{one.getsockname()[1]}"
+
+
+@pytest.mark.timeout(400)
+async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_word(
+    stock: OneBroker, tmp_path: Path
+) -> None:
+    addresses, *commands = commands_of_the_page()
+    given = {
+        "ZOOKEEPER": stock.cluster.connect,
+        "BROKERS": stock.broker.address,
+        "SERVER": free_address(),
+        "METRICS": free_address(),
+    }
+    assert re.findall(r"^export (\w+)=\S+$", addresses, re.MULTILINE) == list(given), "only addresses are replaced"
+    assert len(commands) >= 10
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for name, main_class in STOCK_TOOLS.items():
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec java -Xmx128m -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"\n')
+        program.chmod(0o755)
+    shown = [f"echo '=== {index}'\n{text}" for index, text in enumerate(commands)]
+    script = tmp_path / "operations.sh"
+    script.write_text("set -euo pipefail\n" + "".join(shown))
+    path = os.pathsep.join((str(programs), str(Path(sys.executable).parent), os.environ["PATH"]))
+    before = set(await every_znode(stock.cluster.zk))
+    epoch = await stock.cluster.epoch()
+
+    process = await asyncio.create_subprocess_exec(
+        "bash",
+        str(script),
+        cwd=tmp_path,
+        env=os.environ | given | {"PATH": path},
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), 300)
+    finally:
+        if process.returncode is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.wait()
+
+    said = out.decode()
+    assert process.returncode == 0, said
+    parts = [part.partition("\n")[2] for part in said.split("=== ")[1:]]
+    assert len(parts) == len(commands)
+    look, stand_by, take_over = parts[:3]
+    assert "It is safe for a kafka-reassign-rpc server to control this cluster." in look
+    assert '{"ready":true,"role":"standby","controller":1}' in stand_by
+    assert f"controller: broker {BROKER} at {stock.broker.address}" in stand_by
+    server = f"controller: server 1000 at {given['SERVER']}, epoch {epoch + 1}, since "
+    assert take_over.count(server) == 2, take_over
+    assert "No partition reassignments found." in parts[3]
+    assert '"role":"controller"' in said
+    back = next(part for text, part in zip(commands, parts, strict=True) if 'kill "$SERVE"' in text)
+    assert f"controller: broker {BROKER} at {stock.broker.address}, epoch {epoch + 2}, since " in back
+    left = set(await every_znode(stock.cluster.zk)) - before
+    assert not [path for path in left if path.startswith("/admin")], "the page says how to delete all of them"
