@@ -50,7 +50,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         config.advertised or config.listeners,
         config.broker_listener,
         state.marks,
-        balances=config.balance.enabled,
+        balances=config.broker_settings.get("auto.leader.rebalance.enable") is True,
     )
     return found
 
