@@ -8,6 +8,7 @@ and clients are quoted for URLs, `<default>` is not. Here a write and its announ
 change stays unannounced; Kafka makes them one after the other.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote
@@ -19,6 +20,9 @@ from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import BadVersion, NodeExists, NoNode, TransactionFailed
 
+log = logging.getLogger(__name__)
+
+BROKERS = "brokers"
 DEFAULT = "<default>"
 QUOTED_TYPES = ("users", "clients")
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
@@ -54,14 +58,23 @@ def entity_path(kind: str, name: str, client: str | None = None) -> str:
 
 
 class ConfigStore:
-    """Reads and changes dynamic configs. All methods raise BadZnode where a znode is malformed."""
+    """Reads and changes dynamic configs. The methods raise BadZnode where a znode is malformed."""
 
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
     async def get(self, entity_type: str, name: str, client: str | None = None) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none."""
-        return (await self._read(znode_paths.config(entity_path(entity_type, name, client))))[0]
+        """The configs that the entity sets; empty where it sets none.
+
+        A broker's znode that is malformed counts as empty: brokers leave it out too.
+        """
+        try:
+            return (await self._read(znode_paths.config(entity_path(entity_type, name, client))))[0]
+        except BadZnode as error:
+            if entity_type != BROKERS:
+                raise
+            log.warning("left out: %s", error)
+            return {}
 
     async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:
         """The configs of every entity of a type, by its (unquoted) name; the malformed znodes apart."""

@@ -103,5 +103,10 @@ async def test_sv_6_garbage_in_a_config_znode_is_reported(zk: ZooKeeper) -> None
     store = ConfigStore(zk)
     with pytest.raises(BadZnode, match=r"^/config/topics/t: "):
         await store.get("topics", "t")
+    await zk.ensure_path("/config/brokers")
+    await zk.create("/config/brokers/<default>", b"garbage")
+    assert await store.get("brokers", "<default>") == {}, "brokers go on without it too"
+    with pytest.raises(BadZnode, match=r"^/config/brokers/<default>: "):
+        await store.alter("brokers", "<default>", put(a="1"))
     found, bad = await store.get_all("topics")
     assert (found, [one.path for one in bad]) == ({}, ["/config/topics/t"])
