@@ -111,29 +111,30 @@ def differences(
 ) -> Iterator[Difference]:
     """Where brokers differ from `settings`, which are in force, or from one another."""
     for name in ASKED:
-        by_value: dict[Value, list[int]] = {}
-        for broker, answered in of_brokers.items():
-            if name in answered:
-                by_value.setdefault(answered[name], []).append(broker)
-        found = "; ".join(f"{shown(value)} on {_brokers(ids)}" for value, ids in sorted(by_value.items(), key=_by_text))
+        values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:
-            if True in by_value:
-                where = _brokers(by_value[True])
+            if True in values:
+                where = _brokers([id_ for id_, answered in of_brokers.items() if answered.get(name)])
                 text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
                 yield Difference(name, frozenset({True}), text)
         elif name == PROTOCOL_VERSION:
-            if len(by_value) > 1:
-                yield Difference(name, frozenset(by_value), f"{name} differs: {found}")
+            if len(values) > 1:
+                yield Difference(name, frozenset(values), f"{name} differs: {_by_value(name, of_brokers)}")
         else:
             value: Value = getattr(settings, FIELDS[name])
-            if by_value.keys() - {value}:
+            if values - {value}:
                 why = "set for this server" if name in own else "in force here"
-                text = f"{name}={shown(value)} is {why}, but the brokers have {found}"
-                yield Difference(name, frozenset(by_value) | {value}, text)
+                text = f"{name}={shown(value)} is {why}, but the brokers have {_by_value(name, of_brokers)}"
+                yield Difference(name, frozenset(values) | {value}, text)
 
 
-def _by_text(item: tuple[Value, list[int]]) -> str:
-    return shown(item[0])
+def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
+    """Which brokers have which value, for people."""
+    found: dict[str, list[int]] = {}
+    for broker, answered in of_brokers.items():
+        if name in answered:
+            found.setdefault(shown(answered[name]), []).append(broker)
+    return "; ".join(f"{value} on {_brokers(found[value])}" for value in sorted(found))
 
 
 def _brokers(ids: list[int]) -> str:
