@@ -5,6 +5,7 @@ broker_channel     the ordered connection to one broker, with its retries (Kafka
 pending_requests   what one broker still has to learn, and in which order
 request_builders   the three requests as message objects, in every version
 packed_requests    LeaderAndIsr and UpdateMetadata packed straight into bytes, for the versions of newer brokers
+leader_and_isr_answers  which replicas of a broker are in a failed log dir
 broker_client      a client of one broker: one connection, one request at a time
 """
 

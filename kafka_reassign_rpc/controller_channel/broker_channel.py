@@ -10,8 +10,9 @@ from collections.abc import Callable, Collection, Generator, Iterator, Mapping, 
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
-from kafka_reassign_rpc.controller_channel import packed_requests, request_builders
+from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     AllMetadata,
     BrokerRequest,
@@ -113,7 +114,7 @@ class BrokerChannel:
         self._listener = listener
         self._turn = turn or asyncio.Lock()
         self._log_dirs_answered = log_dirs_answered
-        self._offline: set[tuple[TopicPartition, UUID | None]] = set()
+        self._offline: set[HostedReplica] = set()
         """Replicas that the broker has last answered with KAFKA_STORAGE_ERROR."""
         self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
@@ -184,10 +185,12 @@ class BrokerChannel:
         body: _Request | bytes,
         version: int,
     ) -> None:
-        if isinstance(request, LeaderAndIsr) and request.is_complete:
-            # Its answer has the error of each partition, and takes too long to decode: the first field is the error.
+        is_complete = isinstance(request, LeaderAndIsr) and request.is_complete
+        if is_complete and version >= leader_and_isr_answers.GROUPED_SINCE:
             raw = await client.call(request_class, body, version, raw=True)
-            self._refused(request, int.from_bytes(raw[:2], "big", signed=True))
+            if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
+                failed = await self._in_turns(leader_and_isr_answers.failed_replicas(raw, self._cluster()))
+                self._note_log_dirs(failed, self._offline.difference(failed))
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -269,16 +272,20 @@ class BrokerChannel:
             )
 
     def _handle_log_dirs(self, answer: LeaderAndIsrResponse) -> None:
-        """Report failed log dirs (Kafka: processLeaderAndIsrResponseReceived). Other errors leave a replica as it was:
-        STALE_CONTROLLER_EPOCH, say, is the answer for a leader epoch that the broker has seen already."""
-        answers = []
-        for name, topic_id, code in _replica_errors(answer, self._cluster()):
+        failed, working = [], []
+        for replica, code in leader_and_isr_answers.errors(answer, self._cluster()):
             if code == KafkaStorageError.code:
-                self._offline.add((name, topic_id))
-                answers.append(LogDirAnswer(name, topic_id, is_offline=True))
-            elif (name, topic_id) in self._offline:
-                self._offline.discard((name, topic_id))
-                answers.append(LogDirAnswer(name, topic_id, is_offline=False))
+                failed.append(replica)
+            elif replica in self._offline:
+                working.append(replica)
+        self._note_log_dirs(failed, working)
+
+    def _note_log_dirs(self, failed: Collection[HostedReplica], working: Collection[HostedReplica]) -> None:
+        """Report failed log dirs, and those that work again (Kafka: processLeaderAndIsrResponseReceived)."""
+        self._offline.update(failed)
+        self._offline.difference_update(working)
+        answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
+        answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
         if answers:
             self._log_dirs_answered(self.broker, answers)
 
@@ -317,20 +324,3 @@ def _metadata_in_parts(cluster: Cluster) -> Iterator[UpdateMetadata]:
             part, size, is_first = {}, 0, False
     if part or is_first:
         yield UpdateMetadata(part, {})
-
-
-def _replica_errors(
-    answer: LeaderAndIsrResponse, cluster: Cluster
-) -> Iterator[tuple[TopicPartition, UUID | None, int]]:
-    """The replicas that the broker hosts or should host, with error 0 or KAFKA_STORAGE_ERROR."""
-    telling = (0, KafkaStorageError.code)
-    for topic in answer.topics or ():  # from version 5
-        name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
-        if name is not None:
-            for one in topic.partition_errors:
-                if one.error_code in telling:
-                    yield TopicPartition(name, one.partition_index), topic.topic_id, one.error_code
-    for named in answer.partition_errors or ():
-        known = cluster.topics.get(named.topic_name)
-        if known is not None and named.error_code in telling:
-            yield TopicPartition(named.topic_name, named.partition_index), known.id, named.error_code

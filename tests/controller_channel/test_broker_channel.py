@@ -272,6 +272,30 @@ async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_re
         ]
 
 
+async def test_sv_4_a_broker_that_starts_with_a_failed_log_dir_is_heard_at_its_first_answer() -> None:
+    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+    codes = {0: 0, 1: KAFKA_STORAGE_ERROR}
+    entries = [
+        topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=code)
+        for index, code in codes.items()
+    ]
+    answers = {
+        LeaderAndIsrRequest: LeaderAndIsrResponse(
+            version=7, error_code=0, topics=[topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
+        )
+    }
+    async with connected(up_to_date=False) as (broker, channel, reports, _):
+        broker.answer = lambda body: answers.get(type(body), RESPONSES[body.API_KEY])
+        channel.wake()
+        await eventually(lambda: len(reports.log_dirs) == 1)
+        assert reports.log_dirs == [[LogDirAnswer(TopicPartition("t", 1), TOPIC_ID, is_offline=True)]]
+        codes[1] = entries[1].error_code = 0
+        channel.pending.everything()
+        channel.wake()
+        await eventually(lambda: len(reports.log_dirs) == 2)
+        assert reports.log_dirs[1] == [LogDirAnswer(TopicPartition("t", 1), TOPIC_ID, is_offline=False)]
+
+
 async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -1,0 +1,107 @@
+"""Reads in a LeaderAndIsr answer which replicas of a broker are in a failed log dir.
+
+The answer to a complete request has an entry for each replica of the broker, too many to be decoded in one turn of the
+event loop. `failed_replicas` reads the bytes themselves, and yields after each slice.
+"""
+
+import struct
+from collections.abc import Generator, Iterator
+from typing import NamedTuple
+from uuid import UUID
+
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.protocol.frame_errors import Truncated
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
+from kafka_reassign_rpc.support.slices import SliceCounter
+
+GROUPED_SINCE = 5
+"""From this version on the answer is grouped by topic id (2.8)."""
+
+SLICE = 2_000
+
+_ENTRY = struct.Struct(">ihB")
+"""Partition index, error code, and the number of tagged fields."""
+
+
+class HostedReplica(NamedTuple):
+    """A replica of the broker. `topic_id`: of the topic that the broker means, if the cluster's topics have ids."""
+
+    name: TopicPartition
+    topic_id: UUID | None
+
+
+def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
+    """The replicas that the broker hosts or should host, with error 0 or KAFKA_STORAGE_ERROR.
+
+    Other errors leave a replica as it was: STALE_CONTROLLER_EPOCH, say, is the answer for a leader epoch that the
+    broker has seen already.
+    """
+    telling = (0, KafkaStorageError.code)
+    for topic in answer.topics or ():
+        name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
+        if name is not None:
+            for one in topic.partition_errors:
+                if one.error_code in telling:
+                    yield HostedReplica(TopicPartition(name, one.partition_index), topic.topic_id), one.error_code
+    for named in answer.partition_errors or ():
+        known = cluster.topics.get(named.topic_name)
+        if known is not None and named.error_code in telling:
+            yield HostedReplica(TopicPartition(named.topic_name, named.partition_index), known.id), named.error_code
+
+
+def failed_replicas(body: bytes, cluster: Cluster) -> Generator[None, None, list[HostedReplica]]:
+    """The replicas with KAFKA_STORAGE_ERROR in the body of an answer of version `GROUPED_SINCE` or later.
+
+    Raises Truncated where the answer ends inside a field.
+    """
+    try:
+        return (yield from _failed_replicas(body, cluster))
+    except (IndexError, ValueError, struct.error) as error:
+        raise Truncated(f"LeaderAndIsr answer: {error}") from error
+
+
+def _failed_replicas(body: bytes, cluster: Cluster) -> Generator[None, None, list[HostedReplica]]:
+    found: list[HostedReplica] = []
+    slices = SliceCounter(SLICE)
+    topics, at = _count(body, 2)
+    for _ in range(topics):
+        topic_id = UUID(bytes=body[at : at + 16])
+        name = cluster.topic_names.get(topic_id)
+        entries, at = _count(body, at + 16)
+        for _ in range(entries):
+            index, code, tags = _ENTRY.unpack_from(body, at)
+            at += _ENTRY.size
+            if tags:
+                at = _after_tags(body, at, tags)
+            if code == KafkaStorageError.code and name is not None:
+                found.append(HostedReplica(TopicPartition(name, index), topic_id))
+            if slices.step():
+                yield
+        at = _after_tags(body, at + 1, body[at])
+    return found
+
+
+def _count(body: bytes, at: int) -> tuple[int, int]:
+    """The length of a compact array, and the position behind it."""
+    length, at = _varint(body, at)
+    return length - 1, at
+
+
+def _after_tags(body: bytes, at: int, tags: int) -> int:
+    for _ in range(tags):
+        _, at = _varint(body, at)
+        size, at = _varint(body, at)
+        at += size
+    return at
+
+
+def _varint(body: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        byte = body[at]
+        at += 1
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value, at
+        shift += 7

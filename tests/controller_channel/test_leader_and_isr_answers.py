@@ -1,0 +1,87 @@
+"""The answer to a complete LeaderAndIsr names each replica of the broker: it is read from its bytes, in slices."""
+
+from collections.abc import Generator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import SLICE, HostedReplica, failed_replicas
+from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
+from kafka_reassign_rpc.protocol.frame_codec import encode_body
+from kafka_reassign_rpc.protocol.frame_errors import Truncated
+from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
+
+NAMES = {UUID(int=1): "one", UUID(int=2): "two"}
+FAILED = KafkaStorageError.code
+STALE_CONTROLLER_EPOCH = 11
+
+Errors = dict[UUID, dict[int, int]]
+
+ERRORS = st.dictionaries(
+    st.sampled_from([*NAMES, UUID(int=99)]),
+    st.dictionaries(st.integers(0, 2**31 - 1), st.sampled_from([0, FAILED, STALE_CONTROLLER_EPOCH]), max_size=200),
+)
+
+
+def answer(errors: Errors, version: int) -> bytes:
+    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+    entry = topic.LeaderAndIsrPartitionError
+    topics = [
+        topic(
+            version=version,
+            topic_id=topic_id,
+            partition_errors=[
+                entry(version=version, partition_index=index, error_code=code) for index, code in codes.items()
+            ],
+        )
+        for topic_id, codes in errors.items()
+    ]
+    return encode_body(LeaderAndIsrResponse(version=version, error_code=0, topics=topics), version=version)
+
+
+def read(body: bytes) -> tuple[list[HostedReplica], int]:
+    """What is read, and after how many pauses."""
+    steps: Generator[None, None, Any] = failed_replicas(body, Cluster(topic_names=dict(NAMES)))
+    pauses = 0
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value, pauses
+        pauses += 1
+
+
+@given(ERRORS, st.integers(5, 7))
+def test_sv_4_failed_replicas_of_known_topics_are_found_and_no_others(errors: Errors, version: int) -> None:
+    found, _ = read(answer(errors, version))
+    assert found == [
+        HostedReplica(TopicPartition(NAMES[topic_id], index), topic_id)
+        for topic_id, codes in errors.items()
+        for index, code in codes.items()
+        if code == FAILED and topic_id in NAMES
+    ]
+
+
+def test_sv_4_tagged_fields_of_later_brokers_are_skipped() -> None:
+    entry = (5).to_bytes(4, "big") + FAILED.to_bytes(2, "big")
+    tags = bytes([2, 0, 3, 1, 2, 3, 200, 1, 0])  # two fields: tag 0 with three bytes, tag 200 with none
+    topic = UUID(int=1).bytes + bytes([3]) + entry + tags + entry + b"\0" + tags
+    found, _ = read(bytes([0, 0, 3]) + topic + topic + b"\0")
+    assert found == [HostedReplica(TopicPartition("one", 5), UUID(int=1))] * 4
+
+
+@given(ERRORS, st.data())
+def test_sv_6_an_answer_that_ends_early_is_a_typed_error(errors: Errors, data: st.DataObject) -> None:
+    body = answer(errors, 7)[:-1]  # without the number of tagged fields at the end, which is not needed
+    cut = data.draw(st.integers(2, len(body) - 1)) if len(body) > 2 else 2
+    with pytest.raises(Truncated):
+        read(body[:cut])
+
+
+def test_sv_5_an_answer_about_many_replicas_is_read_in_slices() -> None:
+    _, pauses = read(answer({UUID(int=1): dict.fromkeys(range(5 * SLICE), 0)}, 7))
+    assert pauses == 5
