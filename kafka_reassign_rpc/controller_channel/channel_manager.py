@@ -1,7 +1,7 @@
 """The channels of one controller to all brokers: which brokers have to learn of a change."""
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
@@ -109,13 +109,14 @@ class ChannelManager:
         else:
             self._stops_on_absent_brokers.setdefault(broker_id, {})[TopicPartition(topic, index)] = stop
 
-    def topic_deleted(self, topic: Topic, replicas: Iterable[tuple[int, int]]) -> None:
-        """Every broker forgets the topic. These replicas, as (partition, broker), stop and delete their logs."""
+    def topic_deleted(self, topic: Topic) -> None:
+        """Every broker forgets the topic."""
         for channel in self._channels.values():
             channel.pending.topic_deleted(topic.name, topic.partitions)
-        stop = StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created)
-        for index, broker_id in replicas:
-            self.stop(broker_id, topic.name, index, stop)
+
+    def replica_deleted(self, broker_id: int, topic: Topic, index: int) -> None:
+        """A replica of a topic that is deleted stops and deletes its log."""
+        self.stop(broker_id, topic.name, index, StopReplicaState(DELETED_EPOCH, delete=True, created=topic.created))
 
     def flush(self) -> None:
         """Send what has been marked."""

@@ -39,7 +39,7 @@ async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None
     for parent in (znode_paths.reassignment_topic(topic.name), root, config, mark):
         below += [path for path in await store.reading(zk.tree(parent)) if path not in (root, mark)]
     last = [Delete(root, found.version), Delete(mark)]
-    if below and config in below:
+    if config in below:
         below.remove(config)
         last.insert(0, Delete(config))
     await store.write_together([*([Delete(path)] for path in below), last], guard=guard)

@@ -27,8 +27,7 @@ class Propagation:
         its leader is.
         """
         for gone in applied.deleted:
-            self._vanished(gone)
-            yield
+            yield from self._vanished(gone)
         if self._cluster.brokers != self._registered:
             yield from self._brokers_replayed()
         topics: dict[str, list[int]] = {}
@@ -49,7 +48,7 @@ class Propagation:
             self._channels.metadata(topic, indexes)
             yield
         for topic in applied.deleting:
-            self._delete(topic)
+            yield from self._delete(topic)
         self._channels.flush()
 
     def everything(self) -> Iterator[None]:
@@ -88,8 +87,7 @@ class Propagation:
         work = SliceCounter(SLICE)
         for topic in list(self._cluster.topics.values()):
             if topic.deleting:
-                self._delete(topic.name)
-                yield
+                yield from self._delete(topic.name)
                 continue
             for index, value in list(topic.partitions.items()):
                 for broker in value.pending_deletion:
@@ -103,7 +101,7 @@ class Propagation:
         for name in names:
             topic = self._cluster.topics.get(name)
             if topic is None or topic.deleting:
-                self._delete(name)  # it may have grown
+                yield from self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
             for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
@@ -143,8 +141,7 @@ class Propagation:
     def topics_deleted(self, names: Sequence[str]) -> Iterator[None]:
         """Stop and delete the replicas of these topics, whose deletion has begun."""
         for name in names:
-            self._delete(name)
-            yield
+            yield from self._delete(name)
         self._channels.flush()
 
     def _is_present(self, topic: Topic) -> bool:
@@ -152,22 +149,27 @@ class Propagation:
         known = self._cluster.topics.get(topic.name)
         return known is not None and known.created == topic.created
 
-    def _delete(self, name: str) -> None:
+    def _delete(self, name: str) -> Iterator[None]:
         topic = self._cluster.topics.get(name)
-        replicas = None if topic is None else self._deletions.remaining(topic)
-        if topic is not None and replicas is not None:
-            self._channels.topic_deleted(topic, replicas)
+        if topic is not None and self._deletions.is_waiting(topic):
+            self._channels.topic_deleted(topic)
+            for (index, replica), pause in in_slices(self._deletions.remaining(topic), SLICE):
+                self._channels.replica_deleted(replica, topic, index)
+                if pause:
+                    yield
+                    if not self._is_present(topic):
+                        return
             self._deletions.check(topic)
+        yield
 
-    def _vanished(self, topic: Topic) -> None:
+    def _vanished(self, topic: Topic) -> Iterator[None]:
         """Brokers forget a topic whose znodes are gone. Where an operator deleted it, its replicas are still there."""
         self._deletions.forget(topic)
         if not topic.deleting:
-            self._channels.topic_deleted(
-                topic,
-                (
-                    (index, replica)
-                    for index, value in topic.partitions.items()
-                    for replica in (*value.replicas, *value.pending_deletion)
-                ),
-            )
+            self._channels.topic_deleted(topic)
+            for (index, value), pause in in_slices(topic.partitions.items(), SLICE):
+                for replica in (*value.replicas, *value.pending_deletion):
+                    self._channels.replica_deleted(replica, topic, index)
+                if pause:
+                    yield
+        yield

@@ -8,7 +8,7 @@ A new topic may get the name of one that is gone while confirmations and notices
 `Topic.created` says which topic is meant.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
@@ -32,24 +32,24 @@ class TopicDeletions:
         topics: dict[str, Topic] = {}
         for name, stop in stops.items():
             topic = self._cluster.topics.get(name.topic)
-            if topic is not None and topic.created == stop.created and self._is_waiting(topic):
+            if topic is not None and topic.created == stop.created and self.is_waiting(topic):
                 self._confirmed.setdefault(topic.created, set()).add((name.partition, broker))
                 topics[topic.name] = topic
         for topic in topics.values():
             self.check(topic)
 
-    def remaining(self, topic: Topic) -> list[tuple[int, int]] | None:
-        """(partition, broker) of the replicas that have to be deleted; None where the topic waits for none."""
-        if not self._is_waiting(topic):
-            return None
-        return list(replicas_to_delete(self._cluster, topic.name, self._confirmed.get(topic.created, set())))
+    def is_waiting(self, topic: Topic) -> bool:
+        """Whether the topic is in deletion, and not in removal yet."""
+        return topic.deleting and topic.created not in self._in_removal
+
+    def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
+        """(partition, broker) of the replicas that have to be deleted; nothing where the topic waits for none."""
+        if self.is_waiting(topic):
+            yield from replicas_to_delete(self._cluster, topic.name, self._confirmed.get(topic.created, set()))
 
     def check(self, topic: Topic) -> None:
         """Begin the removal, once, if no replica is left of a topic in deletion."""
-        if not self._is_waiting(topic):
-            return
-        confirmed = self._confirmed.get(topic.created, set())
-        if next(replicas_to_delete(self._cluster, topic.name, confirmed), None) is None:
+        if self.is_waiting(topic) and next(self.remaining(topic), None) is None:
             self._in_removal.add(topic.created)
             self._due(topic)
 
@@ -64,6 +64,3 @@ class TopicDeletions:
         for created in self._confirmed.keys() - deleting:
             del self._confirmed[created]
         self._in_removal &= deleting
-
-    def _is_waiting(self, topic: Topic) -> bool:
-        return topic.deleting and topic.created not in self._in_removal

@@ -59,9 +59,11 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 log = logging.getLogger(__name__)
 
+REMOVALS_AT_ONCE = 50
+"""Topics whose znodes are being removed at the same time."""
 FIRST_BACKOFF_S = 0.05
 LONGEST_BACKOFF_S = 5.0
-"""The wait between two attempts to remove the znodes of a deleted topic, where others change them meanwhile."""
+"""The wait between two attempts to remove znodes that others change meanwhile."""
 
 
 class Term:
@@ -107,8 +109,9 @@ class Term:
         self._topic_deletions: TopicDeletions
         self._propagation: Propagation
         self._requests: RequestZnodes
-        self._marks_turn = asyncio.Lock()
         self._notifications: BrokerNotifications
+        self._removals = asyncio.Semaphore(REMOVALS_AT_ONCE)
+        self._removes_marks = False
         self._batch_length = 0
         self._is_processing = self._process_again = False
 
@@ -298,7 +301,8 @@ class Term:
         self._in_slices(self._propagation.topics_deleted(names))
 
     def stale_marks_found(self) -> None:
-        if self._loop.cluster.stale_marks:
+        if self._loop.cluster.stale_marks and not self._removes_marks:
+            self._removes_marks = True
             self._background(self._remove_stale_marks())
 
     def _stopped(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
@@ -339,22 +343,35 @@ class Term:
         cluster = self._loop.cluster
         if cluster.stale_marks:
             try:
-                await self._remove_stale_marks()
+                await topic_removal.remove_marks(self._zk, self._store, cluster.stale_marks)
             except ReloadNeeded as reason:  # the watch of the marks comes back to it
                 log.warning("deletion marks without a topic could not be removed: %s", reason)
             else:
                 replay.put_stale_marks(cluster, ())
 
     async def _remove_stale_marks(self) -> None:
-        async with self._marks_turn:
-            await topic_removal.remove_marks(self._zk, self._store, self._loop.cluster.stale_marks)
+        """Remove marks that mark no topic, and those found meanwhile. Others may change them: then again."""
+        backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
+        done: frozenset[str] = frozenset()
+        try:
+            while (names := self._loop.cluster.stale_marks) and names != done:
+                try:
+                    await topic_removal.remove_marks(self._zk, self._store, names)
+                except ReloadNeeded as reason:
+                    log.info("deletion marks without a topic are still to be removed: %s", reason)
+                    await backoff.sleep()
+                else:
+                    done = names
+        finally:
+            self._removes_marks = False
 
     async def _remove_topic(self, topic: Topic) -> None:
         """Remove the znodes of a topic in removal. Others may change them meanwhile: then again, after a pause."""
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         while self._is_deleting(topic):
             try:
-                await topic_removal.remove_topic(self._zk, self._store, topic)
+                async with self._removals:
+                    await topic_removal.remove_topic(self._zk, self._store, topic)
             except ReloadNeeded as reason:
                 log.info("topic %s is still to be removed: %s", topic.name, reason)
                 await backoff.sleep()

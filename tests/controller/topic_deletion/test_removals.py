@@ -8,13 +8,16 @@ from uuid import UUID, uuid4
 import pytest
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
+from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, TopicsRead, TopicsVanished
+from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_topics
+from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
+from kafka_reassign_rpc.core.round.replay import ReplayedChanges, remove_topic
 from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
-from kafka_reassign_rpc.core.round.replay import remove_topic
 from kafka_reassign_rpc.core.state.cluster import Cluster as Known
 from kafka_reassign_rpc.core.state.cluster import Partition, Topic, TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -54,14 +57,14 @@ def test_sv_4_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
     known, counted = deletions
     topic = in_deletion(known, 5, 1, 2)
     counted.confirm(1, stop_of(5))
-    assert counted.remaining(topic) == [(0, 2)], "only the others are asked again"
+    assert list(counted.remaining(topic)) == [(0, 2)], "only the others are asked again"
     counted.confirm(2, stop_of(5))
     assert due == [5]
 
     counted.confirm(1, stop_of(5))
     counted.confirm(2, stop_of(5))
     counted.check(topic)
-    assert counted.remaining(topic) is None
+    assert list(counted.remaining(topic)) == []
     assert due == [5]
 
 
@@ -75,7 +78,7 @@ def test_sv_4_a_confirmation_counts_for_the_topic_that_was_stopped_and_not_for_a
     counted.confirm(1, stop_of(9))  # it is not in deletion
     topic = in_deletion(known, 9, 1)
     counted.confirm(1, stop_of(5))
-    assert (counted.remaining(topic), due) == ([(0, 1)], [])
+    assert (list(counted.remaining(topic)), due) == ([(0, 1)], [])
     counted.confirm(1, stop_of(9))
     assert due == [9]
 
@@ -103,7 +106,23 @@ def test_sv_4_a_deletion_that_begins_anew_waits_for_new_confirmations(
     counted.confirm(1, stop_of(5))
     put_known_topic(known, "t", None, {0: Partition(replicas=(1, 2))}, version=0, created=5)
     counted.read_again()
-    assert counted.remaining(in_deletion(known, 5, 1, 2)) == [(0, 1), (0, 2)]
+    assert list(counted.remaining(in_deletion(known, 5, 1, 2))) == [(0, 1), (0, 2)]
+    assert due == []
+
+
+def test_sv_4_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
+    known = Known()
+    counted = TopicDeletions(known, lambda topic: due.append(topic.created))
+    channels = ChannelManager(lambda: known, Sender(1000, 1, ()), lambda *_: None, lambda: None)
+    propagation = Propagation(known, channels, counted)
+    partitions = dict.fromkeys(range(1_000), Partition(replicas=(1, 2)))
+    put_known_topic(known, "t", None, partitions, version=0, deleting=True, created=5)
+    assert len(list(propagation.topics_deleted(["t"]))) >= 2_000 / SLICE
+
+    put_known_topic(known, "t", None, partitions, version=0, created=5)
+    applied = ReplayedChanges()
+    applied.deleted.append(known.topics["t"])
+    assert len(list(propagation.round_replayed(applied))) >= 1_000 / SLICE
     assert due == []
 
 
