@@ -190,7 +190,7 @@ class TopicDeletionsRead(Command[None]):
     marks           czxids of marks by name; those of topics in deletion may be left out
     deletes_topics  `delete.topic.enable`: if false, all marks have to go
     marked          called with the topics whose replicas have to stop now
-    stale           called if any mark has to go, since it marks no topic
+    stale           called where there are such marks: those in `Cluster.stale_marks` have to go
     """
 
     def __init__(
