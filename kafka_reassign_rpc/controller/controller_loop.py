@@ -37,7 +37,7 @@ from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, Poli
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 
 log = logging.getLogger(__name__)
@@ -54,8 +54,8 @@ class ControllerLoop:
     cluster            the durable state; readers may look at it at any time
     propagate          called after the replay with what the round changed, and after the cluster was read again with
                        the topics that are gone; yields after each slice
-    failover_command   makes the command that decides about everything after the cluster was read again; its argument:
-                       the brokers that bounced since the last durable round
+    failover_command   makes the command that decides about everything after the cluster was read again; its arguments:
+                       the moves that others have changed, and the brokers that bounced, since the last durable round
     settings           the server's settings for every new move
     record             takes the events of a round, once it is durable and answered
     observe_duration   takes how long rounds and commits last
@@ -68,7 +68,7 @@ class ControllerLoop:
         cluster: Cluster,
         store: DurableStore,
         propagate: Callable[[replay.ReplayedChanges], Iterator[None]],
-        failover_command: Callable[[Collection[int]], Command[None]],
+        failover_command: Callable[[Collection[TopicPartition], Collection[int]], Command[None]],
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         observe_duration: ObserveDuration = lambda *_: None,
@@ -87,6 +87,8 @@ class ControllerLoop:
         """Whether the cluster was read again, and no failover has been durable since."""
         self._too_large: set[str] = set()
         """Topics that were reported as too large for their znode; each is reported once in a term."""
+        self._changed: set[TopicPartition] = set()
+        """Moves that others have changed since the last durable round."""
         self._settled_brokers = cluster.brokers
         """The brokers of the last durable round."""
         self._queue: list[Command[Any]] = []
@@ -163,13 +165,15 @@ class ControllerLoop:
                 log.warning("reading the cluster again: %s", reason)
                 self.throttle_configs.given_up()
                 changes = replay.ReplayedChanges()
-                changes.deleted += await self._store.reload(self.cluster)
+                found = await self._store.reload(self.cluster)
+                changes.deleted += found.gone
+                self._changed |= found.changed
                 self._was_reloaded = True
                 await SliceTimer().through(self._propagate(changes))
                 self._noted += decided_events.durable_notes(work.view.notes, self.cluster)
                 self.throttle_configs.everything()
             else:
-                self._was_reloaded, self._settled_brokers = False, self.cluster.brokers
+                self._was_reloaded, self._changed, self._settled_brokers = False, set(), self.cluster.brokers
                 self._observe_duration(COMMIT, time.perf_counter() - begun)
                 self.throttle_configs.after(applied)
                 await SliceTimer().through(self._propagate(applied))
@@ -202,7 +206,7 @@ class ControllerLoop:
             return []
         before, now = self._settled_brokers, self.cluster.brokers
         bounced = {id_ for id_ in before.keys() & now.keys() if before[id_].epoch != now[id_].epoch}
-        return [self._failover_command(bounced)]
+        return [self._failover_command(self._changed, bounced)]
 
     def _report(self, view: RoundView, applied: replay.ReplayedChanges) -> None:
         """Record the events of a round, and of earlier rounds whose commit was lost but turned out to be durable."""

@@ -118,7 +118,9 @@ class BareController:
             cluster,
             store,
             self._propagate,
-            lambda bounced: cluster_commands.ControllerFailover(SERVER, lambda: None, bounced),
+            lambda changed, bounced: cluster_commands.ControllerFailover(
+                SERVER, lambda: None, changed=changed, bounced=bounced
+            ),
             record=self.events.extend,
         )
         self.requests = RequestZnodes(zk, self.loop, self.events.extend)

@@ -30,11 +30,20 @@ class ControllerFailover(Command[None]):
     """Decide about all that was read, as a new controller or after foreign writes (Kafka: onControllerFailover).
 
     propagate   called once the decisions are durable: all brokers have to learn the whole state then
+    changed     after foreign writes: the moves that are not as this controller knew them. A new controller knows none
     bounced     brokers that registered anew since the cluster was read before: they have failed and started again
     """
 
-    def __init__(self, own_id: int, propagate: Callable[[], None], bounced: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        own_id: int,
+        propagate: Callable[[], None],
+        *,
+        changed: Collection[TopicPartition] | None = None,
+        bounced: Collection[int] = (),
+    ) -> None:
         super().__init__()
+        self._changed = changed
         self._own_id = own_id
         self._propagate = propagate
         self._bounced = bounced
@@ -47,7 +56,8 @@ class ControllerFailover(Command[None]):
         if self._bounced:
             yield from _settle_all(work, self._bounced)
         for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
-            for change in fail_over(work.view, *name, own_id=self._own_id):
+            as_known = self._changed is not None and name not in self._changed
+            for change in fail_over(work.view, *name, own_id=self._own_id, is_as_known=as_known):
                 work.view.add(change)
             if pause:
                 yield

@@ -5,7 +5,7 @@ to the session that won it. So a controller that was replaced without noticing c
 """
 
 from collections.abc import Awaitable, Iterable, Iterator, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -52,6 +52,13 @@ class TopicTooLarge(Exception):
         self.topic = topic
 
 
+class Reloaded(NamedTuple):
+    """What is not as it was known before: topics that are gone, and moves that others have changed or begun."""
+
+    gone: list[Topic]
+    changed: set[TopicPartition]
+
+
 class DurableStore:
     """ZooKeeper as one elected controller sees it. `deletes_topics`: `delete.topic.enable`."""
 
@@ -78,8 +85,8 @@ class DurableStore:
         problems, self._problems = self._problems, []
         return problems
 
-    async def reload(self, cluster: Cluster) -> list[Topic]:
-        """Make `cluster` equal to what ZooKeeper holds now. Returns the topics that are gone.
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        """Make `cluster` equal to what ZooKeeper holds now.
 
         Raises ControllerMoved, ReloadNeeded.
         """
@@ -87,9 +94,19 @@ class DurableStore:
         known = cluster.brokers
         fresh.shutting_down = {id_ for id_ in cluster.shutting_down if fresh.brokers.get(id_) == known.get(id_)}
         gone = [topic for topic in cluster.topics.values() if _is_gone(topic, fresh)]
-        await SliceTimer().through(replay.keep_offline_replicas(cluster, fresh))
+        pace = SliceTimer()
+        await pace.through(replay.keep_offline_replicas(cluster, fresh))
         lost = {topic.name for topic in gone}
         fresh.broker_settings = cluster.broker_settings
+        changed: set[TopicPartition] = set()
+        for topic, indexes in fresh.moving.items():
+            changed.update(
+                TopicPartition(topic, index)
+                for index in indexes
+                if fresh.get(topic, index) != cluster.get(topic, index)
+            )
+            await pace.rest()
+        changed.update(TopicPartition(name, index) for name in lost for index in fresh.moving.get(name, ()))
         fresh.sizes = {name: size for name, size in cluster.sizes.items() if name.topic not in lost}
         # Reports about the queue are not repeated. Memory knows more of the batch than its znode says.
         fresh.queue.reported = cluster.queue.reported
@@ -97,7 +114,7 @@ class DurableStore:
             fresh.batch = replace(cluster.batch, occupied=fresh.batch.occupied)
         for field in cluster.__struct_fields__:
             setattr(cluster, field, getattr(fresh, field))
-        return gone
+        return Reloaded(gone, changed)
 
     async def reading(self, read: Awaitable[T]) -> T:
         """The result of `read`. ZooKeeper's errors become ControllerMoved and ReloadNeeded."""

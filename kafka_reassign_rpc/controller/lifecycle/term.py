@@ -239,13 +239,15 @@ class Term:
         if not self._loop.cluster.moving and not self._loop.cluster.queue:
             self._healer.nothing_moves()
 
-    def _failover_command(self, bounced: Collection[int] = ()) -> cluster_commands.ControllerFailover:
+    def _failover_command(
+        self, changed: Collection[TopicPartition] | None = None, bounced: Collection[int] = ()
+    ) -> cluster_commands.ControllerFailover:
         def propagate() -> None:
             self._in_slices(self._propagation.everything())
             self._requests.changed()
             self._healer.diagnose_again()
 
-        return cluster_commands.ControllerFailover(self.own_id, propagate, bounced)
+        return cluster_commands.ControllerFailover(self.own_id, propagate, changed=changed, bounced=bounced)
 
     def _start_waiting_moves(self, applied: ReplayedChanges) -> Iterator[None]:
         """Have waiting moves decided again, if there are any and the round may have made room for them."""

@@ -79,3 +79,18 @@ async def test_455_9_a_foreign_write_that_does_not_concern_a_move_leaves_its_lea
 
         await eventually(is_resumed)
         assert (await state_json(zk, ("t", 0)))["leader_epoch"] == before
+
+
+async def test_455_9_a_foreign_write_that_makes_the_cluster_be_read_again_leaves_other_moves_alone(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with scripted_cluster(zk, zk_connect, {0: (1, 2), 1: (1, 2), 2: (1, 2)}) as world, world.serving():
+        moves = {("t", 0): [3, 2], ("t", 1): [3, 2]}
+        assert await alter(world.server, moves) == dict.fromkeys(moves, 0)
+        before = (await state_json(zk, ("t", 0)))["leader_epoch"]
+        for index in (1, 2):
+            data, _ = await zk.get(znode_paths.partition_state("t", index))
+            await zk.set(znode_paths.partition_state("t", index), data)
+        assert await alter(world.server, {("t", 2): [3, 2]}) == {("t", 2): 0}, "it has read the cluster again"
+        assert (await state_json(zk, ("t", 0)))["leader_epoch"] == before
+        assert (await state_json(zk, ("t", 1)))["leader_epoch"] == before + 1, "others have written its state"

@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import pytest
 
 from kafka_reassign_rpc.controller import controller_loop
+from kafka_reassign_rpc.controller.commit.durable_store import Reloaded
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.core.kafka_errors import UnknownServerError
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
 from kafka_reassign_rpc.core.round.round_view import RoundView
-from kafka_reassign_rpc.core.state.cluster import Cluster, Topic
+from kafka_reassign_rpc.core.state.cluster import Cluster
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import BareController, elected_controller, put_topic, register, state_json
@@ -63,7 +64,7 @@ def before_each_reload(controller: BareController, *steps: Callable[[], Awaitabl
     really = controller.store.reload
     left = list(steps)
 
-    async def reload(known: Cluster) -> list[Topic]:
+    async def reload(known: Cluster) -> Reloaded:
         if left:
             await left.pop(0)()
         return await really(known)
