@@ -10,7 +10,6 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.messages import (
     RESPONSES,
     AlterPartitionRequest,
-    ControlledShutdownRequest,
     LeaderAndIsrRequest,
     LeaderAndIsrResponse,
     UpdateMetadataRequest,
@@ -157,9 +156,6 @@ class ScriptedCluster:
         answer = await ask(self.server, request, 2)
         code: int = answer.error_code or answer.topics[0].partitions[0].error_code
         return code
-
-    async def shut_down(self, broker: int, epoch: int) -> Any:
-        return await ask(self.server, ControlledShutdownRequest(version=3, broker_id=broker, broker_epoch=epoch), 3)
 
 
 @asynccontextmanager
