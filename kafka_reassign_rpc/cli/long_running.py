@@ -4,7 +4,8 @@ import asyncio
 import logging
 import signal
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Any
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.server import interpreter_tuning
@@ -35,6 +36,20 @@ def announce(line: str) -> None:
     """Print the ready line: from now on this process can be used."""
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
+
+
+async def ended_first(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Wait for the end of `work`, or until `stop` is set. Returns whether `work` has ended; else it is cancelled."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    try:
+        await asyncio.wait([working, stopping], return_when=asyncio.FIRST_COMPLETED)
+        has_ended = working.done()
+    finally:
+        stopping.cancel()
+        working.cancel()
+    if has_ended:
+        working.result()
+    return has_ended
 
 
 def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loop: LoopName | None = None) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
-from kafka_reassign_rpc.cli.long_running import announce, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -58,8 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     values = read_settings(arguments, SETTINGS)
-    if values["advertised.listeners"] is not None and len(values["advertised.listeners"]) != len(values["listeners"]):
-        raise UsageError("--advertised-listeners: one is needed for each of --listeners")
+    check_listeners(values)
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
         raise UsageError(f"--broker-id: {values['broker.id']} is one of the simulated brokers")
     if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:
@@ -73,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
                 zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
                 values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
             server = await stack.enter_async_context(ControllerProcess(server_config(values)))
-            await server.ready()
+            if not await ended_first(server.ready(), stop):
+                return
             if own:
                 # The brokers start after the server and stop before it: they find a controller when they come and go.
                 await stack.enter_async_context(fleet_process(_fleet_arguments(values)))
@@ -113,6 +113,12 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
     elif not directory:
         return None
     return EventLogConfig(Path(directory), values["event.log.file.bytes"], values["event.log.files"])
+
+
+def check_listeners(values: dict[str, Any]) -> None:
+    """Raises UsageError where the settings of listeners do not fit together."""
+    if values["advertised.listeners"] is not None and len(values["advertised.listeners"]) != len(values["listeners"]):
+        raise UsageError("--advertised-listeners: one is needed for each of --listeners")
 
 
 def server_config(values: dict[str, Any]) -> ServerConfig:

@@ -172,6 +172,25 @@ async def nothing_moves(bootstrap: str) -> bool:
     return not (await listed(address_of(bootstrap))).topics
 
 
+async def test_sv_1_a_server_that_waits_for_a_controller_ends_on_a_signal(zk_connect: str) -> None:
+    arguments = ("--zookeeper-connect", zk_connect, *PORT_0, "--controller-takeover", "never", "--event-log-dir", "")
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", *arguments, stderr=asyncio.subprocess.PIPE
+    )
+    assert process.stderr is not None
+    try:
+        async with asyncio.timeout(40):
+            while b"never takes over" not in await process.stderr.readline():
+                assert not process.stderr.at_eof()
+            process.terminate()
+            assert await process.wait() == 0
+            assert b"Traceback" not in await process.stderr.read()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
 async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: Processes, zk_connect: str) -> None:
     first = await commands.start("first", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
     taken = f"PLAINTEXT://{first.ready_value('bootstrap')}"

@@ -87,6 +87,7 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("check", *ANY, "--timeout-ms", "soon"), "--timeout-ms: expected a whole number, got 'soon'"),
         (("check", *ANY, "--timeout-ms", "0"), "--timeout-ms: expected a whole number from 1 to"),
         (("check", *ANY, "--broker-id", "x"), "--broker-id: expected a whole number"),
+        (("check", *ANY, "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
         (("status",), "one of the arguments --bootstrap-server --zookeeper-connect is required"),
         (("status", *ANY, "--bootstrap-server", "h:1"), "not allowed with argument --zookeeper-connect"),
         (("status", "--zookeeper-connect", "h:port"), "--zookeeper-connect: "),

@@ -1,12 +1,15 @@
 """A controller gives the controllership back by deleting `/controller`: its own znode, and no other."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterator, Sequence
 
 from kafka_reassign_rpc.controller import controller_election
+from kafka_reassign_rpc.controller.commands.command import Command, Round
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Op, Result
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import elected_controller, put_topic, register
 
 
 async def elected(zk: ZooKeeper, server: int) -> Leadership:
@@ -71,3 +74,31 @@ async def test_sv_3_who_has_no_session_has_nothing_to_give_back(zk_connect: str)
     async with ZooKeeper(zk_connect) as zk:
         await elected(zk, 1000)
     assert not await controller_election.resign(zk)
+
+
+async def test_sv_3_who_resigns_first_waits_for_the_answers_to_what_was_submitted_but_not_for_long(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        answer = asyncio.ensure_future(controller.isr(("t", 0), (1,)))
+        await asyncio.sleep(0)  # it is submitted
+
+        await controller.loop.settle(20)
+
+        assert controller.partition("t").isr == (1,)
+        await answer
+        never = Undecided()
+        controller.loop.submit(never)
+        async with asyncio.timeout(10):
+            await controller.loop.settle(0.01)
+        assert not never.future.done()
+
+
+class Undecided(Command[None]):
+    """A command whose decision takes for ever."""
+
+    def decide(self, work: Round) -> Iterator[None]:
+        while True:
+            yield
