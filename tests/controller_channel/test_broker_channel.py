@@ -486,7 +486,7 @@ async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() 
 
 
 @pytest.mark.parametrize("release", RELEASES)
-async def test_sv_10_each_broker_is_told_in_the_highest_versions_that_it_serves(release: str) -> None:
+async def test_sv_4_each_broker_is_told_in_the_highest_versions_that_it_serves(release: str) -> None:
     """Also a broker that has been upgraded before the others: it says itself what it serves."""
     highest = RELEASES[release]
     async with connected(highest | {ApiKey.API_VERSIONS: 3}, up_to_date=False) as (broker, channel, reports, found):
@@ -527,7 +527,7 @@ async def test_sv_10_each_broker_is_told_in_the_highest_versions_that_it_serves(
             assert (stop.topics[0].partition_indexes, stop.delete_partitions) == ([4], True)
 
 
-async def test_sv_10_a_broker_that_serves_no_version_of_ours_gets_nothing_and_is_asked_again() -> None:
+async def test_sv_4_a_broker_that_serves_no_version_of_ours_gets_nothing_and_is_asked_again() -> None:
     """A broker of Kafka 4 on KRaft, say."""
     async with connected({ApiKey.API_VERSIONS: 4}, up_to_date=False) as (broker, channel, _, _found):
         channel.wake()
