@@ -1,4 +1,4 @@
-"""Stock Kafka 3.9.1 brokers in ZooKeeper mode, as processes.
+"""Stock Kafka brokers in ZooKeeper mode, as processes: 3.9.1, or older ones.
 
 Brokers choose a port at their first start and keep it over restarts. Every wait is for a line in the broker's
 log or for the end of its process. Nothing here is bound to an event loop, so one
@@ -12,7 +12,7 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from .jars import BROKER_VERSION, classpath
+from .jars import BROKER_VERSION, classpath, jars
 from .process import LoggedProcess
 
 _LOG4J = Path(__file__).with_name("log4j-broker.properties")
@@ -43,10 +43,18 @@ DEFAULTS: Mapping[str, str] = {
 """Small, quick to notice a lost broker, and no background work that could change an assignment."""
 
 
+def _classpath(version: str) -> str:
+    """The jars of a broker. Those of Kafka 2.8 have no logging backend: it gets the one of 3.9.1, of the same API."""
+    if version == BROKER_VERSION:
+        return classpath(version)
+    return ":".join([classpath(version), *map(str, jars(BROKER_VERSION).glob("*reload4j-*.jar"))])
+
+
 class StockBroker(LoggedProcess):
     """One broker. `overrides` are server.properties on top of DEFAULTS."""
 
     jvm: Sequence[str] = JVM
+    version = BROKER_VERSION
 
     def __init__(self, node_id: int, zookeeper: str, directory: Path, overrides: Mapping[str, str]) -> None:
         directory.mkdir(parents=True, exist_ok=True)
@@ -72,7 +80,7 @@ class StockBroker(LoggedProcess):
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         logging = f"-Dlog4j.configuration=file:{_LOG4J}"
-        self.launch(["java", *self.jvm, logging, "-cp", classpath(BROKER_VERSION), "kafka.Kafka", str(path)])
+        self.launch(["java", *self.jvm, logging, "-cp", _classpath(self.version), "kafka.Kafka", str(path)])
         self.port = int((await self.wait_for_line(_PORT, timeout))[1])
         await self.wait_for_line(STARTED, timeout)
 
@@ -80,7 +88,7 @@ class StockBroker(LoggedProcess):
         """Controlled shutdown."""
         if self.is_running:
             self.send(signal.SIGTERM)
-            await self.ended()
+            await self.ended(120)  # it flushes every log
 
     def erase(self) -> None:
         """Remove its files. The broker must not run."""

@@ -47,9 +47,9 @@ class MixedCluster:
         self.zk = cluster.zk
         self.server = "a"
 
-    async def serve(self, name: str) -> None:
+    async def serve(self, name: str, *options: str) -> None:
         """Start our server of that name; returns once it is the controller and all brokers know it."""
-        await self.cluster.server(name, *STALLS_SOON)
+        await self.cluster.server(name, *STALLS_SOON, *options)
         await self.cluster.controlled_by(name, within=60)
         self.server = name
         await eventually(self._is_known, within=60)

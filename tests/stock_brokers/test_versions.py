@@ -1,0 +1,98 @@
+"""Stock brokers of 2.8.2 and 3.9.1 in one cluster, as during a rolling upgrade. Our server is the controller."""
+
+import asyncio
+import re
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+
+import pytest
+import pytest_asyncio
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.faults.cluster import Cluster, address_of, metadata
+from tests.processes import processes
+from tests.stock.cluster import StockBroker, StockCluster
+from tests.stock.jars import BROKER_VERSION, require
+from tests.waiting import eventually
+
+from .mixed_cluster import BROKERS, MixedCluster
+
+pytestmark = [pytest.mark.stock, pytest.mark.timeout(600)]
+
+OLD_VERSION, PROTOCOL = "2.8.2", "2.8"
+PARTITIONS = 1020
+"""More than two LeaderAndIsr requests have, other than the first after a registration."""
+_BEGINS = re.compile(rb"Log loaded for partition many-(\d+) with initial high watermark (\d+)")
+
+
+@pytest_asyncio.fixture
+async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
+    """Brokers 1 and 2 are of 2.8.2, broker 3 of 3.9.1."""
+    require(BROKER_VERSION)
+    require(OLD_VERSION)
+    directory = tmp_path_factory.mktemp("versions")
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address))
+        stock = StockCluster(
+            zookeeper.address, directory, BROKERS, overrides={"inter.broker.protocol.version": PROTOCOL}
+        )
+        stack.push_async_callback(stock.kill)
+        for broker in (1, 2):
+            stock.brokers[broker].version = OLD_VERSION
+        group = await stack.enter_async_context(processes(directory))
+        await stock.start()
+        cluster = Cluster(group, zk, zookeeper.address, directory)
+        mixed = MixedCluster(stock, cluster)
+        await mixed.serve("a", "--zookeeper-session-timeout-ms", "18000")
+        yield mixed
+
+
+async def test_sv_4_brokers_of_two_versions_are_served_and_none_forgets_its_high_watermarks(
+    mixed: MixedCluster,
+) -> None:
+    """A broker writes its file of high watermarks once it has got a LeaderAndIsr: the first one has all replicas."""
+    await asyncio.to_thread(_fill, mixed.stock.bootstrap)
+    async with mixed.load("many", 4) as load:
+        await mixed.start({("many", 0): (3, 1), ("many", 1): (1, 3)})
+        await mixed.rest_at({("many", 0): (3, 1), ("many", 1): (1, 3)})
+        restarted = mixed.stock.brokers[2]
+        await restarted.stop()
+        await restarted.start()
+        assert 0 not in (await _high_watermarks(restarted, PARTITIONS - 2)).values()  # two have moved to 3
+        await eventually(lambda: _is_in_sync(restarted), within=60)
+        acked = load.acked
+        await eventually(lambda: load.acked > acked + 20)
+
+
+async def _high_watermarks(broker: StockBroker, replicas: int) -> dict[int, int]:
+    """At which high watermark each of the replicas has begun since the broker's start."""
+
+    def begun() -> dict[int, int]:
+        return {int(index): int(offset) for index, offset in _BEGINS.findall(broker.printed())}
+
+    await eventually(lambda: len(begun()) == replicas, within=60)
+    return begun()
+
+
+async def _is_in_sync(broker: StockBroker) -> bool:
+    """Whether the broker says that all replicas are in sync and online."""
+    (topic,) = (await metadata(address_of(broker.address), "many")).topics
+    assert len(topic.partitions) == PARTITIONS
+    return all(len(one.isr_nodes) == 2 and not one.offline_replicas for one in topic.partitions)
+
+
+def _fill(bootstrap: str) -> None:
+    """Create the topic: each partition with a record that both of its replicas have."""
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    pairs = [[1, 2], [2, 1], [3, 2], [2, 3]]  # broker 2 has a replica of each
+    assignment = [pairs[index % len(pairs)] for index in range(PARTITIONS)]
+    new = NewTopic("many", num_partitions=PARTITIONS, replica_assignment=assignment)
+    admin.create_topics([new], operation_timeout=60)["many"].result(90)
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
+    for index in range(PARTITIONS):
+        producer.produce("many", b"0 ", partition=index)
+    assert not producer.flush(90)
