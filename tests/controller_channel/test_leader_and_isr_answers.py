@@ -56,7 +56,7 @@ def read(body: bytes) -> tuple[list[HostedReplica], int]:
 
 
 @given(ERRORS, st.integers(5, 7))
-def test_sv_4_failed_replicas_of_known_topics_are_found_and_no_others(errors: Errors, version: int) -> None:
+def test_sv_10_failed_replicas_of_known_topics_are_found_and_no_others(errors: Errors, version: int) -> None:
     found, _ = read(answer(errors, version))
     assert found == [
         HostedReplica(TopicPartition(NAMES[topic_id], index), topic_id)
@@ -66,7 +66,7 @@ def test_sv_4_failed_replicas_of_known_topics_are_found_and_no_others(errors: Er
     ]
 
 
-def test_sv_4_tagged_fields_of_later_brokers_are_skipped() -> None:
+def test_sv_10_tagged_fields_of_later_brokers_are_skipped() -> None:
     entry = (5).to_bytes(4, "big") + FAILED.to_bytes(2, "big")
     tags = bytes([2, 0, 3, 1, 2, 3, 200, 1, 0])  # two fields: tag 0 with three bytes, tag 200 with none
     topic = UUID(int=1).bytes + bytes([3]) + entry + tags + entry + b"\0" + tags

@@ -61,7 +61,7 @@ def test_sv_1_a_setting_is_the_operators_or_that_of_most_registered_brokers(
     assert found == replace(KAFKA_DEFAULTS, num_partitions=wanted)
 
 
-def test_sv_4_a_minority_does_not_allow_unclean_elections() -> None:
+def test_sv_10_a_minority_does_not_allow_unclean_elections() -> None:
     allows, forbids = {UNCLEAN: True}, {UNCLEAN: False}
     assert not in_force({}, [allows, forbids, forbids], KAFKA_DEFAULTS).unclean_leader_election_enable
     assert not in_force({}, [allows, {}, {}], KAFKA_DEFAULTS).unclean_leader_election_enable

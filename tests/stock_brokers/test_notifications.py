@@ -60,7 +60,7 @@ async def seen(mixed: MixedCluster, broker: int) -> Seen:
     }
 
 
-async def test_sv_4_partitions_of_a_lost_log_dir_are_led_by_the_other_broker_until_the_restart(tmp_path: Path) -> None:
+async def test_sv_10_partitions_of_a_lost_log_dir_are_led_by_the_other_broker_until_the_restart(tmp_path: Path) -> None:
     async with two_brokers(tmp_path, {"replica.high.watermark.checkpoint.interval.ms": "500"}) as mixed:
         await mixed.create("jbod", dict.fromkeys(range(PARTITIONS), (1, 2)))
         lost_dir, other_dir = log_dirs(tmp_path, 1)
@@ -95,7 +95,7 @@ async def test_sv_4_partitions_of_a_lost_log_dir_are_led_by_the_other_broker_unt
         await eventually(is_back, within=60)
 
 
-async def test_sv_4_isrs_that_brokers_of_protocol_2_6_write_are_read_and_moves_end(tmp_path: Path) -> None:
+async def test_sv_10_isrs_that_brokers_of_protocol_2_6_write_are_read_and_moves_end(tmp_path: Path) -> None:
     async with two_brokers(tmp_path, {"inter.broker.protocol.version": "2.6"}) as mixed:
         await mixed.create("moved", {0: (1,)})
         await mixed.create("both", {0: (1, 2)})

@@ -77,19 +77,19 @@ async def test_sv_2_a_consumer_group_is_read_by_a_client_that_is_told_of_our_ser
     assert await mixed.read_in_group("read") == PARTITION_BYTES
 
 
-async def test_sv_2_kafka_python_never_sends_a_version_that_it_learnt_from_us_and_a_stock_broker_does_not_know(
+async def test_sv_9_kafka_python_never_sends_a_version_that_it_learnt_from_us_and_a_stock_broker_does_not_know(
     mixed: MixedCluster,
 ) -> None:
     for _ in range(20):
         await mixed.ask_with_kafka_python()
 
 
-async def test_sv_4_what_stock_brokers_were_started_with_is_learnt(mixed: MixedCluster) -> None:
+async def test_sv_10_what_stock_brokers_were_started_with_is_learnt(mixed: MixedCluster) -> None:
     await eventually(lambda: mixed.has_config("auto.leader.rebalance.enable", "false"))
     assert await mixed.has_config("leader.imbalance.check.interval.seconds", "300")
 
 
-async def test_sv_4_a_topic_deleted_and_created_again_under_its_name_has_no_record_of_the_one_before(
+async def test_sv_10_a_topic_deleted_and_created_again_under_its_name_has_no_record_of_the_one_before(
     mixed: MixedCluster,
 ) -> None:
     """As often as brokers answer; `rest_at` and the load hold brokers, znodes and records against each other."""

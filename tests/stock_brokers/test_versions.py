@@ -51,7 +51,7 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed
         yield mixed
 
 
-async def test_sv_4_brokers_of_two_versions_are_served_and_none_forgets_its_high_watermarks(
+async def test_sv_10_brokers_of_two_versions_are_served_and_none_forgets_its_high_watermarks(
     mixed: MixedCluster,
 ) -> None:
     """A broker writes its file of high watermarks once it has got a LeaderAndIsr: the first one has all replicas."""

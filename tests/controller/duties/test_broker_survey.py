@@ -67,7 +67,7 @@ async def silent_broker(connect: str) -> AsyncIterator[int]:
         server.close()
 
 
-async def test_sv_2_what_the_brokers_know_is_announced_and_changes_when_brokers_come_and_go(here: Cluster) -> None:
+async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_come_and_go(here: Cluster) -> None:
     async with asking(here.bootstrap) as client:
 
         async def announces(wanted: dict[ApiKey, tuple[int, int]]) -> bool:
@@ -87,14 +87,14 @@ async def test_sv_2_what_the_brokers_know_is_announced_and_changes_when_brokers_
         await eventually(lambda: announces(OWN))
 
 
-async def test_sv_2_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
+async def test_sv_9_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
     survey = BrokerSurvey("test", None)
     assert list(survey.versions()) == [NEWEST_IN_ZOOKEEPER_MODE]
     survey.look({})
     assert list(survey.versions()) == []
 
 
-async def test_sv_2_a_standby_announces_the_same_as_the_controller(here: Cluster) -> None:
+async def test_sv_9_a_standby_announces_the_same_as_the_controller(here: Cluster) -> None:
     config = ServerConfig(zookeeper_connect=here.connect, listeners=LISTENERS, server_id=1001)
     async with ControllerProcess(config) as standby:
         await standby.ready()
@@ -110,7 +110,7 @@ async def test_sv_2_a_standby_announces_the_same_as_the_controller(here: Cluster
             await eventually(lambda: are_alike((0, 13)))
 
 
-async def test_sv_2_a_version_that_is_not_announced_any_more_is_answered_all_the_same(here: Cluster) -> None:
+async def test_sv_9_a_version_that_is_not_announced_any_more_is_answered_all_the_same(here: Cluster) -> None:
     async with silent_broker(here.connect), asking(here.bootstrap) as client:
 
         async def is_limited() -> bool:
@@ -123,7 +123,7 @@ async def test_sv_2_a_version_that_is_not_announced_any_more_is_answered_all_the
         assert cluster_shown.controller_id == 1000
 
 
-async def test_sv_2_what_goes_to_a_controller_that_is_a_broker_is_limited_to_what_brokers_know(
+async def test_sv_9_what_goes_to_a_controller_that_is_a_broker_is_limited_to_what_brokers_know(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     async with silent_broker(zk_connect):

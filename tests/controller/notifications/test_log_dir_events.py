@@ -33,7 +33,9 @@ async def cluster(zk: ZooKeeper, zk_connect: str) -> AsyncIterator[ScriptedClust
         yield made
 
 
-async def test_sv_4_an_in_sync_replica_leads_in_place_of_one_whose_log_dir_has_failed(cluster: ScriptedCluster) -> None:
+async def test_sv_10_an_in_sync_replica_leads_in_place_of_one_whose_log_dir_has_failed(
+    cluster: ScriptedCluster,
+) -> None:
     await cluster.lose_log_dir(1, 0, 1, 2)
 
     await eventually(lambda: cluster.has(0, 2, [2]))
@@ -53,7 +55,7 @@ async def test_sv_4_an_in_sync_replica_leads_in_place_of_one_whose_log_dir_has_f
     }
 
 
-async def test_sv_4_a_replica_on_a_failed_log_dir_is_not_elected_and_does_not_join_the_isr(
+async def test_sv_10_a_replica_on_a_failed_log_dir_is_not_elected_and_does_not_join_the_isr(
     cluster: ScriptedCluster,
 ) -> None:
     await cluster.lose_log_dir(1, 0)
@@ -68,7 +70,7 @@ async def test_sv_4_a_replica_on_a_failed_log_dir_is_not_elected_and_does_not_jo
     await eventually(lambda: cluster.has(0, -1, [2]))
 
 
-async def test_sv_4_a_replica_is_online_again_once_its_broker_has_registered_anew(cluster: ScriptedCluster) -> None:
+async def test_sv_10_a_replica_is_online_again_once_its_broker_has_registered_anew(cluster: ScriptedCluster) -> None:
     await cluster.lose_log_dir(1, 0, 2)
     await eventually(lambda: cluster.shown(2) == [(-1, [1], [1])] * 3)
 
@@ -81,7 +83,7 @@ async def test_sv_4_a_replica_is_online_again_once_its_broker_has_registered_ane
     assert await cluster.alter_isr(0, [2, 1]) == 0
 
 
-async def test_sv_4_a_dir_that_is_still_lost_after_a_restart_is_noticed_without_a_notification(
+async def test_sv_10_a_dir_that_is_still_lost_after_a_restart_is_noticed_without_a_notification(
     cluster: ScriptedCluster,
 ) -> None:
     cluster.brokers[1].offline.add(0)
@@ -92,7 +94,7 @@ async def test_sv_4_a_dir_that_is_still_lost_after_a_restart_is_noticed_without_
     await eventually(lambda: cluster.has(0, -1, [2]))
 
 
-async def test_sv_4_foreign_writes_of_the_topic_do_not_make_an_offline_replica_forgotten(
+async def test_sv_10_foreign_writes_of_the_topic_do_not_make_an_offline_replica_forgotten(
     cluster: ScriptedCluster,
 ) -> None:
     await cluster.lose_log_dir(1, 0)
@@ -122,7 +124,7 @@ async def test_455_4_a_move_ends_without_the_leader_whose_log_dir_has_failed(clu
     assert await cluster.state(0) == (2, [2, 3])
 
 
-async def test_sv_4_a_move_waits_for_a_target_replica_whose_log_dir_has_failed(cluster: ScriptedCluster) -> None:
+async def test_sv_10_a_move_waits_for_a_target_replica_whose_log_dir_has_failed(cluster: ScriptedCluster) -> None:
     cluster.brokers[3].offline.add(0)
     assert await alter(cluster.server, {("t", 0): [3, 2]}) == {("t", 0): 0}
     await eventually(lambda: cluster.shown(0) == [(1, [1, 2], [3])] * 3)
@@ -131,7 +133,7 @@ async def test_sv_4_a_move_waits_for_a_target_replica_whose_log_dir_has_failed(c
     await eventually(lambda: cluster.shown(0) == [(1, [1, 2], [])] * 3)
 
 
-async def test_sv_4_at_a_takeover_offline_replicas_are_found_and_old_notifications_go(
+async def test_sv_10_at_a_takeover_offline_replicas_are_found_and_old_notifications_go(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     async with scripted_cluster(zk, zk_connect, {0: (1, 2)}) as cluster:

@@ -45,7 +45,7 @@ async def created(here: Cluster, name: str) -> tuple[int, int]:
     return partitions, replicas
 
 
-async def test_sv_4_a_topic_without_counts_gets_those_of_the_brokers(zk_connect: str) -> None:
+async def test_sv_10_a_topic_without_counts_gets_those_of_the_brokers(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3), broker_configs=COUNTS) as here:
         await eventually(lambda: knows(here, "num.partitions", "3"))
         assert await created(here, "counted") == (3, 2)
@@ -53,7 +53,7 @@ async def test_sv_4_a_topic_without_counts_gets_those_of_the_brokers(zk_connect:
         assert await created(here, "garbage") == (3, 2)
 
 
-async def test_sv_4_a_silent_broker_delays_nothing_and_what_the_operator_sets_comes_first(zk_connect: str) -> None:
+async def test_sv_10_a_silent_broker_delays_nothing_and_what_the_operator_sets_comes_first(zk_connect: str) -> None:
     own = {"num.partitions": 4}
     async with (
         cluster(zk_connect, brokers=(1, 2, 3), broker_configs=COUNTS, broker_settings=own) as here,
@@ -65,7 +65,7 @@ async def test_sv_4_a_silent_broker_delays_nothing_and_what_the_operator_sets_co
         assert await created(here, "counted") == (4, 2)
 
 
-async def test_sv_4_brokers_that_were_started_with_unclean_elections_get_leaders_as_soon_as_that_is_learnt(
+async def test_sv_10_brokers_that_were_started_with_unclean_elections_get_leaders_as_soon_as_that_is_learnt(
     zk_connect: str,
 ) -> None:
     async with cluster(zk_connect, brokers=(1, 2)) as here:
@@ -86,7 +86,7 @@ async def alone_in_sync(here: Cluster, broker: int) -> bool:
     return bool((await state_json(here.zk, ("t", 0)))["isr"] == [broker])
 
 
-async def test_sv_4_preferred_leaders_are_elected_at_the_interval_that_the_brokers_have(zk_connect: str) -> None:
+async def test_sv_10_preferred_leaders_are_elected_at_the_interval_that_the_brokers_have(zk_connect: str) -> None:
     often = {"leader.imbalance.check.interval.seconds": "1", "leader.imbalance.per.broker.percentage": "0"}
     async with cluster(zk_connect, brokers=(1, 2), broker_configs=often) as here:
         await here.create_topic("t", {0: (1, 2)})
@@ -96,7 +96,7 @@ async def test_sv_4_preferred_leaders_are_elected_at_the_interval_that_the_broke
         await eventually(lambda: here.led_by(("t", 0), 1))
 
 
-async def test_sv_4_what_was_learnt_outlives_a_new_reading_of_the_cluster(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_what_was_learnt_outlives_a_new_reading_of_the_cluster(zk: ZooKeeper, zk_connect: str) -> None:
     await put_topic(zk, "t", {0: (1, 2)})
     learnt = BrokerSettings(num_partitions=3, unclean_leader_election_enable=True)
     async with elected_controller(zk_connect) as controller:
@@ -105,7 +105,7 @@ async def test_sv_4_what_was_learnt_outlives_a_new_reading_of_the_cluster(zk: Zo
         assert controller.cluster.broker_settings == learnt
 
 
-async def test_sv_4_topics_show_the_default_that_the_brokers_have(zk_connect: str) -> None:
+async def test_sv_10_topics_show_the_default_that_the_brokers_have(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1, 2), broker_configs={"min.insync.replicas": "2"}) as here:
         await here.create_topic("t", {0: (1, 2)})
         await eventually(lambda: knows(here, "min.insync.replicas", "2"))

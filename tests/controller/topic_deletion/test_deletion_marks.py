@@ -47,7 +47,7 @@ async def create(controller: BareController, name: str) -> CreatedTopic | KafkaE
     return (await controller.loop.submit(command))[name]
 
 
-async def test_sv_4_marks_without_a_topic_are_removed_at_a_takeover_and_while_the_controller_runs(
+async def test_sv_10_marks_without_a_topic_are_removed_at_a_takeover_and_while_the_controller_runs(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await mark(zk, "before", "with-children")
@@ -72,7 +72,7 @@ async def is_gone(zk: ZooKeeper, name: str) -> bool:
     return name not in await topics(zk) and name not in await marks(zk)
 
 
-async def test_sv_4_a_mark_that_is_older_than_the_topic_goes_and_the_topic_stays(
+async def test_sv_10_a_mark_that_is_older_than_the_topic_goes_and_the_topic_stays(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await mark(zk, "t", "u")
@@ -87,7 +87,7 @@ async def test_sv_4_a_mark_that_is_older_than_the_topic_goes_and_the_topic_stays
         assert {"t", "v"} == await topics(zk)
 
 
-async def test_sv_4_a_topic_that_others_create_and_mark_at_once_is_deleted(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_topic_that_others_create_and_mark_at_once_is_deleted(zk: ZooKeeper, zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1,)):
         for number in range(20):
             name = f"t{number}"
@@ -102,7 +102,7 @@ async def test_sv_4_a_topic_that_others_create_and_mark_at_once_is_deleted(zk: Z
 ONE_REPLICA = b'{"version":3,"topic_id":"ERERESIiMzNERFVVVVVVVQ","partitions":{"0":[1]}}'
 
 
-async def test_sv_4_no_topic_is_created_while_a_mark_of_its_name_stands(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_no_topic_is_created_while_a_mark_of_its_name_stands(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "other", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
@@ -122,7 +122,7 @@ async def test_sv_4_no_topic_is_created_while_a_mark_of_its_name_stands(zk: ZooK
         await controller.check()
 
 
-async def test_sv_4_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKeeper, zk_connect: str) -> None:
     """A broker that is down keeps the deletion waiting."""
     async with cluster(zk_connect, brokers=(1, 2)) as world:
         await world.create_topic("t", {0: [1, 2]})
@@ -139,7 +139,7 @@ async def test_sv_4_a_client_gets_kafkas_answer_while_the_mark_stands(zk: ZooKee
         )
 
 
-async def test_sv_4_a_mark_stays_where_its_topic_has_come_meanwhile(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_mark_stays_where_its_topic_has_come_meanwhile(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "other", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
@@ -149,7 +149,7 @@ async def test_sv_4_a_mark_stays_where_its_topic_has_come_meanwhile(zk: ZooKeepe
         assert await marks(zk) == {"x"}
 
 
-async def test_sv_4_a_deletion_does_not_begin_for_a_topic_that_is_gone(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_deletion_does_not_begin_for_a_topic_that_is_gone(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 2)})
     async with elected_controller(zk_connect) as controller:
@@ -160,7 +160,7 @@ async def test_sv_4_a_deletion_does_not_begin_for_a_topic_that_is_gone(zk: ZooKe
 
 
 @pytest.mark.parametrize("operations", [1, 4, 1000])
-async def test_sv_4_a_removal_that_dies_anywhere_leaves_the_topic_and_its_mark_or_neither(
+async def test_sv_10_a_removal_that_dies_anywhere_leaves_the_topic_and_its_mark_or_neither(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch, operations: int
 ) -> None:
     monkeypatch.setattr(durable_store, "MAX_OPERATIONS", operations)
@@ -190,7 +190,7 @@ async def test_sv_4_a_removal_that_dies_anywhere_leaves_the_topic_and_its_mark_o
     assert lives > 1 or operations == 1000
 
 
-async def test_sv_4_a_removal_spares_another_topic_of_the_same_name(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_removal_spares_another_topic_of_the_same_name(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 2)})
     await mark(zk, "t")
@@ -203,7 +203,7 @@ async def test_sv_4_a_removal_spares_another_topic_of_the_same_name(zk: ZooKeepe
         assert await zk.exists(znode_paths.partition_state("t", 0)) is not None
 
 
-async def test_sv_4_a_removal_whose_mark_was_removed_by_hand_ends_with_neither(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_removal_whose_mark_was_removed_by_hand_ends_with_neither(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (1, 2)})
     await mark(zk, "t")

@@ -51,7 +51,7 @@ def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
     return known, TopicDeletions(known, lambda topic: due.append(topic.created))
 
 
-def test_sv_4_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
+def test_sv_10_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
     deletions: tuple[Known, TopicDeletions], due: list[int]
 ) -> None:
     known, counted = deletions
@@ -68,7 +68,7 @@ def test_sv_4_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
     assert due == [5]
 
 
-def test_sv_4_a_confirmation_counts_for_the_topic_that_was_stopped_and_not_for_a_later_one(
+def test_sv_10_a_confirmation_counts_for_the_topic_that_was_stopped_and_not_for_a_later_one(
     deletions: tuple[Known, TopicDeletions], due: list[int]
 ) -> None:
     known, counted = deletions
@@ -83,7 +83,7 @@ def test_sv_4_a_confirmation_counts_for_the_topic_that_was_stopped_and_not_for_a
     assert due == [9]
 
 
-def test_sv_4_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, TopicDeletions], due: list[int]) -> None:
+def test_sv_10_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, TopicDeletions], due: list[int]) -> None:
     known, counted = deletions
     for created in range(100):
         topic = in_deletion(known, created, 1, 2)
@@ -97,7 +97,7 @@ def test_sv_4_nothing_is_kept_of_topics_that_are_gone(deletions: tuple[Known, To
     assert [len(kept) for kept in vars(counted).values() if isinstance(kept, dict | set)] == [0, 0]
 
 
-def test_sv_4_a_deletion_that_begins_anew_waits_for_new_confirmations(
+def test_sv_10_a_deletion_that_begins_anew_waits_for_new_confirmations(
     deletions: tuple[Known, TopicDeletions], due: list[int]
 ) -> None:
     """Its mark was removed by hand, and brokers have got their replicas back."""
@@ -110,7 +110,7 @@ def test_sv_4_a_deletion_that_begins_anew_waits_for_new_confirmations(
     assert due == []
 
 
-def test_sv_4_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
+def test_sv_10_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
     known = Known()
     counted = TopicDeletions(known, lambda topic: due.append(topic.created))
     channels = ChannelManager(lambda: known, Sender(1000, 1, ()), lambda *_: None, lambda: None)
@@ -133,7 +133,7 @@ async def create(controller: BareController, name: str) -> CreatedTopic | KafkaE
     return (await controller.loop.submit(command))[name]
 
 
-async def test_sv_4_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_topic_of_its_name(
+async def test_sv_10_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_topic_of_its_name(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     await register(zk, 1, 2)
@@ -159,7 +159,7 @@ async def test_sv_4_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_to
         await controller.check()
 
 
-async def test_sv_4_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: ZooKeeper, zk_connect: str) -> None:
+async def test_sv_10_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: ZooKeeper, zk_connect: str) -> None:
     await register(zk, 1, 2)
     await put_topic(zk, "t", {0: (2, 1)}, topic_id=UUID(int=5))
     async with elected_controller(zk_connect) as controller:
@@ -173,7 +173,7 @@ async def test_sv_4_a_late_reading_of_a_topic_does_not_replace_a_newer_one(zk: Z
         await controller.check()
 
 
-async def test_sv_4_topics_that_are_gone_are_propagated_before_anything_of_what_was_read_again(
+async def test_sv_10_topics_that_are_gone_are_propagated_before_anything_of_what_was_read_again(
     zk: ZooKeeper, zk_connect: str
 ) -> None:
     """Otherwise brokers would delete the replicas of the new topic."""
@@ -218,7 +218,7 @@ class HeldRemovals:
         monkeypatch.setattr(ZooKeeper, "submit_multi", submit_multi)
 
 
-async def test_sv_4_a_broker_that_joins_during_a_removal_does_not_start_a_second_one_that_destroys_the_next_topic(
+async def test_sv_10_a_broker_that_joins_during_a_removal_does_not_start_a_second_one_that_destroys_the_next_topic(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     removals = HeldRemovals(monkeypatch)
@@ -253,7 +253,7 @@ async def test_sv_4_a_broker_that_joins_during_a_removal_does_not_start_a_second
         assert len(removals.held) == 1
 
 
-async def test_sv_4_a_topic_that_others_change_during_its_removal_is_removed_all_the_same(
+async def test_sv_10_a_topic_that_others_change_during_its_removal_is_removed_all_the_same(
     zk_connect: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     removals = HeldRemovals(monkeypatch)
@@ -274,7 +274,7 @@ async def test_sv_4_a_topic_that_others_change_during_its_removal_is_removed_all
         await world.create_topic("x", {0: [1, 2]})
 
 
-async def test_sv_4_a_deletion_waits_for_a_dead_broker_over_broker_starts_and_a_failover(zk_connect: str) -> None:
+async def test_sv_10_a_deletion_waits_for_a_dead_broker_over_broker_starts_and_a_failover(zk_connect: str) -> None:
     async with cluster(zk_connect, brokers=(1, 2, 3)) as world:
         await world.create_topic("x", {0: [1, 3], 1: [2, 1]})
         await eventually(lambda: world.has_all(("x", 1), 1, 2))

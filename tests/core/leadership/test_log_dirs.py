@@ -23,17 +23,17 @@ def failed(here: RoundView, replica: int) -> Partition:
     return made(log_dir_answered(here, TOPIC, 0, replica, is_offline=True))
 
 
-def test_sv_4_the_first_replica_in_sync_leads_when_the_leaders_log_dir_has_failed() -> None:
+def test_sv_10_the_first_replica_in_sync_leads_when_the_leaders_log_dir_has_failed() -> None:
     before = not_moving(1, 2, 3, isr=(1, 3))
     assert failed(view(before), 1) == replace(before, leader=3, isr=(3,), leader_epoch=6, offline=(1,))
 
 
-def test_sv_4_a_follower_whose_log_dir_has_failed_leaves_the_isr() -> None:
+def test_sv_10_a_follower_whose_log_dir_has_failed_leaves_the_isr() -> None:
     before = not_moving(1, 2, 3)
     assert failed(view(before), 2) == replace(before, isr=(1, 3), leader_epoch=6, offline=(2,))
 
 
-def test_sv_4_without_another_replica_in_sync_there_is_no_leader_unless_the_topic_allows_an_unclean_one() -> None:
+def test_sv_10_without_another_replica_in_sync_there_is_no_leader_unless_the_topic_allows_an_unclean_one() -> None:
     before = not_moving(1, 2, isr=(1,))
     value = failed(view(before), 1)
     assert (value.leader, value.isr, value.offline) == (NO_LEADER, (1,), (1,))
@@ -41,12 +41,12 @@ def test_sv_4_without_another_replica_in_sync_there_is_no_leader_unless_the_topi
     assert (value.leader, value.isr, value.leader_recovery_state) == (2, (2,), 1)
 
 
-def test_sv_4_a_replica_out_of_sync_whose_log_dir_has_failed_changes_nothing_but_the_metadata() -> None:
+def test_sv_10_a_replica_out_of_sync_whose_log_dir_has_failed_changes_nothing_but_the_metadata() -> None:
     before = not_moving(1, 2, isr=(1,))
     assert failed(view(before), 2) == replace(before, offline=(2,))
 
 
-def test_sv_4_the_same_answer_again_changes_nothing_and_other_brokers_do_not_count() -> None:
+def test_sv_10_the_same_answer_again_changes_nothing_and_other_brokers_do_not_count() -> None:
     here = view(replace(not_moving(1, 2, isr=(2,)), offline=(1,)))
     assert log_dir_answered(here, TOPIC, 0, 1, is_offline=True) == []
     assert log_dir_answered(here, TOPIC, 0, 2, is_offline=False) == []
@@ -54,20 +54,20 @@ def test_sv_4_the_same_answer_again_changes_nothing_and_other_brokers_do_not_cou
     assert log_dir_answered(here, TOPIC, 1, 1, is_offline=True) == []
 
 
-def test_sv_4_a_replica_that_works_again_leads_where_nobody_else_can() -> None:
+def test_sv_10_a_replica_that_works_again_leads_where_nobody_else_can() -> None:
     here = view(replace(not_moving(1, 2, isr=(1,), leader=NO_LEADER), offline=(1,)))
     value = made(log_dir_answered(here, TOPIC, 0, 1, is_offline=False))
     assert (value.leader, value.isr, value.offline) == (1, (1,), ())
 
 
-def test_sv_4_a_replica_stays_offline_until_its_broker_is_gone_or_has_bounced() -> None:
+def test_sv_10_a_replica_stays_offline_until_its_broker_is_gone_or_has_bounced() -> None:
     before = replace(not_moving(1, 2, 3, isr=(2, 3)), offline=(1,))
     assert settle(view(before), TOPIC, 0) == []
     assert made(settle(view(before, live=(2, 3)), TOPIC, 0)) == replace(before, offline=())
     assert made(settle(view(before), TOPIC, 0, down=(1,))) == replace(before, offline=())
 
 
-def test_sv_4_a_replica_on_a_failed_log_dir_is_never_elected() -> None:
+def test_sv_10_a_replica_on_a_failed_log_dir_is_never_elected() -> None:
     before = replace(not_moving(1, 2, 3, isr=(1, 2, 3), leader=3), offline=(1,))
     error, changes = elect(view(before), TOPIC, 0, ElectionType.PREFERRED)
     assert (type(error), changes) == (PreferredLeaderNotAvailable, [])
@@ -82,7 +82,7 @@ def test_sv_4_a_replica_on_a_failed_log_dir_is_never_elected() -> None:
     assert (error, made(changes).leader) == (None, 2)
 
 
-def test_sv_4_a_replica_on_a_failed_log_dir_does_not_join_the_isr() -> None:
+def test_sv_10_a_replica_on_a_failed_log_dir_does_not_join_the_isr() -> None:
     before = replace(not_moving(1, 2, isr=(1,)), offline=(2,))
     change = IsrChange(TOPIC, None, 0, before.leader_epoch, before.partition_epoch, (1, 2))
     answer, changes = alter_partition(view(before), 1, change, 2)
@@ -107,7 +107,7 @@ def test_236_13_a_move_whose_target_replica_is_offline_does_not_take_the_place_o
     assert makes_room(before, after)
 
 
-def test_sv_4_reading_the_cluster_again_keeps_what_the_same_brokers_have_answered_about_the_same_topic() -> None:
+def test_sv_10_reading_the_cluster_again_keeps_what_the_same_brokers_have_answered_about_the_same_topic() -> None:
     known = cluster(replace(not_moving(1, 2, 3), offline=(1, 2)))
     fresh = cluster(not_moving(1, 2, 3))
     fresh.brokers[2] = broker(2, epoch=900)
