@@ -25,5 +25,5 @@ async def simulated(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[C
         zk = await stack.enter_async_context(ZooKeeper(connect))
         cluster = Cluster(await stack.enter_async_context(processes(directory)), zk, connect, directory)
         await cluster.server("a")
-        await cluster.fleet("1,2,3", "t:6:2:1000000", bandwidth=100_000)
+        await cluster.fleet("1,2,3", "t:6:2:1000000", bandwidth=10_000)  # moves take minutes
         yield cluster
