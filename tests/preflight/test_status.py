@@ -1,7 +1,7 @@
 """`kafka-reassign-rpc status`: who controls a cluster, since when, and what is under way."""
 
 import json
-import time
+from typing import Any
 
 import pytest
 
@@ -48,6 +48,13 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     await simulated.alter("a", dict.fromkeys(targets))
 
 
+async def told_by_nodes(cluster: Cluster) -> Any:
+    """The controller as the nodes name it."""
+    ended = await run("status", "--bootstrap-server", cluster.servers["a"].ready_value("bootstrap"), "--json")
+    assert (ended.code, ended.errors) == (0, "")
+    return ended.document["controller"]
+
+
 async def test_sv_7_the_nodes_tell_the_last_of_many_elections(simulated: Cluster) -> None:
     for _ in range(3):
         assert await simulated.servers["a"].stop() == 0
@@ -55,24 +62,20 @@ async def test_sv_7_the_nodes_tell_the_last_of_many_elections(simulated: Cluster
     stat = await simulated.zk.exists(znode_paths.CONTROLLER)
     assert stat is not None
 
-    found = await read_status.from_nodes(simulated.servers["a"].ready_value("bootstrap"), 10)
+    found = await told_by_nodes(simulated)
 
-    assert found.controller is not None
-    assert found.controller.epoch == await simulated.epoch()
-    assert found.controller.since_ms is not None
-    assert abs(found.controller.since_ms - stat.ctime) < 5_000
-    assert time.time() * 1000 - found.controller.since_ms < 120_000
+    assert found["epoch"] == await simulated.epoch()
+    assert abs(found["since"] - stat.ctime) < 5_000
 
 
 async def test_sv_7_a_server_without_an_event_log_names_no_epoch(simulated: Cluster) -> None:
     assert await simulated.servers["a"].stop() == 0
     await simulated.server("a", "--event-log-dir", "")
 
-    found = await read_status.from_nodes(simulated.servers["a"].ready_value("bootstrap"), 10)
+    found = await told_by_nodes(simulated)
 
-    assert found.controller is not None
-    assert (found.controller.id, found.controller.epoch, found.controller.since_ms) == (1000, None, None)
-    await simulated.servers["a"].stop()
+    assert (found["id"], found["kind"], found["epoch"], found["since"]) == (1000, SERVER, None, None)
+    assert await simulated.servers["a"].stop() == 0
     await simulated.server("a")
 
 
