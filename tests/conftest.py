@@ -55,12 +55,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Recordings of stock Kafka are checked again only where it runs (see `tests.stock.live`). What takes minutes comes
-    first, so that no process of the run is left with it at the end.
+    """Some tests run only where stock Kafka runs as well (see `tests.stock.live`). What takes minutes comes first, so
+    that no process of the run is left with it at the end.
     """
     if not runs_live():
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("recheck")])
-        items[:] = [item for item in items if not item.get_closest_marker("recheck")]
+        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("stock_live")])
+        items[:] = [item for item in items if not item.get_closest_marker("stock_live")]
     items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
 
 

@@ -27,7 +27,12 @@ from tests.waiting import eventually
 
 from .mixed_cluster import controller
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(200)]
+pytestmark = [
+    pytest.mark.stock,
+    pytest.mark.stock_live,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.timeout(200),
+]
 
 BROKER = 1
 

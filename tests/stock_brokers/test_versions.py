@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, MixedCluster
 
-pytestmark = [pytest.mark.stock, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
 
 OLD_VERSION, PROTOCOL = "2.8.2", "2.8"
 PARTITIONS = 1020
