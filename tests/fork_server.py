@@ -23,7 +23,10 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+
+from tests.stock.tools import Output
+from tests.waiting import eventually
 
 CLI = "kafka_reassign_rpc.cli.main"
 KAFKA_REASSIGN = "kafka_reassign_rpc.reassign_command.main"
@@ -114,6 +117,27 @@ def fork_server() -> ForkServer:
     server = ForkServer(CLI, KAFKA_REASSIGN, *_ALSO_IMPORTED)
     atexit.register(server.close)
     return server
+
+
+async def output_of(
+    module: str, arguments: Sequence[str], *, timeout: float = 60, first_line: asyncio.Event | None = None
+) -> Output:
+    """Run a command to its end. `first_line` is set when it has printed its first line."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        process = fork_server().start(module, arguments, out.fileno(), err.fileno())
+        try:
+            if first_line is not None:
+                await eventually(lambda: os.fstat(out.fileno()).st_size > 0)
+                first_line.set()
+            code = await process.ended(timeout)
+        finally:
+            process.kill()
+        return Output(code, *(_content(file) for file in (out, err)))
+
+
+def _content(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode()
 
 
 class _Forks:

@@ -13,6 +13,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import address_of, alter, listed, metadata
+from tests.fork_server import CLI, output_of
 from tests.http_client import get
 from tests.processes import Processes, children_of, exists
 from tests.waiting import eventually
@@ -256,21 +257,8 @@ async def test_sv_1_a_data_directory_that_cannot_be_used_is_one_line_and_exit_co
     assert str(in_the_way) in ended[1]
 
 
-async def end_of(*arguments: str) -> tuple[int | None, str]:
+async def end_of(*arguments: str) -> tuple[int, str]:
     """The exit code and standard error of a command that ends by itself and prints nothing on standard output."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "kafka_reassign_rpc.cli.main",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, errors = await asyncio.wait_for(process.communicate(), 40)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    assert out == b""
-    return process.returncode, errors.decode()
+    ended = await output_of(CLI, arguments)
+    assert ended.out == ""
+    return ended.code, ended.err

@@ -1,40 +1,13 @@
 """The commands as an operator starts them."""
 
-import asyncio
-import json
-import sys
-from typing import Any, NamedTuple
-
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.fork_server import CLI, output_of
+from tests.stock.tools import Output
 
 
-class Ended(NamedTuple):
-    code: int | None
-    out: str
-    errors: str
-
-    @property
-    def document(self) -> Any:
-        return json.loads(self.out)
-
-
-async def run(*arguments: str) -> Ended:
+async def run(*arguments: str) -> Output:
     """Run `kafka-reassign-rpc` to its end."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "kafka_reassign_rpc.cli.main",
-        *arguments,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        out, errors = await asyncio.wait_for(process.communicate(), 60)
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
-    return Ended(process.returncode, out.decode(), errors.decode())
+    return await output_of(CLI, arguments)
 
 
 async def every_znode(zk: ZooKeeper) -> dict[str, object]:

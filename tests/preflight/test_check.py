@@ -63,7 +63,7 @@ async def test_sv_4_a_cluster_that_can_be_controlled_is_safe_and_not_a_znode_of_
 
     ended = await run("check", "--zookeeper-connect", simulated.connect, "--broker-id", "1001")
 
-    assert (ended.code, ended.errors) == (0, "")
+    assert (ended.code, ended.err) == (0, "")
     *lines, verdict = ended.out.splitlines()
     assert verdict == "It is safe for a kafka-reassign-rpc server to control this cluster."
     assert {line.split(" ", 1)[0] for line in lines} == {"OK"}
@@ -76,7 +76,7 @@ async def test_sv_4_a_cluster_that_can_be_controlled_is_safe_and_not_a_znode_of_
 async def test_sv_4_the_json_of_the_check_has_the_verdict_and_every_finding(simulated: Cluster) -> None:
     ended = await run("check", "--zookeeper-connect", simulated.connect, "--json")  # 1000 is the controller's id
 
-    assert (ended.code, ended.errors) == (1, "")
+    assert (ended.code, ended.err) == (1, "")
     assert ended.document["safe"] is False
     assert [one for one in ended.document["findings"] if one["level"] == "UNSAFE"] == [
         {

@@ -31,7 +31,7 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
     ]
 
     for ended in (by_zookeeper, by_nodes):
-        assert (ended.code, ended.errors) == (0, "")
+        assert (ended.code, ended.err) == (0, "")
         found = ended.document
         assert (found["controller"]["id"], found["controller"]["kind"]) == (1000, SERVER)
         assert found["controller"]["at"] == [bootstrap]
@@ -51,7 +51,7 @@ async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the
 async def told_by_nodes(cluster: Cluster) -> Any:
     """The controller as the nodes name it."""
     ended = await run("status", "--bootstrap-server", cluster.servers["a"].ready_value("bootstrap"), "--json")
-    assert (ended.code, ended.errors) == (0, "")
+    assert (ended.code, ended.err) == (0, "")
     return ended.document["controller"]
 
 
@@ -113,5 +113,5 @@ async def test_sv_7_where_nobody_answers_one_line_says_so_in_time(place: tuple[s
     ended = await run("status", *place, "--timeout-ms", "300")
 
     assert (ended.code, ended.out) == (1, "")
-    assert len(ended.errors.splitlines()) == 1
-    assert "127.0.0.1:1" in ended.errors
+    assert len(ended.err.splitlines()) == 1
+    assert "127.0.0.1:1" in ended.err

@@ -2,34 +2,17 @@
 
 import asyncio
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-from tests.fork_server import KAFKA_REASSIGN, fork_server
+from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.stock.tools import Output
-from tests.waiting import eventually
 
 
 async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Event | None = None) -> Output:
     """Run the command to its end. `first_line` is set when it has printed its first line."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = fork_server().start(KAFKA_REASSIGN, args, out.fileno(), err.fileno())
-        try:
-            if first_line is not None:
-                await eventually(lambda: os.fstat(out.fileno()).st_size > 0)
-                first_line.set()
-            code = await process.ended(timeout)
-        finally:
-            process.kill()
-        return Output(code, *(_content(file) for file in (out, err)))
-
-
-def _content(file: IO[bytes]) -> str:
-    file.seek(0)
-    return file.read().decode()
+    return await output_of(KAFKA_REASSIGN, args, timeout=timeout, first_line=first_line)
 
 
 class Command:

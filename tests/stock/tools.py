@@ -3,12 +3,13 @@
 import asyncio
 import base64
 import itertools
+import json
 import subprocess
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from .jars import classpath
 
@@ -37,6 +38,11 @@ class Output:
     code: int
     out: str
     err: str
+
+    @property
+    def document(self) -> Any:
+        """Standard output as JSON."""
+        return json.loads(self.out)
 
     @property
     def lines(self) -> list[str]:

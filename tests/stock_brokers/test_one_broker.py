@@ -100,7 +100,7 @@ async def test_sv_4_a_stock_cluster_is_safe_and_the_check_changes_nothing_in_it(
     ended = await run("check", "--zookeeper-connect", stock.cluster.connect, "--json")
     taken = await run("check", "--zookeeper-connect", stock.cluster.connect, "--json", "--broker-id", str(BROKER))
 
-    assert (ended.code, ended.errors) == (0, "")
+    assert (ended.code, ended.err) == (0, "")
     levels = {one["subject"]: one["level"] for one in ended.document["findings"]}
     assert {subject for subject, level in levels.items() if level != "OK"} == {"leader-balance"}, "DEFAULTS say false"
     assert {"rights", "brokers", "versions", "protocol", "listeners", "policies", "migration"} <= set(levels)
