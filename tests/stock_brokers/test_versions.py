@@ -1,8 +1,8 @@
-"""Stock brokers of 2.8.2 and 3.9.1 in one cluster, as during a rolling upgrade. Our server is the controller."""
+"""Stock brokers of 2.8.2, 3.3.2 and 3.9.1 in one cluster, as during a rolling upgrade. Our server is the controller."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack
 
 import pytest
@@ -22,7 +22,7 @@ from .mixed_cluster import BROKERS, MixedCluster
 
 pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(600)]
 
-OLD_VERSION, PROTOCOL = "2.8.2", "2.8"
+OLD_VERSIONS, PROTOCOL = {1: "3.3.2", 2: "2.8.2"}, "2.8"
 PARTITIONS = 1020
 """More than two LeaderAndIsr requests have, other than the first after a registration."""
 _BEGINS = re.compile(rb"Log loaded for partition many-(\d+) with initial high watermark (\d+)")
@@ -30,9 +30,9 @@ _BEGINS = re.compile(rb"Log loaded for partition many-(\d+) with initial high wa
 
 @pytest_asyncio.fixture
 async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MixedCluster]:
-    """Brokers 1 and 2 are of 2.8.2, broker 3 of 3.9.1."""
-    require(BROKER_VERSION)
-    require(OLD_VERSION)
+    """Broker 1 is of 3.3.2, broker 2 of 2.8.2, broker 3 of 3.9.1."""
+    for version in (BROKER_VERSION, *OLD_VERSIONS.values()):
+        require(version)
     directory = tmp_path_factory.mktemp("versions")
     async with AsyncExitStack() as stack:
         zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
@@ -41,8 +41,8 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed
             zookeeper.address, directory, BROKERS, overrides={"inter.broker.protocol.version": PROTOCOL}
         )
         stack.push_async_callback(stock.kill)
-        for broker in (1, 2):
-            stock.brokers[broker].version = OLD_VERSION
+        for broker, version in OLD_VERSIONS.items():
+            stock.brokers[broker].version = version
         group = await stack.enter_async_context(processes(directory))
         await stock.start()
         cluster = Cluster(group, zk, zookeeper.address, directory)
@@ -51,10 +51,12 @@ async def mixed(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Mixed
         yield mixed
 
 
-async def test_sv_10_brokers_of_two_versions_are_served_and_none_forgets_its_high_watermarks(
+async def test_sv_10_brokers_of_three_versions_are_served_and_none_forgets_its_high_watermarks(
     mixed: MixedCluster,
 ) -> None:
     """A broker writes its file of high watermarks once it has got a LeaderAndIsr: the first one has all replicas."""
+    await asyncio.to_thread(_create, mixed.stock.bootstrap)
+    await eventually(lambda: _all_in_sync(mixed.stock.brokers.values()), within=120)
     await asyncio.to_thread(_fill, mixed.stock.bootstrap)
     async with mixed.load("many", 4) as load:
         await mixed.start({("many", 0): (3, 1), ("many", 1): (1, 3)})
@@ -63,7 +65,7 @@ async def test_sv_10_brokers_of_two_versions_are_served_and_none_forgets_its_hig
         await restarted.stop()
         await restarted.start()
         assert 0 not in (await _high_watermarks(restarted, PARTITIONS - 2)).values()  # two have moved to 3
-        await eventually(lambda: _is_in_sync(restarted), within=60)
+        await eventually(lambda: _all_in_sync([restarted]), within=60)
         acked = load.acked
         await eventually(lambda: load.acked > acked + 20)
 
@@ -78,21 +80,29 @@ async def _high_watermarks(broker: StockBroker, replicas: int) -> dict[int, int]
     return begun()
 
 
-async def _is_in_sync(broker: StockBroker) -> bool:
-    """Whether the broker says that all replicas are in sync and online."""
-    (topic,) = (await metadata(address_of(broker.address), "many")).topics
-    assert len(topic.partitions) == PARTITIONS
-    return all(len(one.isr_nodes) == 2 and not one.offline_replicas for one in topic.partitions)
+async def _all_in_sync(brokers: Iterable[StockBroker]) -> bool:
+    """Whether these brokers say that all replicas are in sync and online."""
+    for broker in brokers:
+        (topic,) = (await metadata(address_of(broker.address), "many")).topics
+        assert len(topic.partitions) == PARTITIONS
+        if not all(len(one.isr_nodes) == 2 and not one.offline_replicas for one in topic.partitions):
+            return False
+    return True
 
 
-def _fill(bootstrap: str) -> None:
-    """Create the topic: each partition with a record that both of its replicas have."""
+def _create(bootstrap: str) -> None:
     admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
     pairs = [[1, 2], [2, 1], [3, 2], [2, 3]]  # broker 2 has a replica of each
     assignment = [pairs[index % len(pairs)] for index in range(PARTITIONS)]
     new = NewTopic("many", num_partitions=PARTITIONS, replica_assignment=assignment)
     admin.create_topics([new], operation_timeout=60)["many"].result(90)
+
+
+def _fill(bootstrap: str) -> None:
+    """A record in each partition, which both of its replicas have."""
+    stored: list[object] = []
     producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "log_level": 0})
     for index in range(PARTITIONS):
-        producer.produce("many", b"0 ", partition=index)
-    assert not producer.flush(90)
+        producer.produce("many", b"0 ", partition=index, on_delivery=lambda error, _: stored.append(error))
+    producer.flush(200)
+    assert stored == [None] * PARTITIONS, stored[:3]
