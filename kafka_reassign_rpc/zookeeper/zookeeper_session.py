@@ -235,6 +235,8 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         self.state.transition_to(States.CONNECTED)
         self._connected.set()
         self._tick()
+        if self.session_id is None:  # this process stood still during the handshake: the lease has run out already
+            return pump
         log.info("ZooKeeper session %#x over %s, timeout %g s", self.session_id, show_host(*self._at()), self.timeout)
         _call(self.connected_hooks)
         return pump

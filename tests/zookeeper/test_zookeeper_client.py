@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
 from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, SetData, ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, SessionOver, Unknown
 from tests.zookeeper.helpers import Events, until
@@ -263,3 +264,25 @@ async def test_sv_3_the_lease_moves_on_while_nothing_is_asked(zk_connect: str) -
         assert events.seen == []
         with pytest.raises(NodeExists):
             await zk.create("/")
+
+
+async def test_sv_3_nobody_hears_of_a_session_that_is_over_when_its_handshake_ends(
+    zk_connect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process stands still, for longer than the lease, just when the server has given it a session."""
+    real = ZooKeeperConnection.handshake
+    stalls = iter([1.2])
+
+    async def standing_still(connection: ZooKeeperConnection, *given: Any) -> Any:
+        answer = await real(connection, *given)
+        time.sleep(next(stalls, 0))
+        return answer
+
+    monkeypatch.setattr(ZooKeeperConnection, "handshake", standing_still)
+    zk = ZooKeeper(zk_connect, session_timeout_ms=1_000)
+    events = Events(zk)
+    async with zk:
+        await events.until("connected")
+        assert ("connected", None) not in events.seen
+        assert events.seen[-1] == ("connected", zk.session_id)
+        assert await zk.exists("/") is not None
