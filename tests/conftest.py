@@ -39,6 +39,7 @@ TAKE_MINUTES = (
     "tests/pipeline/test_plan_command",
     "tests/faults",
     "tests/stock_brokers",
+    "tests/campaign/test_live",
     "tests/reassign_command",
     "tests/clients",
     "tests/pipeline",

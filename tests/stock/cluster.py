@@ -51,7 +51,7 @@ def _classpath(version: str) -> str:
 
 
 class StockBroker(LoggedProcess):
-    """One broker. `overrides` are server.properties on top of DEFAULTS."""
+    """One broker. `overrides` are server.properties on top of DEFAULTS; a start reads `properties` and `version`."""
 
     jvm: Sequence[str] = JVM
     version = BROKER_VERSION
@@ -62,7 +62,7 @@ class StockBroker(LoggedProcess):
         self.id = node_id
         self.port = 0
         self._directory = directory
-        self._properties = {
+        self.properties = {
             **DEFAULTS,
             "broker.id": str(node_id),
             "zookeeper.connect": zookeeper,
@@ -76,7 +76,7 @@ class StockBroker(LoggedProcess):
 
     async def start(self, timeout: float = 90) -> None:
         """Start the broker, after a stop with the same port; returns once its log says that it has started."""
-        properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self._properties}
+        properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.properties}
         path = self._directory / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         logging = f"-Dlog4j.configuration=file:{_LOG4J}"

@@ -3,7 +3,8 @@
 import asyncio
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from typing import Self
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
@@ -72,28 +73,49 @@ class Load:
             self._acked.add(_named(record))
 
     def _read(self) -> set[tuple[int, int]]:
-        """Read every record up to the high watermark."""
-        consumer = Consumer(
-            {"bootstrap.servers": self._bootstrap, "group.id": "none", "enable.auto.commit": False, "log_level": 0}
-        )
-        found = set()
-        try:
-            left = {}
-            for index in self._partitions:
-                _, end = consumer.get_watermark_offsets(TopicPartition(self._topic, index), timeout=30)
-                left[index] = end
-            consumer.assign([TopicPartition(self._topic, index, 0) for index in left])
-            deadline = time.monotonic() + PATIENCE_S
-            while left and time.monotonic() < deadline:
-                for record in consumer.consume(500, timeout=1):
-                    if record.error() is None:
-                        found.add(_named(record))
-                        if record.offset() + 1 >= left.get(record.partition(), 0):
-                            left.pop(record.partition(), None)
-        finally:
-            consumer.close()
-        assert not left, f"could not be read to its end: {left}"
-        return found
+        return {_named(record) for record in read_to_end(self._bootstrap, [(self._topic, i) for i in self._partitions])}
+
+
+def read_to_end(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> Iterator[Message]:
+    """Every committed record of these partitions, to the offset after the last one that is written now.
+
+    Raises AssertionError where an end is not reached in PATIENCE_S: a record cannot be read, or a transaction is open.
+    """
+    consumer = Consumer(
+        {
+            "bootstrap.servers": bootstrap,
+            "group.id": "none",
+            "enable.auto.commit": False,
+            "enable.partition.eof": True,
+            "isolation.level": "read_committed",
+            "log_level": 0,
+        }
+    )
+    with closing(consumer):
+        ends = _ends(bootstrap, partitions)
+        left = {name for name, end in ends.items() if end}
+        consumer.assign([TopicPartition(*name, 0) for name in left])
+        reached: dict[tuple[str, int], int] = {}
+        deadline = time.monotonic() + PATIENCE_S
+        while left and time.monotonic() < deadline:
+            for record in consumer.consume(500, timeout=1):
+                name = (record.topic(), record.partition())
+                error = record.error()
+                if error is None:
+                    yield record
+                elif error.code() == KafkaError._PARTITION_EOF:
+                    reached[name] = record.offset()
+                    if record.offset() >= ends[name]:
+                        left.discard(name)
+    short = {name: (reached.get(name), ends[name]) for name in left}
+    assert not left, f"could not be read to the end (reached, end): {short}"
+
+
+def _ends(bootstrap: str, partitions: Iterable[tuple[str, int]]) -> dict[tuple[str, int], int]:
+    """The high watermark of each partition."""
+    settings = {"bootstrap.servers": bootstrap, "group.id": "none", "isolation.level": "read_uncommitted"}
+    with closing(Consumer({**settings, "log_level": 0})) as consumer:
+        return {name: consumer.get_watermark_offsets(TopicPartition(*name), timeout=30)[1] for name in partitions}
 
 
 def _named(record: Message) -> tuple[int, int]:

@@ -1,0 +1,14 @@
+"""A campaign: stock brokers under load, under our servers, and under everything that can happen to them.
+
+make campaign SEED=7 MINUTES=5
+
+steps           the kinds of steps, how often each comes, which are switched off
+generator       from a seed to the steps: pure
+site            the processes: ZooKeeper, brokers, our servers, the proxies between them
+*_steps         what each step does
+executor        carries the steps out, lane by lane
+producers, readers   the load, and what it was told
+facts           what the cluster shows
+checks, record_checks, watch   what has to hold: pure
+verdict         brings the cluster to rest and makes every check
+"""

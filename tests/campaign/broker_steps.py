@@ -1,0 +1,110 @@
+"""What happens to brokers. Each step leaves the broker running and registered."""
+
+import asyncio
+from pathlib import Path
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.stock.jars import BROKER_VERSION
+
+from .proxies import cut
+from .site import OLD_PROTOCOL, WAIT_S, Site
+
+
+async def kill_broker(site: Site, broker: int, away: float) -> str:
+    """kill -9, and a start no earlier than its session's end."""
+    with site.absence(broker):
+        await site.brokers[broker].kill()
+        await asyncio.sleep(away)
+        await _start(site, broker)
+    return "started again"
+
+
+async def stop_broker(site: Site, broker: int, away: float) -> str:
+    """A controlled shutdown."""
+    with site.absence(broker):
+        await site.brokers[broker].stop()
+        await asyncio.sleep(away)
+        await _start(site, broker)
+    return "started again"
+
+
+async def freeze_broker(site: Site, broker: int, away: float) -> str:
+    """Nothing of it moves for a while; a session may be over by then."""
+    with site.absence(broker):
+        site.brokers[broker].freeze()
+        try:
+            await asyncio.sleep(away)
+        finally:
+            site.brokers[broker].thaw()
+        await site.registered(broker)
+    return "thawed"
+
+
+async def cut_broker(site: Site, broker: int, away: float, how: str) -> str:
+    """Its connections to ZooKeeper are cut, those to others are not."""
+    before = await _registration(site, broker)
+    with site.absence(broker):
+        async with cut(site.proxies[broker], how):
+            await asyncio.sleep(away)
+        await site.registered(broker)
+    return "kept its session" if await _registration(site, broker) == before else "registered anew"
+
+
+async def lose_log_dir(site: Site, broker: int, log_dir: int, away: float, kill: bool) -> str:
+    """A log dir is gone, and comes back as it was; the broker takes it up at its next start.
+
+    The path becomes a file, since root may write into any directory.
+    """
+    path = site.log_dirs(broker)[log_dir]
+    aside = path.with_name(path.name + ".away")
+    site.disturbed.add(broker)
+    with site.absence(broker):
+        path.rename(aside)
+        path.touch()
+        await asyncio.sleep(away)
+        noticed = b"LogDirFailureHandler" in site.brokers[broker].printed()
+        await (site.brokers[broker].kill() if kill else site.brokers[broker].stop())
+        _put_back(path, aside)
+        await _start(site, broker)
+    site.disturbed.discard(broker)
+    return "the broker had noticed" if noticed else "the broker had not noticed"
+
+
+async def kill_two_brokers(site: Site, brokers: list[int], away: float) -> str:
+    """More harm than min.insync.replicas allows: partitions stand still, nothing may be lost."""
+    with site.absence(*brokers):
+        for broker in brokers:
+            await site.brokers[broker].kill()
+        await asyncio.sleep(away)
+        for broker in brokers:
+            await _start(site, broker)
+    return "both started again"
+
+
+async def upgrade_broker(site: Site, broker: int, away: float) -> str:
+    """It gets the newer jars, and still speaks the older protocol with the others."""
+    site.brokers[broker].version = BROKER_VERSION
+    return await stop_broker(site, broker, away)
+
+
+async def raise_protocol(site: Site, broker: int, away: float) -> str:
+    """It may speak the newer protocol, now that all brokers have the newer jars."""
+    for name in OLD_PROTOCOL:
+        site.brokers[broker].properties.pop(name, None)
+    return await stop_broker(site, broker, away)
+
+
+def _put_back(path: Path, aside: Path) -> None:
+    path.unlink()
+    aside.rename(path)
+
+
+async def _registration(site: Site, broker: int) -> int | None:
+    found = await site.read(lambda: site.zk.exists(znode_paths.broker(broker)))
+    return None if found is None else found.czxid
+
+
+async def _start(site: Site, broker: int) -> None:
+    await site.unregistered(broker)
+    await site.brokers[broker].start(WAIT_S)
+    await site.registered(broker)

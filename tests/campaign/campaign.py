@@ -1,0 +1,110 @@
+"""One campaign from its seed to its verdict."""
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+from tests.stock.jars import BROKER_VERSION
+
+from .executor import Executor, StepFailed
+from .facts import read_states
+from .generator import plan
+from .site import OLD_VERSION, Site, site
+from .steps import Step
+from .verdict import CheckFailed, judge
+from .watch import Watch
+
+WATCH_EVERY_S = 1.0
+KILLS = ("kill_broker", "kill_two_brokers", "kill_server", "kill_zookeeper")
+DIFFERENCES_SHOWN = 30
+
+
+async def campaign(
+    seed: int,
+    seconds: float,
+    off: Collection[str],
+    *,
+    say: Callable[[str], None] = print,
+    upgrade: bool = False,
+    keep: bool = False,
+) -> bool:
+    """Whether everything held. What the processes leave is kept where it did not, and with `keep`.
+
+    seconds    in which steps begin; the start and the checks come on top
+    off        kinds of steps that are not drawn
+    upgrade    whether the brokers begin with an older version
+    """
+    directory = Path(tempfile.mkdtemp(prefix=f"campaign-{seed}-"))
+    versions = f"{OLD_VERSION} to {BROKER_VERSION}" if upgrade else BROKER_VERSION
+    steps = plan(seed, seconds, off, upgrade=upgrade)
+    say(f"seed {seed}, {seconds:g} s, {len(steps)} steps, brokers {versions}, without {sorted(off) or 'nothing'}")
+    with (directory / "steps.log").open("w", buffering=1) as log:
+
+        def told(line: str) -> None:
+            say(line)
+            log.write(line + "\n")
+
+        failure = await _outcome(steps, directory, told, upgrade=upgrade)
+        if failure is None:
+            told(f"seed {seed}: everything held")
+        else:
+            told(f"seed {seed}: FAILED: {failure}")
+    if failure is None and not keep:
+        shutil.rmtree(directory)
+    else:
+        say(f"what the processes left is in {directory}")
+    return failure is None
+
+
+async def _outcome(steps: Sequence[Step], directory: Path, say: Callable[[str], None], *, upgrade: bool) -> str | None:
+    """Why it failed, None where it did not."""
+    try:
+        async with site(directory, upgrade=upgrade) as made:
+            executor = Executor(made, say)
+            watching = asyncio.create_task(_watch(made))
+            running = asyncio.create_task(executor.run(steps))
+            try:
+                await asyncio.wait([watching, running], return_when=asyncio.FIRST_COMPLETED)
+                if watching.done():
+                    watching.result()
+                await running
+                say("the steps are over; the producers end")
+                counts = await judge(made, say)
+            finally:
+                for task in (watching, running):
+                    task.cancel()
+                await asyncio.gather(watching, running, return_exceptions=True)
+            kills = sum(executor.done[kind] for kind in KILLS)
+            say(", ".join(f"{kind} {times}" for kind, times in sorted(executor.done.items())))
+            say(
+                f"{executor.done.total()} steps, {kills} kills; {counts.acknowledged} records acknowledged, "
+                f"{counts.of_deleted} of them in topics that were deleted; {counts.read} read, "
+                f"{counts.consumed} by the group"
+            )
+    except CheckFailed as error:
+        for line in error.differences[:DIFFERENCES_SHOWN]:
+            say(f"  {line}")
+        return str(error)
+    except StepFailed as error:
+        return f"a step could not be carried out: {error}"
+    return None
+
+
+async def _watch(made: Site) -> None:
+    """Raises CheckFailed."""
+    watch = Watch()
+    while True:
+        try:
+            if await made.controller() is None:
+                watch.interrupted()
+            facts = await read_states(made.zk)
+        except ZkError:
+            watch.interrupted()
+        else:
+            if found := watch.seen(time.monotonic(), facts, disturbed=frozenset(made.disturbed)):
+                raise CheckFailed("at every moment", found)
+        await asyncio.sleep(WATCH_EVERY_S)

@@ -1,0 +1,152 @@
+"""What has to hold of a cluster at rest. Each check gives the differences that it finds: none where all is well."""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+from .facts import Absence, Facts, Held, Name
+from .steps import TOLERATED
+
+
+def leftover_znodes(facts: Facts) -> list[str]:
+    """Nothing is queued, requested, leased, being deleted or announced."""
+    return [f"{path} exists" for path in facts.leftovers]
+
+
+def throttles(facts: Facts) -> list[str]:
+    return [f"{entity} has {configs}" for entity, configs in sorted(facts.throttles.items())]
+
+
+def expected_topics(facts: Facts, expected: Mapping[str, int]) -> list[str]:
+    """Exactly the topics that were created and not deleted, with as many partitions as they were given.
+
+    Internal topics (whose names begin with __) are nobody's.
+    """
+    found = {name: len(topic.replicas) for name, topic in facts.topics.items() if not name.startswith("__")}
+    return [
+        f"{name} has {found.get(name, 0)} partitions instead of {expected.get(name, 0)}"
+        for name in sorted(found.keys() | expected.keys())
+        if found.get(name) != expected.get(name)
+    ]
+
+
+def moves(facts: Facts) -> list[str]:
+    """No partition moves, and all replicas are those of brokers."""
+    return [
+        f"{name}-{index} moves: {topic.replicas[index]}"
+        for name, topic in sorted(facts.topics.items())
+        for index in sorted(topic.moving)
+    ]
+
+
+def leaders(facts: Facts) -> list[str]:
+    """No partition is without a leader although a replica in sync is alive."""
+    return [
+        f"{name[0]}-{name[1]} has no leader though {sorted(able)} could lead: {facts.states.get(name)}"
+        for name, able in sorted(needlessly_leaderless(facts, facts.live).items())
+    ]
+
+
+def needlessly_leaderless(facts: Facts, able: Collection[int]) -> dict[Name, set[int]]:
+    """Partitions whose leader is not alive, and their replicas in sync on the brokers that are able to lead.
+
+    Nobody leads a topic any more that is being deleted, however long that takes.
+    """
+    found = {}
+    for name, state in facts.states.items():
+        candidates = set(state.isr) & set(able)
+        if state.leader not in facts.live and candidates and name[0] not in facts.deleting:
+            found[name] = candidates
+    return found
+
+
+def in_sync(facts: Facts) -> list[str]:
+    """Every partition has a state, a live leader, and all its replicas in sync."""
+    found = []
+    for topic_name, topic in sorted(facts.topics.items()):
+        for index, replicas in sorted(topic.replicas.items()):
+            state = facts.states.get((topic_name, index))
+            if state is None:
+                found.append(f"{topic_name}-{index} has no state")
+            elif sorted(state.isr) != sorted(replicas) or state.leader not in state.isr:
+                found.append(f"{topic_name}-{index} has the replicas {replicas}, and {state}")
+    return found
+
+
+def metadata(facts: Facts) -> list[str]:
+    """Every node shows the same partitions, those of ZooKeeper, and the same brokers and controller."""
+    found = []
+    written = {(name, index) for name, topic in facts.topics.items() for index in topic.replicas}
+    nodes = sorted(facts.views)
+    controllers = {node: facts.views[node].controller for node in nodes}
+    if len(set(controllers.values())) > 1:
+        found.append(f"the controller is, by node: {controllers}")
+    for node in nodes:
+        view = facts.views[node]
+        if missing := facts.live - view.brokers:
+            found.append(f"node {node} does not show the brokers {sorted(missing)}")
+        found += [f"node {node} does not show {name}" for name in sorted(written - view.partitions.keys())]
+        found += [
+            f"node {node} shows {name}, which does not exist" for name in sorted(view.partitions.keys() - written)
+        ]
+    for name in sorted(written):
+        shown = {node: facts.views[node].partitions.get(name) for node in nodes}
+        if len(set(shown.values())) > 1:
+            found.append(f"{name} is shown differently: {shown}")
+        state = facts.states.get(name)
+        topic = facts.topics[name[0]]
+        if state is not None and nodes and (one := shown[nodes[0]]) is not None:
+            truth = f"leader {state.leader} epoch {state.leader_epoch} replicas {list(topic.replicas[name[1]])} "
+            truth += f"isr {sorted(state.isr)}"
+            if truth not in one:
+                found.append(f"{name} is shown as {one}, ZooKeeper has {truth}")
+    return found
+
+
+def directories(facts: Facts) -> list[str]:
+    """Each replica has one directory, with its topic's id; no other directory of a replica is in any log dir.
+
+    Tolerated: a directory to which nothing was written since its broker came back.
+    """
+    wanted: dict[tuple[int, str], str] = {}
+    for name, topic in facts.topics.items():
+        for index, replicas in topic.replicas.items():
+            wanted |= {(broker, f"{name}-{index}"): topic.id for broker in replicas}
+    places: dict[tuple[int, str], list[str]] = defaultdict(list)
+    found = []
+    for held in facts.held:
+        expected = wanted.get((held.broker, held.name))
+        if held.topic_id != expected and "strays" in TOLERATED and _is_stray_of_an_absence(held, facts.absences):
+            continue
+        places[held.broker, held.name].append(held.log_dir)
+        where = f"broker {held.broker} has {held.log_dir}/{held.name}"
+        if expected is None:
+            found.append(f"{where}, and is no replica of it")
+        elif held.topic_id != expected:
+            found.append(f"{where} of the topic {held.topic_id}, which now has the id {expected}")
+    found += [f"broker {b} has no directory {name}" for b, name in sorted(wanted.keys() - places.keys())]
+    found += [f"broker {b} has {name} in {dirs}" for (b, name), dirs in sorted(places.items()) if len(dirs) > 1]
+    return found
+
+
+def _is_stray_of_an_absence(held: Held, absences: Iterable[Absence]) -> bool:
+    return any(one.broker == held.broker and held.written < one.end for one in absences)
+
+
+def server_logs(logs: Mapping[str, str]) -> list[str]:
+    """No server of ours has printed a traceback."""
+    found = Counter(
+        f"{name}: {trace.strip().splitlines()[-1][:200] if trace.strip() else ''}"
+        for name, log in logs.items()
+        for trace in _tracebacks(log)
+    )
+    return [f"{times} times in {line}" for line, times in sorted(found.items())]
+
+
+def _tracebacks(log: str) -> list[str]:
+    """The text of each traceback to the line that names its error."""
+    found = []
+    for part in log.split("Traceback (most recent call last):\n")[1:]:
+        lines = part.splitlines()
+        end = next((number for number, line in enumerate(lines) if not line.startswith(" ")), len(lines) - 1)
+        found.append("\n".join(lines[: end + 1]))
+    return found

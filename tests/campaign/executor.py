@@ -1,0 +1,63 @@
+"""Carries out the steps of a campaign, each lane for itself, and prints a line for each."""
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from . import broker_steps, server_steps, topic_steps
+from .site import Site
+from .steps import KINDS, Step
+
+STEP_S = 600.0
+"""No step takes longer, whatever else happens meanwhile."""
+
+_PLACES = (broker_steps, server_steps, topic_steps)
+FUNCTIONS: Mapping[str, Callable[..., Awaitable[str]]] = {
+    kind: next(getattr(place, kind) for place in _PLACES if hasattr(place, kind)) for kind in KINDS
+}
+"""For each kind the function of that name: it gets the site and what was drawn, and says how it ended."""
+
+
+class StepFailed(Exception):
+    """A step could not be carried out: a process did not start, or something did not come about."""
+
+
+class Executor:
+    """`say` prints a line. `done`: how often each kind was carried out."""
+
+    def __init__(
+        self, site: Site, say: Callable[[str], None], functions: Mapping[str, Callable[..., Awaitable[str]]] = FUNCTIONS
+    ) -> None:
+        self._site = site
+        self._say = say
+        self._functions = functions
+        self.done: Counter[str] = Counter()
+
+    async def run(self, steps: Sequence[Step]) -> None:
+        """Raises StepFailed; the other lanes end then."""
+        start = time.monotonic()
+        lanes: dict[str, list[Step]] = {}
+        for step in steps:
+            lanes.setdefault(step.lane, []).append(step)
+        try:
+            async with asyncio.TaskGroup() as group:
+                for lane in lanes.values():
+                    group.create_task(self._lane(lane, start))
+        except* StepFailed as failures:
+            raise failures.exceptions[0] from None
+
+    async def _lane(self, steps: Sequence[Step], start: float) -> None:
+        for step in steps:
+            await asyncio.sleep(max(0.0, start + step.at - time.monotonic()))
+            began = time.monotonic() - start
+            try:
+                async with asyncio.timeout(STEP_S):
+                    ended = await self._functions[step.kind](self._site, **step.arguments)
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                self._say(f"{step}  -> FAILED after {time.monotonic() - start - began:.1f} s: {error!r}")
+                raise StepFailed(f"{step}: {error!r}") from error
+            self.done[step.kind] += 1
+            self._say(f"{step}  -> {ended}  ({began:.1f} to {time.monotonic() - start:.1f} s)")

@@ -1,0 +1,224 @@
+"""What a cluster shows of itself: in ZooKeeper, in every node's Metadata, in every log dir."""
+
+import asyncio
+import json
+import re
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.protocol.messages import MetadataRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
+from tests.faults.cluster import Address, ask
+
+METADATA_VERSION = 10
+"""The first one with topic ids; brokers of 2.8 know it."""
+
+Name = tuple[str, int]
+
+_PARTITION_DIR = re.compile(r"(.+)-(\d+)(\.[0-9a-f]{32}-future)?")
+_ENDS = (znode_paths.REASSIGN_PARTITIONS, znode_paths.CANCEL_IN_PROGRESS, znode_paths.REASSIGN_CANCEL)
+_ROOTS = (
+    znode_paths.REASSIGNMENTS,
+    znode_paths.REASSIGNMENT_REQUESTS,
+    *znode_paths.QUEUES,
+    znode_paths.throttle_memories("topics"),
+    znode_paths.throttle_memories("brokers"),
+    znode_paths.FAILED_BROKERS,
+    znode_paths.DELETE_TOPICS,
+    znode_paths.ISR_CHANGES,
+    znode_paths.LOG_DIR_EVENTS,
+)
+"""Whatever is below these says that something is still to be done. The queues' own znodes are gone too when empty."""
+
+
+@dataclass(frozen=True)
+class Topic:
+    """As its znode has it. `moving`: partitions with adding or removing replicas."""
+
+    id: str
+    replicas: Mapping[int, tuple[int, ...]]
+    moving: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class State:
+    """A partition's state. `version` is that of its znode."""
+
+    leader: int
+    isr: tuple[int, ...]
+    leader_epoch: int = 0
+    controller_epoch: int = 0
+    version: int = 0
+
+
+@dataclass(frozen=True)
+class Held:
+    """A replica's directory in a log dir. `written`: when a record was last written there, seconds of the epoch."""
+
+    broker: int
+    log_dir: str
+    name: str
+    topic_id: str | None
+    written: float = 0.0
+
+
+@dataclass(frozen=True)
+class Absence:
+    """A time in which a broker could not be reached by the controller, or was not registered."""
+
+    broker: int
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True)
+class View:
+    """A node's Metadata answer: its partitions as text that has to be the same everywhere."""
+
+    controller: int
+    brokers: frozenset[int]
+    partitions: Mapping[Name, str]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """
+    deleting  topics whose deletion is asked for
+    states    a partition whose state is not written is not in it
+    leftovers znodes that are gone when nothing is left to be done
+    throttles by entity: the throttle configs
+    views     by node
+    """
+
+    live: frozenset[int] = frozenset()
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    deleting: frozenset[str] = frozenset()
+    states: Mapping[Name, State] = field(default_factory=dict)
+    leftovers: tuple[str, ...] = ()
+    throttles: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    views: Mapping[int, View] = field(default_factory=dict)
+    held: tuple[Held, ...] = ()
+    absences: tuple[Absence, ...] = ()
+
+
+async def read_states(zk: ZooKeeper) -> Facts:
+    """The facts that ZooKeeper holds about brokers, topics and partitions."""
+    live = frozenset(int(name) for name in await zk.children(znode_paths.BROKER_IDS))
+    deleting = frozenset(await zk.children(znode_paths.DELETE_TOPICS))
+    topics = await _topics(zk)
+    partitions = [(name, index) for name, topic in topics.items() for index in topic.replicas]
+    written = await zk.multi_get([znode_paths.partition_state(*name) for name in partitions])
+    states = {
+        name: _state(json.loads(one[0]), one[1].version)
+        for name, one in zip(partitions, written, strict=True)
+        if one is not None
+    }
+    # A name may have become that of another topic meanwhile.
+    after = await _topics(zk)
+    topics = {name: topic for name, topic in topics.items() if name in after and after[name].id == topic.id}
+    states = {name: state for name, state in states.items() if name[0] in topics}
+    return Facts(live=live, topics=topics, deleting=deleting, states=states)
+
+
+async def _topics(zk: ZooKeeper) -> dict[str, Topic]:
+    names = sorted(await zk.children(znode_paths.TOPICS))
+    read = await zk.multi_get([znode_paths.topic(name) for name in names])
+    return {name: topic_of(json.loads(one[0])) for name, one in zip(names, read, strict=True) if one is not None}
+
+
+async def read_all(
+    zk: ZooKeeper,
+    nodes: Mapping[int, Address],
+    log_dirs: Mapping[int, Iterable[Path]],
+    absences: Iterable[Absence] = (),
+) -> Facts:
+    """All facts. Raises OSError for a node that does not answer, ZkError."""
+    seen = await read_states(zk)
+    answers = await asyncio.gather(*(ask(address, _everything(), METADATA_VERSION) for address in nodes.values()))
+    return replace(
+        seen,
+        leftovers=tuple(await _leftovers(zk, seen.topics)),
+        throttles=await _throttles(zk),
+        views={node: view_of(answer) for node, answer in zip(nodes, answers, strict=True)},
+        held=await asyncio.to_thread(held_in, log_dirs),
+        absences=tuple(absences),
+    )
+
+
+def topic_of(znode: Mapping[str, Any]) -> Topic:
+    """A topic znode's JSON."""
+    return Topic(
+        id=znode["topic_id"],
+        replicas={int(index): tuple(found) for index, found in znode["partitions"].items()},
+        moving=frozenset(map(int, {**znode["adding_replicas"], **znode["removing_replicas"]})),
+    )
+
+
+def _state(znode: Mapping[str, Any], version: int) -> State:
+    return State(znode["leader"], tuple(znode["isr"]), znode["leader_epoch"], znode["controller_epoch"], version)
+
+
+def _everything() -> MetadataRequest:
+    return MetadataRequest(topics=None, allow_auto_topic_creation=False)
+
+
+def view_of(answer: Any) -> View:
+    partitions = {}
+    for topic in answer.topics:
+        for one in topic.partitions:
+            partitions[topic.name, one.partition_index] = (
+                f"id {topic.topic_id} error {one.error_code} leader {one.leader_id} epoch {one.leader_epoch} "
+                f"replicas {list(one.replica_nodes)} isr {sorted(one.isr_nodes)} offline {list(one.offline_replicas)}"
+            )
+    return View(answer.controller_id, frozenset(broker.node_id for broker in answer.brokers), partitions)
+
+
+async def _leftovers(zk: ZooKeeper, topics: Collection[str]) -> list[str]:
+    found = [path for path in _ENDS if await zk.exists(path) is not None]
+    for root in _ROOTS:
+        found += [path for path in await zk.tree(root) if path != root or root in znode_paths.QUEUES]
+    # The parent of a topic's records stays as long as the topic.
+    found = [path for path in found if path not in {znode_paths.reassignment_topic(name) for name in topics}]
+    with suppress(NoNode):
+        configured = set(await zk.children(znode_paths.config_type("topics")))
+        found += [znode_paths.config_topic(name) for name in sorted(configured - set(topics))]
+    return found
+
+
+async def _throttles(zk: ZooKeeper) -> dict[str, dict[str, str]]:
+    found = {}
+    for kind in ("topics", "brokers"):
+        for name in await zk.children(znode_paths.config_type(kind)):
+            with suppress(NoNode):
+                config = json.loads((await zk.get(f"{znode_paths.config_type(kind)}/{name}"))[0])["config"]
+                if throttled := {key: value for key, value in config.items() if ".throttled." in key}:
+                    found[f"{kind}/{name}"] = throttled
+    return found
+
+
+def held_in(log_dirs: Mapping[int, Iterable[Path]]) -> tuple[Held, ...]:
+    """The directories of replicas. Those that wait for their end (`-delete`) are not in it."""
+    return tuple(
+        Held(broker, place.name, path.name, _topic_id(path / "partition.metadata"), _written(path))
+        for broker, places in log_dirs.items()
+        for place in places
+        for path in sorted(place.iterdir())
+        if path.is_dir() and _PARTITION_DIR.fullmatch(path.name)
+    )
+
+
+def _written(directory: Path) -> float:
+    return max((log.stat().st_mtime for log in directory.glob("*.log")), default=0.0)
+
+
+def _topic_id(path: Path) -> str | None:
+    with suppress(OSError):
+        for line in path.read_text().splitlines():
+            if line.startswith("topic_id:"):
+                return line.partition(":")[2].strip()
+    return None

@@ -1,0 +1,209 @@
+"""From a seed to the steps of a campaign. The seed alone decides: no clock, no answer, no order of arrival.
+
+Each lane has a generator and random numbers of its own, and keeps a model of what its own steps have made of it.
+"""
+
+import itertools
+import random
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from .steps import BROKERS, KINDS, READERS, SERVERS, SWITCHED_OFF, TOPIC, ZOOKEEPER, Kind, Step
+
+BROKER_IDS = (1, 2, 3, 4)
+LOG_DIRS = {1: 1, 2: 1, 3: 1, 4: 2}
+"""How many log dirs each broker has."""
+
+SERVER_NAMES = ("a", "b")
+MEMBERS = (0, 1)
+"""Of the group of readers."""
+
+PLAIN, IDEMPOTENT, TRANSACTIONAL = "plain", "idempotent", "transactional"
+TOPICS = {"plain-0": PLAIN, "plain-1": PLAIN, "idem-0": IDEMPOTENT, "idem-1": IDEMPOTENT, "tx-0": TRANSACTIONAL}
+"""Each topic's kind of producer."""
+
+INTERNAL_TOPICS = {"__consumer_offsets": 2, "__transaction_state": 2}
+"""The brokers make these themselves: partitions of each."""
+
+MOST_PARTITIONS = 6
+RATES = (200_000, 1_000_000)
+"""Throttles, bytes/s: such that moves take seconds."""
+
+CONFIGS = {"max.message.bytes": ("1000000", "1100000"), "segment.bytes": ("2097152", "4194304"), "flush.ms": ("500",)}
+"""None is below what was accepted before: a follower could not copy a batch that is larger than a segment."""
+
+FIRST_HARM_S = 3.0
+
+Drawn = tuple[str, dict[str, Any], float]
+"""A kind, its arguments, and the seconds until the lane's next step."""
+
+
+def plan(seed: int, seconds: float, off: Collection[str] = tuple(SWITCHED_OFF), *, upgrade: bool = False) -> list[Step]:
+    """All steps of a campaign in the order in which they begin.
+
+    off       kinds that are not drawn
+    upgrade   whether the brokers begin with an older version and are upgraded one after the other
+    """
+    lanes: dict[str, Iterator[Drawn]] = {
+        BROKERS: _brokers(_numbers(seed, BROKERS), off, _upgrades(seconds) if upgrade else []),
+        SERVERS: _servers(_numbers(seed, SERVERS), off),
+        ZOOKEEPER: _zookeeper(_numbers(seed, ZOOKEEPER), off),
+        READERS: _readers(_numbers(seed, READERS), off),
+    }
+    for topic in TOPICS:
+        lanes[topic] = _topic(_numbers(seed, topic), topic, off)
+    for topic, partitions in INTERNAL_TOPICS.items():
+        lanes[topic] = _internal(_numbers(seed, topic), topic, partitions, off)
+    steps: list[Step] = []
+    for lane, drawn in lanes.items():
+        at = 0.0 if lane in TOPICS else FIRST_HARM_S + _numbers(seed, f"{lane} begins").uniform(0, 4)
+        for kind, arguments, rest in drawn:
+            if at >= seconds:
+                break
+            steps.append(Step(round(at, 1), lane, kind, arguments))
+            at += rest
+    return sorted(steps, key=lambda step: (step.at, step.lane))
+
+
+def _numbers(seed: int, lane: str) -> random.Random:
+    return random.Random(f"{seed}/{lane}")
+
+
+def _kinds(lane: str, off: Collection[str]) -> dict[str, Kind]:
+    return {name: kind for name, kind in KINDS.items() if kind.lane == lane and kind.weight and name not in off}
+
+
+def _draws(numbers: random.Random, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Kind]]:
+    """Endless choices among the kinds; none where all are switched off."""
+    while kinds:
+        (name,) = numbers.choices(list(kinds), [kind.weight for kind in kinds.values()])
+        yield name, kinds[name]
+
+
+def _time(numbers: random.Random, least: float, most: float) -> float:
+    return round(numbers.uniform(least, most), 1)
+
+
+def _upgrades(seconds: float) -> list[tuple[float, str, int]]:
+    """When which broker is upgraded: first all get the newer version, then all the newer protocol."""
+    steps = [(kind, broker) for kind in ("upgrade_broker", "raise_protocol") for broker in BROKER_IDS]
+    return [(seconds * number / (len(steps) + 1), *step) for number, step in enumerate(steps)]
+
+
+def _brokers(
+    numbers: random.Random, off: Collection[str], upgrades: Sequence[tuple[float, str, int]]
+) -> Iterator[Drawn]:
+    at, left = 0.0, deque(upgrades)
+    for name, kind in _draws(numbers, _kinds(BROKERS, off)):
+        while left and at >= left[0][0]:
+            _, upgrading, upgraded = left.popleft()
+            rest = KINDS[upgrading].takes + 1
+            yield upgrading, {"broker": upgraded, "away": 0.0}, rest
+            at += rest
+        broker = numbers.choice(BROKER_IDS)
+        away = _time(numbers, 0, 8)
+        arguments: dict[str, Any] = {"broker": broker, "away": away}
+        if name == "freeze_broker":
+            away += 1  # up to 9 s: below and above the session's timeout
+            arguments["away"] = away
+        elif name == "cut_broker":
+            arguments["how"] = numbers.choice(("reset", "silence", "refuse"))
+        elif name == "lose_log_dir":
+            away += 3  # it takes a checkpoint until the broker notices
+            broker = numbers.choice([one for one, count in LOG_DIRS.items() if count > 1])
+            arguments = {"broker": broker, "log_dir": numbers.randrange(LOG_DIRS[broker]), "away": away}
+            arguments["kill"] = numbers.random() < 0.5
+        elif name == "kill_two_brokers":
+            arguments = {"brokers": sorted(numbers.sample(BROKER_IDS, 2)), "away": away}
+        rest = kind.takes + away + _time(numbers, 1, 8)
+        yield name, arguments, rest
+        at += rest
+
+
+def _servers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
+    for name, kind in _draws(numbers, _kinds(SERVERS, off)):
+        away = _time(numbers, 0.5, 5)
+        arguments: dict[str, Any] = {"server": numbers.choice(SERVER_NAMES), "away": away}
+        if name == "cut_server":
+            arguments["how"] = numbers.choice(("reset", "silence", "mute", "refuse"))
+        elif name == "hand_over":
+            away = _time(numbers, 2, 10)
+            arguments = {"away": away, "kill": numbers.random() < 0.5}
+        yield name, arguments, kind.takes + away + _time(numbers, 2, 10)
+
+
+def _zookeeper(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
+    for name, kind in _draws(numbers, _kinds(ZOOKEEPER, off)):
+        away = _time(numbers, 0, 4)
+        yield name, {"away": away}, kind.takes + away + _time(numbers, 15, 60)
+
+
+def _readers(numbers: random.Random, off: Collection[str]) -> Iterator[Drawn]:
+    for name, kind in _draws(numbers, _kinds(READERS, off)):
+        away = _time(numbers, 0, 3)
+        yield name, {"member": numbers.choice(MEMBERS), "away": away}, kind.takes + away + _time(numbers, 5, 20)
+
+
+def _replicas(numbers: random.Random) -> list[int]:
+    return numbers.sample(BROKER_IDS, numbers.randint(2, 3))
+
+
+def _targets(numbers: random.Random, partitions: int) -> dict[int, list[int]]:
+    chosen = sorted(numbers.sample(range(partitions), numbers.randint(1, partitions)))
+    return {index: _replicas(numbers) for index in chosen}
+
+
+def _movement(numbers: random.Random, name: str, topic: str, partitions: int) -> dict[str, Any]:
+    """The arguments of a step that moves partitions or cancels moves."""
+    if name in {"cancel", "elect_preferred"}:
+        chosen = numbers.sample(range(partitions), numbers.randint(1, partitions))
+        return {"topic": topic, "partitions": sorted(chosen)}
+    found: dict[str, Any] = {"topic": topic, "targets": _targets(numbers, partitions)}
+    if name == "move_with_lease":
+        found["rate"] = numbers.choice(RATES)
+    elif name == "request_moves":
+        found["legacy"] = numbers.random() < 0.5
+    return found
+
+
+def _topic(numbers: random.Random, topic: str, off: Collection[str]) -> Iterator[Drawn]:
+    incarnations = itertools.count()
+    possible = _kinds(TOPIC, off)
+    kinds = dict(possible)
+
+    def create(partitions: int) -> Drawn:
+        factor = numbers.randint(2, 3)  # Kafka creates all partitions with the same number of replicas
+        replicas = {index: numbers.sample(BROKER_IDS, factor) for index in range(partitions)}
+        least = 2 if factor > 2 and numbers.random() < 0.5 else 1
+        arguments = {"topic": topic, "incarnation": next(incarnations), "replicas": replicas, "min_insync": least}
+        return "create_topic", arguments, KINDS["create_topic"].takes + _time(numbers, 1, 4)
+
+    partitions = numbers.randint(1, 3)
+    yield create(partitions)
+    for name, kind in _draws(numbers, kinds):
+        rest = kind.takes + _time(numbers, 0.2, 6)
+        if name == "delete_topic":
+            # Half of them at once: the name is created again while the deletion is under way.
+            yield name, {"topic": topic}, _time(numbers, 0, 4) * (numbers.random() < 0.5)
+            partitions = numbers.randint(1, 3)
+            kinds.update(possible)
+            yield create(partitions)
+        elif name == "grow_topic":
+            yield name, {"topic": topic, "partitions": partitions + 1}, rest
+            partitions += 1
+            if partitions == MOST_PARTITIONS:
+                del kinds[name]
+        elif name == "configure_topic":
+            config = numbers.choice(sorted(CONFIGS))
+            yield name, {"topic": topic, "config": config, "value": numbers.choice((None, *CONFIGS[config]))}, rest
+        elif name == "cancel_batch":
+            yield name, {}, rest
+        else:
+            yield name, _movement(numbers, name, topic, partitions), rest
+
+
+def _internal(numbers: random.Random, topic: str, partitions: int, off: Collection[str]) -> Iterator[Drawn]:
+    kinds = {name: kind for name, kind in _kinds(TOPIC, off).items() if kind.internal}
+    for name, kind in _draws(numbers, kinds):
+        yield name, _movement(numbers, name, topic, partitions), kind.takes + _time(numbers, 4, 15)

@@ -1,0 +1,56 @@
+"""What producers have sent to an incarnation of a topic, and what they were told about it."""
+
+import threading
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+PADDING = bytes(300)
+
+
+class Record(NamedTuple):
+    """The name of a record: each producer numbers its records of each partition from 0."""
+
+    incarnation: int
+    partition: int
+    number: int
+
+    def encode(self) -> bytes:
+        return b"%d %d %d %s" % (*self, PADDING)
+
+    @classmethod
+    def decode(cls, value: bytes | None) -> "Record":
+        """Raises ValueError for what no producer of a campaign writes."""
+        incarnation, partition, number, _ = (value or b"").split(b" ", 3)
+        return cls(int(incarnation), int(partition), int(number))
+
+
+@dataclass
+class Journal:
+    """The records of one incarnation of a topic, which has one producer.
+
+    once       whether each record is to be read once at most (idempotent, transactional)
+    sent       by partition: how many were handed to the producer
+    acked      by partition: the numbers of those that were acknowledged, or committed
+    aborted    by partition: the numbers of those whose transaction was aborted
+    refused    why records were not acknowledged
+    ended      whether the topic was deleted: nothing is promised from that moment on
+    """
+
+    topic: str
+    incarnation: int
+    once: bool
+    sent: dict[int, int] = field(default_factory=lambda: defaultdict(int))
+    acked: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    aborted: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
+    refused: list[str] = field(default_factory=list)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def next(self, partition: int) -> Record:
+        number = self.sent[partition]
+        self.sent[partition] = number + 1
+        return Record(self.incarnation, partition, number)
+
+    @property
+    def acknowledged(self) -> int:
+        return sum(map(len, self.acked.values()))

@@ -1,0 +1,148 @@
+"""Producers of numbered records, one in a thread of its own for each incarnation of a topic."""
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+
+from confluent_kafka import KafkaError, KafkaException, Message, Producer
+
+from .generator import IDEMPOTENT, PLAIN, TRANSACTIONAL
+from .journal import Journal
+
+EVERY_S = 0.02
+PATIENCE_S = 120.0
+"""For the last records to be taken, once nothing is harmed any more."""
+
+CALL_S = 20.0
+"""For one call of a transactional producer."""
+
+_COMMON: dict[str, str | int | bool] = {
+    "acks": "all",
+    "linger.ms": 5,
+    "message.timeout.ms": 300_000,
+    "topic.metadata.refresh.interval.ms": 2_000,
+    "topic.metadata.propagation.max.ms": 120_000,
+    "reconnect.backoff.max.ms": 1_000,
+    "log_level": 0,
+}
+_OF_KIND: dict[str, dict[str, str | int | bool]] = {
+    # One request in flight keeps the order where a producer without sequence numbers repeats a request.
+    PLAIN: {"enable.idempotence": False, "max.in.flight.requests.per.connection": 1},
+    IDEMPOTENT: {"enable.idempotence": True},
+    TRANSACTIONAL: {"message.timeout.ms": 60_000, "transaction.timeout.ms": 60_000},
+}
+
+
+class LoadProducer:
+    """Writes to every partition of an incarnation in turn until it is stopped. `partitions` may grow."""
+
+    def __init__(self, bootstrap: str, topic: str, incarnation: int, kind: str, partitions: int) -> None:
+        self.journal = Journal(topic, incarnation, once=kind != PLAIN)
+        self.partitions = partitions
+        self._config = {"bootstrap.servers": bootstrap, **_COMMON, **_OF_KIND[kind]}
+        if kind == TRANSACTIONAL:
+            self._config["transactional.id"] = f"{topic}-{incarnation}"
+        self._end = threading.Event()
+        self._abandoned = threading.Event()
+        work = self._transactions if kind == TRANSACTIONAL else self._stream
+        self._thread = threading.Thread(target=work, name=f"produces {topic}", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End after the records that were handed over are taken. Blocks, at most about PATIENCE_S."""
+        self._end.set()
+        self._thread.join()
+
+    def abandon(self) -> None:
+        """End at once: what is not taken yet is given up."""
+        self._abandoned.set()
+        self._end.set()
+        self._thread.join()
+
+    # Plain and idempotent
+
+    def _stream(self) -> None:
+        producer = Producer(self._config)
+        while not self._end.wait(EVERY_S):
+            for partition in range(self.partitions):
+                self._produce(producer, partition)
+            producer.poll(0)
+        deadline = time.monotonic() + PATIENCE_S
+        while producer.flush(0.2) and not self._abandoned.is_set():
+            if time.monotonic() > deadline:
+                self.journal.refused.append(f"{len(producer)} records were not taken in {PATIENCE_S:g} s")
+                break
+        producer.purge()
+        producer.flush(1)
+
+    def _produce(self, producer: Producer, partition: int) -> None:
+        record = self.journal.next(partition)
+
+        def delivered(error: KafkaError | None, _: Message) -> None:
+            if error is None:
+                self.journal.acked[record.partition].add(record.number)
+            else:
+                self._refuse(error)
+
+        with suppress(KafkaException):  # a partition that this client has not heard of yet
+            producer.produce(self.journal.topic, record.encode(), partition=partition, on_delivery=delivered)
+
+    def _refuse(self, error: KafkaError) -> None:
+        # A partition that this client has not heard of yet is no one's fault.
+        if error.code() != KafkaError._UNKNOWN_PARTITION and not self._abandoned.is_set():
+            self.journal.refused.append(str(error))
+
+    # Transactional
+
+    def _transactions(self) -> None:
+        while not self._end.is_set():
+            producer = Producer(self._config)
+            # Fenced, or timed out at the coordinator: another instance of the same id goes on.
+            with suppress(KafkaException):
+                self._retried(partial(producer.init_transactions, CALL_S))
+                number = 0
+                while not self._end.wait(EVERY_S):
+                    self._transaction(producer, abort=number % 5 == 4)
+                    number += 1
+            producer.purge()
+
+    def _transaction(self, producer: Producer, *, abort: bool) -> None:
+        """One transaction: a few records to each partition. Raises KafkaException where the producer is done for."""
+        taken: dict[int, set[int]] = defaultdict(set)
+        producer.begin_transaction()
+        for _ in range(4):
+            for partition in range(self.partitions):
+                record = self.journal.next(partition)
+                with suppress(KafkaException):
+                    producer.produce(self.journal.topic, record.encode(), partition=partition)
+                    taken[partition].add(record.number)
+        try:
+            if not abort:
+                self._retried(lambda: producer.commit_transaction(CALL_S))
+                self._note(self.journal.acked, taken)
+                return
+        except KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+        self._retried(lambda: producer.abort_transaction(CALL_S))
+        self._note(self.journal.aborted, taken)
+
+    @staticmethod
+    def _note(told: dict[int, set[int]], taken: dict[int, set[int]]) -> None:
+        for partition, numbers in taken.items():
+            told[partition] |= numbers
+
+    def _retried(self, call: Callable[[], object]) -> None:
+        """Repeat a call while its error may pass. Raises KafkaException."""
+        deadline = time.monotonic() + PATIENCE_S / 2
+        while True:
+            try:
+                call()
+            except KafkaException as error:
+                if not error.args[0].retriable() or self._abandoned.is_set() or time.monotonic() > deadline:
+                    raise
+            else:
+                return

@@ -1,0 +1,69 @@
+"""What has to hold of the records of a topic that exists in the end."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from .journal import Journal, Record
+
+SHOWN = 5
+
+
+def refused(journal: Journal) -> list[str]:
+    """Every record was acknowledged, however long it took."""
+    return [f"{journal.topic}: {times} times {why}" for why, times in sorted(Counter(journal.refused).items())]
+
+
+def delivered(journal: Journal, read: Mapping[int, Sequence[Record]]) -> list[str]:
+    """Every acknowledged record can be read, once where its producer promises that, and in the order of its producer.
+
+    read    by partition: the committed records in the order of their offsets
+    """
+    found = []
+    for partition in sorted(journal.sent.keys() | read.keys()):
+        where = f"{journal.topic}-{partition}"
+        records = read.get(partition, ())
+        foreign = [
+            one
+            for one in records
+            if (one.incarnation, one.partition) != (journal.incarnation, partition)
+            or one.number >= journal.sent.get(partition, 0)
+        ]
+        numbers = [one.number for one in records if one.incarnation == journal.incarnation]
+        found += _differ(where, "nobody wrote to incarnation", foreign, journal.incarnation)
+        acked = journal.acked.get(partition, set())
+        found += _differ(where, "lost of acknowledged", sorted(acked - set(numbers)), len(acked))
+        repeated = sorted(number for number, times in Counter(numbers).items() if times > 1)
+        if journal.once:
+            found += _differ(where, "read more than once of", repeated, len(numbers))
+        found += _differ(where, "out of order of", _out_of_order(numbers), len(numbers))
+        shown = sorted(journal.aborted.get(partition, set()) & set(numbers))
+        found += _differ(where, "aborted and yet read of", shown, len(numbers))
+    return found
+
+
+def consumed(journal: Journal, read: Collection[Record]) -> list[str]:
+    """The group has read every acknowledged record."""
+    seen = set(read)
+    found = []
+    for partition, numbers in sorted(journal.acked.items()):
+        missed = [number for number in sorted(numbers) if Record(journal.incarnation, partition, number) not in seen]
+        found += _differ(f"{journal.topic}-{partition}", "not read by the group of", missed, len(numbers))
+    return found
+
+
+def _out_of_order(numbers: Iterable[int]) -> list[int]:
+    """Records whose first occurrence comes after that of a later one. A repetition is not out of order."""
+    found, highest, seen = [], -1, set()
+    for number in numbers:
+        if number not in seen and number < highest:
+            found.append(number)
+        seen.add(number)
+        highest = max(highest, number)
+    return found
+
+
+def _differ(where: str, what: str, which: Sequence[object], of: int) -> list[str]:
+    if not which:
+        return []
+    shown = ", ".join(map(str, which[:SHOWN])) + (" …" if len(which) > SHOWN else "")
+    return [f"{where}: {len(which)} {what} {of}: {shown}"]

@@ -1,0 +1,74 @@
+"""What happens to our servers and to ZooKeeper. Each step leaves them running."""
+
+import asyncio
+
+from .generator import BROKER_IDS, SERVER_NAMES
+from .proxies import cut
+from .site import SERVER_IDS, Site
+
+
+async def kill_server(site: Site, server: str, away: float) -> str:
+    was = await _role(site, server)
+    await site.cluster.servers[server].kill()
+    await asyncio.sleep(away)
+    await site.serve(server)
+    return f"killed {was}"
+
+
+async def freeze_server(site: Site, server: str, away: float) -> str:
+    was = await _role(site, server)
+    site.cluster.servers[server].freeze()
+    try:
+        await asyncio.sleep(away)
+    finally:
+        site.cluster.servers[server].thaw()
+    return f"froze {was}"
+
+
+async def cut_server(site: Site, server: str, away: float, how: str) -> str:
+    was = await _role(site, server)
+    async with cut(site.proxies[server], how):
+        await asyncio.sleep(away)
+    return f"cut off {was}"
+
+
+async def hand_over(site: Site, away: float, kill: bool) -> str:
+    """A stock broker becomes the controller, then one of our servers takes it back."""
+    for name in reversed(SERVER_NAMES):
+        server = site.cluster.servers[name]
+        await (server.kill() if kill else server.stop())
+    await site.controlled_by(frozenset(BROKER_IDS))
+    stock = await site.read(site.controller)
+    await asyncio.sleep(away)
+    for name in SERVER_NAMES:
+        await site.serve(name)
+    await site.take_over()
+    return f"broker {stock} was the controller"
+
+
+async def restart_zookeeper(site: Site, away: float) -> str:
+    await site.zookeeper.stop()
+    await asyncio.sleep(away)
+    await site.zookeeper.start()
+    await site.read(site.controller)
+    return "serves again"
+
+
+async def kill_zookeeper(site: Site, away: float) -> str:
+    await site.zookeeper.kill()
+    await asyncio.sleep(away)
+    await site.zookeeper.start()
+    await site.read(site.controller)
+    return "serves again"
+
+
+async def restart_reader(site: Site, member: int, away: float) -> str:
+    """A member of the group of readers leaves, and joins again."""
+    await asyncio.to_thread(site.load.stop_reader, member)
+    await asyncio.sleep(away)
+    site.load.start_reader(member)
+    return "joined again"
+
+
+async def _role(site: Site, server: str) -> str:
+    return "the controller" if await site.read(site.controller) == SERVER_IDS[server] else "a standby"

@@ -1,0 +1,205 @@
+"""The processes of a campaign: ZooKeeper, stock brokers and our servers, each with a proxy between it and ZooKeeper."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, nullcontext, suppress
+from pathlib import Path
+from typing import TypeVar
+
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
+from tests.faults.cluster import Address, Cluster, address_of
+from tests.processes import NotReady, processes
+from tests.stock.cluster import StockBroker, StockCluster
+from tests.waiting import EVERY_S, eventually
+from tests.zookeeper.proxy import Proxy
+
+from .facts import Absence
+from .generator import BROKER_IDS, INTERNAL_TOPICS, LOG_DIRS, SERVER_NAMES
+from .load import Load
+
+T = TypeVar("T")
+
+CHROOT = "/campaign"
+SERVER_IDS = {name: 1000 + number for number, name in enumerate(SERVER_NAMES)}
+SERVER_OPTIONS = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "5000")
+WAIT_S = 180.0
+"""For what has to come about: a broker's start, an election. A machine may be busy with other things."""
+
+STARTS = 5
+OLD_VERSION = "2.8.2"
+OLD_PROTOCOL = {"inter.broker.protocol.version": "2.8"}
+
+BROKER_SETTINGS = {
+    "broker.rack": "r",
+    "offsets.topic.replication.factor": "3",
+    "offsets.topic.num.partitions": str(INTERNAL_TOPICS["__consumer_offsets"]),
+    "transaction.state.log.replication.factor": "3",
+    "transaction.state.log.min.isr": "2",
+    "transaction.state.log.num.partitions": str(INTERNAL_TOPICS["__transaction_state"]),
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
+    "controlled.shutdown.retry.backoff.ms": "1000",
+    "replica.high.watermark.checkpoint.interval.ms": "1000",
+    "unclean.leader.election.enable": "false",
+}
+"""A log dir that is gone is noticed when its checkpoint is written, so often."""
+
+
+class Site:
+    """One cluster and its load.
+
+    proxies      between each broker (by id) or server (by name), and ZooKeeper
+    topics       the partitions of each topic that exists now as far as the steps know; internal topics are not in it
+    disturbed    brokers with a log dir that is away
+    absences     when brokers could not be reached, or were not registered
+    """
+
+    def __init__(self, directory: Path, zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, cluster: Cluster) -> None:
+        self.directory = directory
+        self.zookeeper = zookeeper
+        self.zk = zk
+        self.cluster = cluster
+        self.proxies: dict[int | str, Proxy] = {}
+        self.topics: dict[str, int] = {}
+        self.topic_ids: dict[str, str] = {}
+        self.disturbed: set[int] = set()
+        self.absences: list[Absence] = []
+        self.stock: StockCluster
+        self._last_controller: int | None = None
+        self.load: Load
+
+    @property
+    def brokers(self) -> dict[int, StockBroker]:
+        return self.stock.brokers
+
+    @property
+    def bootstrap(self) -> str:
+        """The addresses of all brokers, running or not: they keep their ports."""
+        return ",".join(broker.address for broker in self.brokers.values())
+
+    @contextmanager
+    def absence(self, *brokers: int) -> Iterator[None]:
+        """For the time of the block these brokers are away, or one of their log dirs is."""
+        begin = time.time()
+        try:
+            yield
+        finally:
+            self.absences += [Absence(broker, begin, time.time()) for broker in brokers]
+
+    async def serve(self, name: str) -> None:
+        """Start a server of ours. One that loses ZooKeeper while it starts ends; it is started again, as by an init."""
+        for left in reversed(range(STARTS)):
+            with suppress(NotReady) if left else nullcontext():
+                await self.cluster.server(
+                    name, *SERVER_OPTIONS, connect=self.proxies[name].address + CHROOT, broker_id=SERVER_IDS[name]
+                )
+                return
+
+    async def take_over(self) -> None:
+        """A server of ours becomes the controller.
+
+        A stock broker may be it by now: its session outlives a failure of ZooKeeper that ends ours. A server seizes the
+        controllership only at its start.
+        """
+        if await self.read(self.controller) not in SERVER_IDS.values():
+            for name in SERVER_NAMES:
+                await self.cluster.servers[name].stop()
+                await self.serve(name)
+        await self.controlled_by(frozenset(SERVER_IDS.values()))
+
+    def log_dirs(self, broker: int) -> list[Path]:
+        return [self.directory / str(broker) / f"data-{number}" for number in range(LOG_DIRS[broker])]
+
+    async def controller(self) -> int | None:
+        """The controller's id, None where there is none. Raises ZkError."""
+        try:
+            found = int(json.loads((await self.zk.get(znode_paths.CONTROLLER))[0])["brokerid"])
+        except NoNode:
+            return None
+        self._last_controller = found
+        return found
+
+    async def controller_address(self) -> Address:
+        """The last known one where ZooKeeper does not answer. Raises LookupError where there is none."""
+        try:
+            found = await self.controller()
+        except ZkError:
+            found = self._last_controller
+        for name, node_id in SERVER_IDS.items():
+            if node_id == found:
+                return self.cluster.address(name)
+        if found is None:
+            raise LookupError("there is no controller")
+        return address_of(self.brokers[found].address)
+
+    async def registered(self, broker: int) -> None:
+        """Wait until a broker is in ZooKeeper."""
+        await eventually(lambda: self.zk.exists(znode_paths.broker(broker)), within=WAIT_S)
+
+    async def unregistered(self, broker: int) -> None:
+        """Wait until a killed broker's session is over: before that, it cannot register again."""
+
+        async def is_gone() -> bool:
+            return await self.zk.exists(znode_paths.broker(broker)) is None
+
+        await eventually(is_gone, within=WAIT_S)
+
+    async def controlled_by(self, node_ids: frozenset[int]) -> None:
+        async def is_one() -> bool:
+            return await self.controller() in node_ids
+
+        await eventually(is_one, within=WAIT_S)
+
+    async def read(self, question: Callable[[], Awaitable[T]]) -> T:
+        """What ZooKeeper answers, as soon as it does. Raises ZkError where that takes longer than WAIT_S."""
+        deadline = time.monotonic() + WAIT_S
+        while True:
+            try:
+                return await question()
+            except ZkError:
+                if time.monotonic() > deadline:
+                    raise
+            await asyncio.sleep(EVERY_S)
+
+
+@asynccontextmanager
+async def site(directory: Path, *, upgrade: bool = False) -> AsyncIterator[Site]:
+    """Everything runs, our server `a` is the controller, and there is no topic. The end of the block ends it all.
+
+    upgrade    the brokers begin with OLD_VERSION
+    """
+    async with AsyncExitStack() as stack:
+        zookeeper = await stack.enter_async_context(EmbeddedZooKeeper(directory / "zookeeper"))
+        async with ZooKeeper(zookeeper.address) as outside:
+            await outside.ensure_path(CHROOT)
+        zk = await stack.enter_async_context(ZooKeeper(zookeeper.address + CHROOT, session_timeout_ms=60_000))
+        group = await stack.enter_async_context(processes(directory))
+        made = Site(directory, zookeeper, zk, Cluster(group, zk, zookeeper.address + CHROOT, directory))
+        for name in (*BROKER_IDS, *SERVER_NAMES):
+            made.proxies[name] = await stack.enter_async_context(Proxy(zookeeper.address))
+        own = {
+            broker: {
+                "zookeeper.connect": made.proxies[broker].address + CHROOT,
+                "log.dirs": ",".join(map(str, made.log_dirs(broker))),
+            }
+            for broker in BROKER_IDS
+        }
+        made.stock = StockCluster(
+            zookeeper.address + CHROOT, directory, BROKER_IDS, overrides=BROKER_SETTINGS, per_broker=own
+        )
+        for broker in made.brokers.values() if upgrade else ():
+            broker.version = OLD_VERSION
+            broker.properties |= OLD_PROTOCOL
+        stack.push_async_callback(made.stock.kill)
+        await made.stock.start()
+        for name in SERVER_NAMES:
+            await made.serve(name)
+        await made.controlled_by(frozenset([SERVER_IDS[SERVER_NAMES[0]]]))
+        made.load = Load(made.bootstrap)
+        stack.push_async_callback(made.load.abandon)
+        await asyncio.to_thread(made.load.start_readers)
+        yield made

@@ -1,0 +1,162 @@
+"""Each check of a campaign finds the fault that it is for, and nothing in a cluster that is well."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from . import checks
+from .facts import Absence, Facts, Held, State, Topic, View
+from .verdict import cluster_checks
+from .watch import PATIENCE_S, Watch
+
+ID, OLD_ID = "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"
+SHOWN = f"id {ID} error 0 leader 1 epoch 4 replicas [1, 2] isr [1, 2] offline []"
+WELL = Facts(
+    live=frozenset({1, 2}),
+    topics={"t": Topic(ID, {0: (1, 2)})},
+    states={("t", 0): State(leader=1, isr=(1, 2), leader_epoch=4, controller_epoch=2, version=6)},
+    views={node: View(1000, frozenset({1, 2}), {("t", 0): SHOWN}) for node in (1, 2, 1000)},
+    held=(Held(1, "data-0", "t-0", ID), Held(2, "data-1", "t-0", ID)),
+)
+EXPECTED = {"t": 1}
+
+
+def with_state(state: State) -> Facts:
+    return replace(WELL, states={("t", 0): state})
+
+
+def with_view(node: int, view: View) -> Facts:
+    return replace(WELL, views={**WELL.views, node: view})
+
+
+def shown(text: str) -> View:
+    return View(1000, frozenset({1, 2}), {("t", 0): text})
+
+
+def with_held(*held: Held) -> Facts:
+    return replace(WELL, held=held)
+
+
+FAULTS: dict[str, list[tuple[Facts, str]]] = {
+    "topics": [
+        (replace(WELL, topics={}), "t has 0 partitions instead of 1"),
+        (replace(WELL, topics={**WELL.topics, "gone": Topic(ID, {0: (1,)})}), "gone has 1 partitions instead of 0"),
+        (replace(WELL, topics={"t": Topic(ID, {0: (1,), 1: (2,)})}), "t has 2 partitions instead of 1"),
+    ],
+    "leaders": [
+        (with_state(State(leader=-1, isr=(2,))), "[2] could lead"),
+        (with_state(State(leader=3, isr=(3, 1))), "[1] could lead"),
+    ],
+    "moves": [(replace(WELL, topics={"t": Topic(ID, {0: (1, 2)}, frozenset({0}))}), "t-0 moves")],
+    "leftover znodes": [(replace(WELL, leftovers=("/admin/reassign_partitions_queue",)), "_queue exists")],
+    "in-sync replicas": [
+        (with_state(State(leader=1, isr=(1,))), "t-0 has the replicas (1, 2)"),
+        (with_state(State(leader=-1, isr=(1, 2))), "leader=-1"),
+        (replace(WELL, states={}), "t-0 has no state"),
+    ],
+    "throttles": [(replace(WELL, throttles={"topics/t": {"leader.replication.throttled.replicas": "*"}}), "topics/t")],
+    "metadata": [
+        (with_view(2, View(3, frozenset({1, 2}), {("t", 0): SHOWN})), "the controller is, by node"),
+        (with_view(2, View(1000, frozenset({1}), {("t", 0): SHOWN})), "node 2 does not show the brokers [2]"),
+        (with_view(2, View(1000, frozenset({1, 2}), {})), "node 2 does not show ('t', 0)"),
+        (with_view(2, View(1000, frozenset({1, 2}), {("t", 0): SHOWN, ("u", 0): SHOWN})), "which does not exist"),
+        (with_view(2, shown(SHOWN.replace("epoch 4", "epoch 3"))), "shown differently"),
+        (with_view(2, shown(SHOWN.replace(ID, OLD_ID))), "shown differently"),
+        (replace(WELL, views=dict.fromkeys((1, 2), shown(SHOWN.replace("leader 1", "leader 2")))), "ZooKeeper has"),
+    ],
+    "directories": [
+        (with_held(*WELL.held, Held(3, "data-0", "t-0", ID)), "broker 3 has data-0/t-0, and is no replica"),
+        (with_held(*WELL.held, Held(1, "data-0", "gone-0", OLD_ID)), "gone-0, and is no replica"),
+        (with_held(WELL.held[0], Held(2, "data-1", "t-0", OLD_ID)), f"now has the id {ID}"),
+        (with_held(WELL.held[0]), "broker 2 has no directory t-0"),
+        (with_held(*WELL.held, Held(2, "data-0", "t-0", ID)), "broker 2 has t-0 in ['data-1', 'data-0']"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", cluster_checks({}))
+def test_sv_4_each_check_finds_its_fault_and_nothing_else(name: str) -> None:
+    check = cluster_checks(EXPECTED)[name]
+    assert check(WELL) == []
+    for facts, expected in FAULTS[name]:
+        found = check(facts)
+        assert any(expected in line for line in found), (found, expected)
+
+
+def test_sv_4_a_partition_of_which_no_replica_in_sync_is_alive_has_no_leader_rightly() -> None:
+    assert checks.leaders(with_state(State(leader=-1, isr=(3,)))) == []
+
+
+def test_sv_4_a_topic_that_is_being_deleted_needs_no_leader() -> None:
+    leaderless = with_state(State(leader=-1, isr=(2,)))
+    assert checks.leaders(replace(leaderless, deleting=frozenset({"t"}))) == []
+    assert checks.leaders(replace(leaderless, deleting=frozenset({"u"}))) != []
+
+
+def test_sv_4_a_directory_that_was_dropped_while_its_broker_was_away_is_tolerated_and_no_other() -> None:
+    stray = Held(3, "data-0", "t-0", OLD_ID, written=100)
+    facts = with_held(*WELL.held, stray)
+    assert checks.directories(replace(facts, absences=(Absence(3, 101, 110),))) == []
+    assert checks.directories(replace(facts, absences=(Absence(2, 101, 110),))) != []
+    assert checks.directories(replace(facts, absences=(Absence(3, 50, 60),))) != []
+    away = (Absence(1, 0, 200),)
+    assert checks.directories(replace(with_held(WELL.held[1]), absences=away)) == ["broker 1 has no directory t-0"]
+
+
+def test_sv_4_a_traceback_in_a_servers_log_is_found_by_its_error() -> None:
+    log = "ready\nTraceback (most recent call last):\n  File x, line 1\n    y()\nValueError: bad\n12:00 INFO next\n"
+    assert checks.server_logs({"a": log * 2, "b": "ready\n"}) == ["2 times in a: ValueError: bad"]
+
+
+def after(watch: Watch, seconds: float, facts: Facts) -> list[str]:
+    assert watch.seen(0.0, facts) == []
+    return watch.seen(seconds, facts)
+
+
+def test_sv_4_a_partition_without_a_leader_is_found_once_that_takes_too_long() -> None:
+    leaderless = with_state(State(leader=-1, isr=(2,), leader_epoch=4))
+    assert after(Watch(), PATIENCE_S - 1, leaderless) == []
+    assert "no leader for" in after(Watch(), PATIENCE_S + 1, leaderless)[0]
+    assert after(Watch(), PATIENCE_S + 1, WELL) == []
+    assert Watch().seen(0, leaderless) == []
+
+
+def test_sv_4_the_wait_for_a_leader_begins_anew_after_an_election_and_after_an_interruption() -> None:
+    leaderless = with_state(State(leader=-1, isr=(2,), leader_epoch=4, controller_epoch=2, version=6))
+    elected, interrupted = Watch(), Watch()
+    for watch in (elected, interrupted):
+        watch.seen(0, leaderless)
+    elected.seen(30, WELL)
+    interrupted.interrupted()
+    for watch in (elected, interrupted):
+        assert watch.seen(PATIENCE_S + 1, leaderless) == []
+
+
+def test_sv_4_a_broker_with_a_log_dir_away_need_not_lead() -> None:
+    leaderless = with_state(State(leader=-1, isr=(2,)))
+    watch = Watch()
+    for now in (0.0, PATIENCE_S + 1):
+        assert watch.seen(now, leaderless, disturbed=frozenset({2})) == []
+
+
+@pytest.mark.parametrize(
+    "lower",
+    [
+        lambda state: replace(state, leader_epoch=3),
+        lambda state: replace(state, version=5),
+        lambda state: replace(state, controller_epoch=1),
+    ],
+)
+def test_sv_4_an_epoch_that_goes_down_is_found(lower: Callable[[State], State]) -> None:
+    watch = Watch()
+    watch.seen(0, WELL)
+    [found] = watch.seen(1, with_state(lower(WELL.states["t", 0])))
+    assert "leader epoch, version, controller epoch went from (4, 6, 2)" in found
+
+
+def test_sv_4_the_epochs_of_a_topic_that_is_created_again_begin_anew() -> None:
+    watch = Watch()
+    watch.seen(0, WELL)
+    again = replace(WELL, topics={"t": Topic(OLD_ID, {0: (1, 2)})}, states={("t", 0): State(1, (1, 2))})
+    assert watch.seen(1, again) == []

@@ -1,0 +1,77 @@
+"""What a cluster shows is read as it is: directories, topics, Metadata."""
+
+import os
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from kafka_reassign_rpc.protocol.messages import MetadataResponse
+
+from .facts import Held, Topic, View, held_in, topic_of, view_of
+
+ID = "AAAAAAAAAAAAAAAAAAAAAQ"
+
+
+def test_sv_4_every_directory_of_a_replica_is_seen_but_for_those_that_wait_for_their_end(tmp_path: Path) -> None:
+    names = (
+        "t-0",
+        "a-b-12",
+        "t-1.0123456789abcdef0123456789abcdef-future",
+        "t-2.0123456789abcdef0123456789abcdef-delete",
+        "other",
+    )
+    for name in names:
+        (tmp_path / name).mkdir()
+    (tmp_path / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {ID}")
+    log = tmp_path / "t-0" / "00000000000000000000.log"
+    log.touch()
+    os.utime(log, (77, 77))
+    (tmp_path / "meta.properties").touch()
+    assert held_in({3: [tmp_path]}) == (
+        Held(3, tmp_path.name, "a-b-12", None),
+        Held(3, tmp_path.name, "t-0", ID, written=77),
+        Held(3, tmp_path.name, names[2], None),
+    )
+
+
+def test_sv_4_a_topics_moving_partitions_are_seen() -> None:
+    znode = {
+        "partitions": {"0": [1, 2, 3], "1": [2], "2": [1]},
+        "topic_id": ID,
+        "adding_replicas": {"0": [3]},
+        "removing_replicas": {"2": [4]},
+        "version": 3,
+    }
+    assert topic_of(znode) == Topic(ID, {0: (1, 2, 3), 1: (2,), 2: (1,)}, frozenset({0, 2}))
+
+
+def test_sv_4_two_answers_are_alike_exactly_where_they_show_the_same() -> None:
+    def shown(**changed: Any) -> View:
+        values: dict[str, Any] = {
+            "error_code": 0,
+            "partition_index": 0,
+            "leader_id": 1,
+            "leader_epoch": 4,
+            "replica_nodes": [1, 2],
+            "isr_nodes": [2, 1],
+            "offline_replicas": [],
+        }
+        topics = MetadataResponse.MetadataResponseTopic
+        partition = topics.MetadataResponsePartition(**(values | changed))
+        topic = topics(error_code=0, name="t", topic_id=UUID(int=1), is_internal=False, partitions=[partition])
+        broker = MetadataResponse.MetadataResponseBroker(node_id=1, host="h", port=1, rack=None)
+        return view_of(MetadataResponse(brokers=[broker], controller_id=1000, topics=[topic]))
+
+    assert shown() == shown(isr_nodes=[1, 2])
+    assert shown().controller == 1000
+    assert shown().brokers == {1}
+    different = (
+        {"leader_id": 2},
+        {"leader_epoch": 5},
+        {"replica_nodes": [2, 1]},
+        {"isr_nodes": [1]},
+        {"error_code": 5},
+    )
+    for changed in different:
+        assert shown(**changed) != shown(), changed
+    assert shown(offline_replicas=[2]) != shown()

@@ -1,0 +1,204 @@
+"""What clients ask: topics, configs, moves by every route. A refusal or a lost answer is part of the campaign."""
+
+import asyncio
+import contextlib
+import json
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
+
+from kafka_reassign_rpc.client.config_calls import TOPIC, config_request
+from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, ZkError
+from tests.controller.bare_controller import batch, put_request
+from tests.faults.cluster import Name, Replicas, alter, ask
+
+from .site import WAIT_S, Site
+
+ASK_S = 10
+ASK_EVERY_S = 0.3
+T = TypeVar("T")
+Targets = Mapping[int, list[int]]
+
+
+async def create_topic(site: Site, topic: str, incarnation: int, replicas: Targets, min_insync: int) -> str:
+    """Asked again and again until the topic is there: its name may still be that of a topic that is being deleted."""
+    new = NewTopic(
+        topic,
+        num_partitions=len(replicas),
+        replica_assignment=list(replicas.values()),
+        config={"min.insync.replicas": str(min_insync)},
+    )
+    before = site.topic_ids.get(topic)
+
+    async def new_id() -> str | None:
+        found = await _topic_id(site, topic)
+        return None if found == before else found
+
+    asked, site.topic_ids[topic] = await _asked_until(
+        site, new_id, lambda admin: admin.create_topics([new], operation_timeout=5, request_timeout=ASK_S)
+    )
+    site.topics[topic] = len(replicas)
+    site.load.start_producer(topic, incarnation, len(replicas))
+    return f"created, asked {asked} times"
+
+
+async def delete_topic(site: Site, topic: str) -> str:
+    """Under load. Returns when the deletion is asked for durably; it may take until every replica is reachable."""
+    site.load.end(topic)
+    site.topics.pop(topic)
+    before = site.topic_ids[topic]
+
+    async def progress() -> str | None:
+        if await _topic_id(site, topic) != before:
+            return "deleted"
+        return "is being deleted" if await site.zk.exists(znode_paths.delete_topic(topic)) is not None else None
+
+    asked, ended = await _asked_until(
+        site, progress, lambda admin: admin.delete_topics([topic], operation_timeout=5, request_timeout=ASK_S)
+    )
+    await asyncio.to_thread(site.load.drop_producer, topic)
+    return f"{ended}, asked {asked} times"
+
+
+async def grow_topic(site: Site, topic: str, partitions: int) -> str:
+    """More partitions, which the controller places."""
+    new = NewPartitions(topic, partitions)
+
+    async def last_one() -> list[int] | None:
+        found: dict[str, list[int]] = json.loads((await site.zk.get(znode_paths.topic(topic)))[0])["partitions"]
+        return found.get(str(partitions - 1))
+
+    asked, replicas = await _asked_until(
+        site, last_one, lambda admin: admin.create_partitions([new], operation_timeout=5, request_timeout=ASK_S)
+    )
+    site.topics[topic] = partitions
+    site.load.grow(topic, partitions)
+    return f"on {replicas}, asked {asked} times"
+
+
+async def configure_topic(site: Site, topic: str, config: str, value: str | None) -> str:
+    """The controller is asked. A stock broker writes back all configs of the topic as it has read them before: it would
+    bring back the throttles of a lease that ends at that moment.
+    """
+    request = config_request({(TOPIC, topic): {config: value}})
+
+    async def configured() -> int:
+        answer = await ask(await site.controller_address(), request, 1)
+        return int(answer.responses[0].error_code)
+
+    return await _told(configured(), str)
+
+
+async def elect_preferred(site: Site, topic: str, partitions: list[int]) -> str:
+    wanted = ElectLeadersRequest.TopicPartitions(topic=topic, partitions=partitions)
+    request = ElectLeadersRequest(election_type=0, topic_partitions=[wanted], timeout_ms=ASK_S * 1000)
+
+    async def elected() -> list[int]:
+        answer = await ask(await site.controller_address(), request, 1)
+        return [one.error_code for found in answer.replica_election_results for one in found.partition_result]
+
+    return await _told(elected(), _codes)
+
+
+async def move(site: Site, topic: str, targets: Targets) -> str:
+    return await _altered(site, topic, targets)
+
+
+async def move_with_lease(site: Site, topic: str, targets: Targets, rate: int) -> str:
+    return await _altered(site, topic, targets, rate)
+
+
+async def cancel(site: Site, topic: str, partitions: list[int]) -> str:
+    return await _altered(site, topic, dict.fromkeys(partitions))
+
+
+async def queue_moves(site: Site, topic: str, targets: Targets) -> str:
+    return await _put(site, znode_paths.REASSIGN_QUEUE, batch(_named(topic, targets)))
+
+
+async def request_moves(site: Site, topic: str, targets: Targets, legacy: bool) -> str:
+    return await _told(put_request(site.zk, _named(topic, targets), legacy=legacy), lambda name: name)
+
+
+async def batch_moves(site: Site, topic: str, targets: Targets) -> str:
+    return await _put(site, znode_paths.REASSIGN_PARTITIONS, batch(_named(topic, targets)))
+
+
+async def cancel_batch(site: Site) -> str:
+    """Whatever batch is in progress. Without one the znode is not written."""
+
+    async def cancelled() -> str:
+        if await site.zk.exists(znode_paths.REASSIGN_PARTITIONS) is None:
+            return "no batch"
+        await site.zk.create(znode_paths.CANCEL_IN_PROGRESS)
+        return "written"
+
+    return await _told(cancelled(), str)
+
+
+def _named(topic: str, targets: Targets) -> dict[Name, Any]:
+    return {(topic, index): tuple(replicas) for index, replicas in targets.items()}
+
+
+async def _altered(site: Site, topic: str, targets: Mapping[int, Replicas | None], rate: int = -1) -> str:
+    async def altered() -> dict[Name, int]:
+        named = {(topic, index): replicas for index, replicas in targets.items()}
+        return await alter(await site.controller_address(), named, throttle=rate)
+
+    return await _told(altered(), lambda codes: _codes(codes.values()))
+
+
+async def _put(site: Site, path: str, data: bytes) -> str:
+    return await _told(site.zk.create(path, data), lambda _: "written")
+
+
+async def _told(question: Awaitable[Any], show: Callable[[Any], object]) -> str:
+    """What came back, or that nothing did."""
+    try:
+        async with asyncio.timeout(3 * ASK_S):
+            return f"answered {show(await question)}"
+    except NodeExists:
+        return "another one is in progress"
+    except (OSError, EOFError, AssertionError, LookupError, ZkError, KafkaException) as error:
+        return f"no answer: {type(error).__name__} {str(error)[:100]}"
+
+
+async def _topic_id(site: Site, topic: str) -> str | None:
+    try:
+        return str(json.loads((await site.zk.get(znode_paths.topic(topic)))[0])["topic_id"])
+    except NoNode:
+        return None
+
+
+async def _asked_until(
+    site: Site, done: Callable[[], Awaitable[T | None]], question: Callable[[AdminClient], dict[Any, Any]]
+) -> tuple[int, T]:
+    """Ask until it has come about; how often it was asked, and what `done` gives. Raises TimeoutError after WAIT_S."""
+    deadline = time.monotonic() + WAIT_S
+    asked, last = 0, "nothing yet"
+    while time.monotonic() < deadline:
+        with contextlib.suppress(ZkError):
+            if found := await done():
+                return asked, found
+            asked += 1
+            last = await _told(asyncio.to_thread(_ask_admin, site.bootstrap, question), str)
+            if found := await done():
+                return asked, found
+        await asyncio.sleep(ASK_EVERY_S)
+    raise TimeoutError(f"not within {WAIT_S:g} s, asked {asked} times; the last answer: {last}")
+
+
+def _ask_admin(bootstrap: str, question: Callable[[AdminClient], dict[Any, Any]]) -> str:
+    admin = AdminClient({"bootstrap.servers": bootstrap, "log_level": 0})
+    for answer in question(admin).values():
+        answer.result(2 * ASK_S)
+    return "done"
+
+
+def _codes(errors: Iterable[int]) -> str:
+    return ",".join(map(str, errors))

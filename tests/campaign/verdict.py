@@ -1,0 +1,153 @@
+"""The end of a campaign: the cluster comes to rest, and every check is made."""
+
+import asyncio
+import time
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+from tests.faults.cluster import address_of, alter, listed
+from tests.stock_brokers.load import read_to_end
+
+from . import checks, record_checks
+from .facts import Facts, Name, read_all
+from .journal import Record
+from .site import SERVER_IDS, Site
+
+PATIENCE_S = 120.0
+"""For the cluster to come to rest: moves end, replicas catch up, the last notification is handled."""
+
+AGAIN_S = 0.5
+UNTHROTTLE_EVERY_S = 5.0
+
+Check = Callable[[Facts], list[str]]
+
+
+class CheckFailed(Exception):
+    """A check that found differences."""
+
+    def __init__(self, check: str, differences: list[str]) -> None:
+        super().__init__(f"{check}: {len(differences)} differences")
+        self.differences = differences
+
+
+@dataclass
+class Counts:
+    """What the checks have seen: records of topics that existed in the end, and of all."""
+
+    acknowledged: int = 0
+    of_deleted: int = 0
+    read: int = 0
+    consumed: int = 0
+
+
+def cluster_checks(expected: Mapping[str, int]) -> dict[str, Check]:
+    """In the order in which a failure is told."""
+    return {
+        "topics": lambda facts: checks.expected_topics(facts, expected),
+        "leaders": checks.leaders,
+        "moves": checks.moves,
+        "leftover znodes": checks.leftover_znodes,
+        "in-sync replicas": checks.in_sync,
+        "throttles": checks.throttles,
+        "metadata": checks.metadata,
+        "directories": checks.directories,
+    }
+
+
+async def judge(site: Site, say: Callable[[str], None]) -> Counts:
+    """Raises CheckFailed for the first check that fails. `say` tells how far it is."""
+    await site.take_over()
+    unthrottling = asyncio.create_task(_unthrottle(site))
+    try:
+        await asyncio.to_thread(site.load.finish)
+        say("all records are taken or given up; the cluster comes to rest")
+        await _rest(site)
+    finally:
+        unthrottling.cancel()
+        await asyncio.gather(unthrottling, return_exceptions=True)
+    _demand("logs", checks.server_logs({name: one.log for name, one in site.cluster.servers.items()}))
+    say("the cluster is at rest; all records are read")
+    return await _records(site)
+
+
+async def _rest(site: Site) -> None:
+    made = cluster_checks(site.topics)
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        name, differences = "facts", ["nothing was read"]
+        try:
+            facts = await _facts(site)
+            failed = ((name, found) for name, check in made.items() if (found := check(facts)))
+            name, differences = next(failed, ("", []))
+        except (OSError, EOFError, ZkError) as error:
+            differences = [f"{type(error).__name__}: {error}"]
+        if not differences:
+            return
+        if time.monotonic() > deadline:
+            raise CheckFailed(name, differences)
+        await asyncio.sleep(AGAIN_S)
+
+
+async def _facts(site: Site) -> Facts:
+    nodes = {broker.id: address_of(broker.address) for broker in site.brokers.values()}
+    nodes |= {SERVER_IDS[name]: site.cluster.address(name) for name in SERVER_IDS}
+    return await read_all(site.zk, nodes, {broker: site.log_dirs(broker) for broker in site.brokers}, site.absences)
+
+
+async def _unthrottle(site: Site) -> None:
+    """Moves under a throttle would take too long: those in flight get their target again, without one."""
+    while True:
+        await asyncio.sleep(UNTHROTTLE_EVERY_S)
+        try:
+            address = await site.controller_address()
+            targets = {
+                (topic.name, one.partition_index): [b for b in one.replicas if b not in one.removing_replicas]
+                for topic in (await listed(address)).topics
+                for one in topic.partitions
+            }
+            if targets:
+                await alter(address, targets, throttle=0)
+        except (OSError, EOFError, AssertionError, LookupError, ZkError):
+            continue
+
+
+async def _records(site: Site) -> Counts:
+    counts = Counts()
+    journals = {journal.topic: journal for journal in site.load.living}
+    for journal in site.load.journals:
+        counts.acknowledged += journal.acknowledged
+        counts.of_deleted += journal.acknowledged if journal.ended.is_set() else 0
+        if not journal.ended.is_set():
+            _demand("acknowledgements", record_checks.refused(journal))
+    read = await asyncio.to_thread(_read, site.bootstrap, site.topics)
+    counts.read = sum(map(len, read.values()))
+    for topic, journal in journals.items():
+        by_partition = {index: read[topic, index] for index in range(site.topics[topic])}
+        _demand("records", record_checks.delivered(journal, by_partition))
+    # Readers of a name that was deleted go on at their offset in the new topic: that is how Kafka's clients are.
+    once = [journal for topic, journal in journals.items() if journal.incarnation == 0]
+    deadline = time.monotonic() + PATIENCE_S
+    while differences := [one for j in once for one in record_checks.consumed(j, set(site.load.read[j.topic]))]:
+        if time.monotonic() > deadline:
+            raise CheckFailed("group", differences)
+        await asyncio.sleep(AGAIN_S)
+    counts.consumed = sum(map(len, site.load.read.values()))
+    return counts
+
+
+def _read(bootstrap: str, topics: Mapping[str, int]) -> dict[Name, list[Record]]:
+    found: dict[Name, list[Record]] = defaultdict(list)
+    partitions = [(topic, index) for topic, count in topics.items() for index in range(count)]
+    try:
+        for record in read_to_end(bootstrap, partitions):
+            found[record.topic(), record.partition()].append(Record.decode(record.value()))
+    except AssertionError as error:
+        raise CheckFailed("records", [str(error)]) from error
+    return found
+
+
+def _demand(check: str, differences: list[str]) -> None:
+    if differences:
+        raise CheckFailed(check, differences)
