@@ -3,7 +3,9 @@
 Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID for a topic that does not exist. The
             request fails with INVALID_REQUEST where it has both name and id of a topic. With
             `delete.topic.enable=false` all topics are refused, before anything else is looked at and without a
-            message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. The answer has the id only where the
+            message: TOPIC_DELETION_DISABLED, INVALID_REQUEST before version 3. While the brokers' setting is not known,
+            which takes a moment after the start of a server, the request waits, for as long as its timeout says and at
+            most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id only where the
             request had it. It comes once the deletion is durable; the replicas are deleted later.
 """
 
@@ -54,14 +56,11 @@ async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) 
 
 
 def _disabled(request: DeleteTopicsRequest, version: int) -> DeleteTopicsResponse:
-    error = InvalidRequest if version < _FIRST_WITH_DISABLED else TopicDeletionDisabled
+    error = TopicDeletionDisabled()
     return DeleteTopicsResponse(
         version=version,
         throttle_time_ms=0,
-        responses=[
-            _Result(version=version, name=name, topic_id=topic_id, error_code=error.code, error_message=None)
-            for name, topic_id in _asked(request, version)
-        ],
+        responses=[_result(version, name, topic_id, error) for name, topic_id in _asked(request, version)],
     )
 
 
@@ -86,13 +85,10 @@ async def _delete(
 
 
 def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> _Result:
-    return _Result(
-        version=version,
-        name=name,
-        topic_id=topic_id,
-        error_code=0 if error is None else error.code,
-        error_message=None if error is None else error.message,
-    )
+    code, message = (0, None) if error is None else (error.code, error.message)
+    if isinstance(error, TopicDeletionDisabled):
+        code, message = InvalidRequest.code if version < _FIRST_WITH_DISABLED else code, None
+    return _Result(version=version, name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
 def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:

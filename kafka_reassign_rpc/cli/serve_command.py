@@ -132,7 +132,6 @@ def server_config(values: dict[str, Any]) -> ServerConfig:
         server_id=values["broker.id"],
         broker_listener=values["inter.broker.listener.name"],
         takeover=Takeover(values["controller.takeover"]),
-        deletes_topics=values["delete.topic.enable"],
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),

@@ -117,11 +117,12 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "delete.topic.enable",
         true_or_false,
-        True,
+        None,
         "Whether topics can be deleted. If not, DeleteTopics is refused, and the controller removes marks in"
         " /admin/delete_topics without deleting their topics. All servers and brokers need the same value.",
         group=CONTROLLER,
         metavar="true|false",
+        default_words="what most brokers were started with; until that is known, nothing is deleted",
     ),
     Setting(
         "auto.leader.rebalance.enable",

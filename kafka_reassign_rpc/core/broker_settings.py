@@ -5,6 +5,8 @@ of the registered brokers have. Without such a value what held before goes on, w
 neither a minority nor a broker that has not answered yet switches anything. What the brokers have been started with
 counts here; a dynamic config takes precedence over it where Kafka has one.
 
+`delete.topic.enable` has no value until it is known: as long as the brokers may forbid it, nothing is deleted.
+
 The learnt settings are soft state: `state.cluster.Cluster.broker_settings`.
 """
 
@@ -26,7 +28,7 @@ Value = bool | int | str
 class BrokerSettings(msgspec.Struct, frozen=True):
     """The settings by Kafka's names, with `_` for `.`, and with Kafka's defaults.
 
-    delete_topic_enable    whether clients may delete topics
+    delete_topic_enable    whether topics may be deleted; None: not known yet, so that deletions wait
     """
 
     num_partitions: int = 1
@@ -36,10 +38,13 @@ class BrokerSettings(msgspec.Struct, frozen=True):
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_seconds: int = 300
     leader_imbalance_per_broker_percentage: int = 10
-    delete_topic_enable: bool = True
+    delete_topic_enable: bool | None = None
 
 
-KAFKA_DEFAULTS = BrokerSettings()
+AT_FIRST = BrokerSettings()
+"""What holds before anything is known."""
+
+KAFKA_DEFAULTS = replace(AT_FIRST, delete_topic_enable=True)
 
 FIELDS: Mapping[str, str] = {field.replace("_", "."): field for field in BrokerSettings.__struct_fields__}
 """The fields of `BrokerSettings` by the names of the settings."""
@@ -69,7 +74,8 @@ def shown(value: Value) -> str:
 def as_configs(settings: BrokerSettings) -> dict[str, str]:
     """The settings that differ from Kafka's defaults, as a broker's static configuration."""
     defaults, found = asdict(KAFKA_DEFAULTS), asdict(settings)
-    return {name: shown(found[field]) for name, field in FIELDS.items() if found[field] != defaults[field]}
+    known = {name: found[field] for name, field in FIELDS.items() if found[field] not in (None, defaults[field])}
+    return {name: shown(value) for name, value in known.items()}
 
 
 def in_force(
@@ -121,11 +127,21 @@ def differences(
             if len(values) > 1:
                 yield Difference(name, frozenset(values), f"{name} differs: {_by_value(name, of_brokers)}")
         else:
-            value: Value = getattr(settings, FIELDS[name])
-            if values - {value}:
+            value: Value | None = getattr(settings, FIELDS[name])
+            if value is None:
+                if of_brokers:
+                    yield Difference(name, frozenset(values), _unknown(name, of_brokers))
+            elif values - {value}:
                 why = "set for this server" if name in own else "in force here"
                 text = f"{name}={shown(value)} is {why}, but the brokers have {_by_value(name, of_brokers)}"
                 yield Difference(name, frozenset(values) | {value}, text)
+
+
+def _unknown(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:
+    silent = [broker for broker, answered in of_brokers.items() if name not in answered]
+    found = [_by_value(name, of_brokers)] if len(silent) < len(of_brokers) else []
+    found += [f"no answer from {_brokers(silent)}"] if silent else []
+    return f"{name} is not known, so no topic is deleted: {'; '.join(found)}"
 
 
 def _by_value(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:

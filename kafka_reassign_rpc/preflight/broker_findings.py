@@ -27,15 +27,16 @@ def findings(
     marks: Sequence[str],
     *,
     balances: bool,
+    deletes: bool,
 ) -> Iterator[Finding]:
-    """`advertised`, `listener`, `balances`: settings of the server. `marks`: topics marked for deletion."""
+    """`advertised`, `listener`, `balances`, `deletes`: settings of the server. `marks`: topics marked for deletion."""
     yield from _reached(answers, listener)
     heard = [one for one in answers if not one.problem]
     if heard:
         yield _versions(heard)
         yield _protocol(heard)
         yield _listeners(heard, advertised)
-        yield from _configs(heard, marks, balances=balances)
+        yield from _configs(heard, marks, balances=balances, deletes=deletes)
 
 
 def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[Finding]:
@@ -145,7 +146,9 @@ def _is_only_here(host: str) -> bool:
     return address.is_loopback or address.is_unspecified
 
 
-def _configs(heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool) -> Iterator[Finding]:
+def _configs(
+    heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: bool, deletes: bool
+) -> Iterator[Finding]:
     policies = {
         f"{name}={value}"
         for name in ("create.topic.policy.class.name", "alter.config.policy.class.name")
@@ -176,11 +179,11 @@ def _configs(heard: Sequence[BrokerAnswer], marks: Sequence[str], *, balances: b
             "do not start KRaft controllers while a server controls the cluster",
         )
     keeping = _with(heard, "delete.topic.enable", "false")
-    if keeping and marks:
+    if keeping and marks and deletes:
         yield unsafe(
             "deletions",
             f"brokers {some(keeping)} have delete.topic.enable=false, and a server would delete {some(sorted(marks))}",
-            "delete the marks under /admin/delete_topics",
+            "start the server without --delete-topic-enable: it removes the marks, and the topics stay",
         )
     unbalanced = _with(heard, "auto.leader.rebalance.enable", "false")
     if unbalanced and balances:

@@ -51,6 +51,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         config.broker_listener,
         state.marks,
         balances=config.broker_settings.get("auto.leader.rebalance.enable") is True,
+        deletes=config.broker_settings.get("delete.topic.enable") is True,
     )
     return found
 

@@ -27,6 +27,9 @@ NO_REPLICAS: Final[tuple[int, ...]] = ()
 MISSING_REPLICAS = "missing_replicas"
 MAX_MISSING = 2**15 - 1
 """Kafka's replication factor is an INT16."""
+ACCEPTED_DELETION: Final = b'{"version":1,"accepted":true}'
+"""The content of a mark in `/admin/delete_topics` that a controller has written for a DeleteTopics that it accepted.
+The marks of Kafka and of its tools are empty, and nobody but this product reads their content."""
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1

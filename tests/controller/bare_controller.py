@@ -19,6 +19,7 @@ from kafka_reassign_rpc.controller.loading.load_cluster import read_admin, read_
 from kafka_reassign_rpc.controller.loading.load_queue import read_root
 from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -289,7 +290,7 @@ async def elected_controller(connect: str, *, lives: int | None = None) -> Async
         )
         assert leadership is not None
         store = DurableStore(zk, leadership)
-        loaded = await store.load()
+        loaded = await store.load(KAFKA_DEFAULTS)
         zk.lives = lives
         controller = BareController(zk, leadership, store, loaded.cluster)
         task = asyncio.create_task(controller.loop.run())

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from uuid import UUID
 
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.round.replay import put_topic
 from kafka_reassign_rpc.core.round.round_view import Change, PartitionChange, RoundView
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, MoveRecord, Partition
@@ -23,7 +24,7 @@ def cluster(
     topic: str = TOPIC,
 ) -> Cluster:
     """A cluster of one topic. `live`: the brokers that are registered."""
-    made = Cluster(brokers={id_: broker(id_) for id_ in live})
+    made = Cluster(brokers={id_: broker(id_) for id_ in live}, broker_settings=KAFKA_DEFAULTS)
     put_topic(made, topic, TOPIC_ID, dict(enumerate(partitions)), version=3)
     if configs is not None:
         made.topic_configs[topic] = dict(configs)

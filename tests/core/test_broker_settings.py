@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.api.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.core.broker_settings import (
     ASKED,
+    AT_FIRST,
     FIELDS,
     KAFKA_DEFAULTS,
     MIGRATION,
@@ -20,6 +21,7 @@ from kafka_reassign_rpc.core.broker_settings import (
     shown,
 )
 
+DELETE = "delete.topic.enable"
 COUNT, RATIO, UNCLEAN = "num.partitions", "leader.imbalance.per.broker.percentage", "unclean.leader.election.enable"
 
 
@@ -110,6 +112,30 @@ def test_sv_1_brokers_that_differ_are_reported_with_their_values_and_what_holds(
     assert told({}, b1={MIGRATION: True}, b2={MIGRATION: False}) == [
         "zookeeper.metadata.migration.enable=true on broker 1: this server cannot take part in a migration to KRaft"
     ]
+
+
+def test_sv_4_whether_topics_may_be_deleted_is_not_known_before_most_brokers_have_said_so() -> None:
+    allows, forbids = {DELETE: True}, {DELETE: False}
+    assert in_force({}, [], AT_FIRST).delete_topic_enable is None
+    assert in_force({}, [allows, {}], AT_FIRST).delete_topic_enable is None
+    assert in_force({}, [allows, forbids], AT_FIRST).delete_topic_enable is None
+    assert in_force({}, [allows, allows, {}], AT_FIRST).delete_topic_enable is True
+    assert in_force({}, [forbids, forbids, allows], AT_FIRST).delete_topic_enable is False
+    assert in_force({}, [allows, forbids], KAFKA_DEFAULTS).delete_topic_enable is True
+    assert in_force({DELETE: False}, [allows], AT_FIRST).delete_topic_enable is False
+    assert as_configs(AT_FIRST) == {}
+
+
+def test_sv_4_it_is_reported_that_nothing_is_deleted_as_long_as_that_is_not_known() -> None:
+    def unknown(**of_brokers: Mapping[str, Value]) -> list[str]:
+        answered = {int(name[1:]): values for name, values in of_brokers.items()}
+        return [one.text for one in differences({}, answered, in_force({}, answered.values(), AT_FIRST))]
+
+    nothing = "delete.topic.enable is not known, so no topic is deleted: "
+    assert unknown() == unknown(b1={DELETE: True}) == unknown(b1={DELETE: False}) == []
+    assert unknown(b1={}) == [nothing + "no answer from broker 1"]
+    assert unknown(b1={}, b2={DELETE: True}) == [nothing + "true on broker 2; no answer from broker 1"]
+    assert unknown(b1={DELETE: False}, b2={DELETE: True}) == [nothing + "false on broker 1; true on broker 2"]
 
 
 def test_sv_1_a_report_names_no_more_than_ten_brokers() -> None:

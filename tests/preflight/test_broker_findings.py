@@ -27,13 +27,14 @@ def judged(
     listener: str | None = None,
     advertised: Endpoint = HERE,
     marks: tuple[str, ...] = (),
+    deletes: bool = True,
 ) -> dict[str, Level]:
     """The level of every subject that is not OK. `configs`: those of each broker, beside CONFIGS."""
     answers = [
         BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one)
         for index, one in enumerate(configs or ({},), start=1)
     ]
-    found = findings(answers, [advertised], listener, marks, balances=True)
+    found = findings(answers, [advertised], listener, marks, balances=True, deletes=deletes)
     return {one.subject: one.level for one in found if one.level is not Level.OK}
 
 
@@ -90,6 +91,7 @@ def test_sv_4_policies_that_only_java_can_run_are_a_warning(name: str) -> None:
 def test_sv_4_marks_of_deletion_are_unsafe_where_brokers_forbid_deletion() -> None:
     assert judged({"delete.topic.enable": "false"}, marks=("t",)) == {"deletions": Level.UNSAFE}
     assert judged({"delete.topic.enable": "false"}) == {}
+    assert judged({"delete.topic.enable": "false"}, marks=("t",), deletes=False) == {}, "the server learns it"
 
 
 def test_sv_4_other_settings_of_the_brokers_than_of_the_server_are_warnings() -> None:

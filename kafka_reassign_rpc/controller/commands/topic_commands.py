@@ -20,7 +20,7 @@ from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeleted, TopicDeletionStarted
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
-from kafka_reassign_rpc.core.topics.topic_changes import is_marked
+from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 
@@ -187,35 +187,36 @@ class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
 class TopicDeletionsRead(Command[None]):
     """The marks in `/admin/delete_topics`: the deletion of topics that others have marked begins now.
 
-    marks           czxids of marks by name; those of topics in deletion may be left out
-    deletes_topics  `delete.topic.enable`: if false, all marks have to go
-    marked          called with the topics whose replicas have to stop now
-    stale           called where there are such marks: those in `Cluster.stale_marks` have to go
+    marks     by name; those of topics in deletion may be left out
+    marked    called with the topics whose replicas have to stop now
+    stale     called where there are such marks: those in `Cluster.stale_marks` have to go
     """
 
     def __init__(
         self,
-        marks: Mapping[str, int],
+        marks: Mapping[str, DeletionMark],
         *,
-        deletes_topics: bool,
         marked: Callable[[Sequence[str]], None],
         stale: Callable[[], None],
     ) -> None:
         super().__init__()
         self._marks = marks
-        self._deletes_topics = deletes_topics
         self._marked = marked
         self._stale = stale
         self._new: list[str] = []
 
     def decide(self, work: Round) -> Iterator[None]:
         cluster = work.view.cluster
+        enabled = cluster.broker_settings.delete_topic_enable
         stale = []
         for (name, mark), pause in in_slices(self._marks.items(), SLICE):
             topic = cluster.topics.get(name)
-            if topic is None or not self._deletes_topics or not is_marked(topic, mark):
+            means = meaning(topic, mark, enabled)
+            if means is Meaning.STALE:
                 stale.append(name)
-            elif not topic.deleting and not isinstance(work.view.topics.get(name), TopicDeletionStarted):
+            elif topic is None or means is Meaning.WAITS or topic.deleting:
+                pass
+            elif not isinstance(work.view.topics.get(name), TopicDeletionStarted):
                 replay.begin_deletion(cluster, name)
                 work.view.report(Event(catalogue.TOPIC_DELETED, name, who=f"znode {znode_paths.delete_topic(name)}"))
                 self._new.append(name)

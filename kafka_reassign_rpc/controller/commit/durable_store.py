@@ -13,6 +13,7 @@ from kafka_reassign_rpc.controller.commit import queue_writes, znode_writes
 from kafka_reassign_rpc.controller.controller_election import Leadership
 from kafka_reassign_rpc.controller.loading.load_cluster import LoadedCluster, read_cluster
 from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
+from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
@@ -60,22 +61,21 @@ class Reloaded(NamedTuple):
 
 
 class DurableStore:
-    """ZooKeeper as one elected controller sees it. `deletes_topics`: `delete.topic.enable`."""
+    """ZooKeeper as one elected controller sees it."""
 
-    def __init__(self, zk: ZooKeeper, leadership: Leadership, *, deletes_topics: bool = True) -> None:
-        self.deletes_topics = deletes_topics
+    def __init__(self, zk: ZooKeeper, leadership: Leadership) -> None:
         self._zk = zk
         self._leadership = leadership
         self._fence = Check(znode_paths.CONTROLLER_EPOCH, leadership.epoch_version)
         self._parents: set[str] = set()
         self._problems: list[ZnodeProblem] = []
 
-    async def load(self) -> LoadedCluster:
-        """The whole cluster. Raises ControllerMoved, ReloadNeeded."""
-        return await self._load(Cluster())
+    async def load(self, settings: BrokerSettings) -> LoadedCluster:
+        """The whole cluster, where these settings of brokers are in force. Raises ControllerMoved, ReloadNeeded."""
+        return await self._load(Cluster(broker_settings=settings))
 
     async def _load(self, known: Cluster) -> LoadedCluster:
-        found = await self.reading(read_cluster(self._zk, deletes_topics=self.deletes_topics))
+        found = await self.reading(read_cluster(self._zk, known.broker_settings))
         self._parents = set(found.parents)
         self._problems += [problem for problem in found.problems if _is_new(problem, known)]
         return found
@@ -97,7 +97,6 @@ class DurableStore:
         pace = SliceTimer()
         await pace.through(replay.keep_offline_replicas(cluster, fresh))
         lost = {topic.name for topic in gone}
-        fresh.broker_settings = cluster.broker_settings
         changed: set[TopicPartition] = set()
         for topic, indexes in fresh.moving.items():
             changed.update(

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore
 from kafka_reassign_rpc.controller.commit.znode_writes import absent
 from kafka_reassign_rpc.core.state.cluster import Topic
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -33,7 +33,7 @@ async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None
     marked = await store.reading(zk.exists(mark))
     guard: list[Op] = [Check(root, found.version)]
     if marked is None:
-        await store.write_together([[Create(mark)]], guard=guard)
+        await store.write_together([[Create(mark, znode_contents.ACCEPTED_DELETION)]], guard=guard)
     guard.append(Check(mark, 0 if marked is None else marked.version))
     below: list[str] = []
     for parent in (znode_paths.reassignment_topic(topic.name), root, config, mark):
@@ -45,11 +45,13 @@ async def remove_topic(zk: ZooKeeper, store: DurableStore, topic: Topic) -> None
     await store.write_together([*([Delete(path)] for path in below), last], guard=guard)
 
 
-async def remove_marks(zk: ZooKeeper, store: DurableStore, names: Collection[str]) -> None:
+async def remove_marks(
+    zk: ZooKeeper, store: DurableStore, names: Collection[str], *, enabled: bool | None = True
+) -> None:
     """Remove those of these marks in `/admin/delete_topics` that mark no topic (KafkaController.processTopicDeletion).
 
     A mark that is newer than the topic of its name stays: the topic was created and marked since the cluster was read.
-    Where topics cannot be deleted (`delete.topic.enable`) it goes as well, and the topic stays.
+    Where topics cannot be deleted (`enabled` False: `delete.topic.enable`) it goes as well, and the topic stays.
     Raises ControllerMoved, and ReloadNeeded where somebody else changes the znodes: then the call may be repeated.
     """
     wanted = sorted(names)
@@ -58,7 +60,7 @@ async def remove_marks(zk: ZooKeeper, store: DurableStore, names: Collection[str
     groups: list[list[Op]] = []
     for name, mark, topic in zip(wanted, marks, topics, strict=True):
         is_about = topic is not None and mark is not None and topic[1].czxid < mark[1].czxid
-        if mark is None or (is_about and store.deletes_topics):
+        if mark is None or (is_about and enabled is not False):
             continue
         path = znode_paths.topic(name)
         checks = absent(path) if topic is None else (Check(path, topic[1].version),)

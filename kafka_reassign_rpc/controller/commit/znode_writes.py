@@ -148,7 +148,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
                     yield Step(op, with_previous=True)
             case TopicDeletionStarted():
                 yield Step(Check(znode_paths.topic(name), cluster.topics[name].version + (name in rewritten)))
-                yield Step(Create(znode_paths.delete_topic(name), b""), with_previous=True)
+                yield Step(Create(znode_paths.delete_topic(name), znode_contents.ACCEPTED_DELETION), with_previous=True)
 
 
 def absent(path: str) -> tuple[Op, Op]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, Value
+from kafka_reassign_rpc.core.broker_settings import AT_FIRST, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
@@ -68,7 +68,7 @@ class BrokerSurvey:
         """Called when `settings` or `news` may have changed."""
         self.revision = 0
         """Changes with everything that the survey knows of API versions."""
-        self.settings = broker_settings.in_force(self._own, (), KAFKA_DEFAULTS)
+        self.settings = broker_settings.in_force(self._own, (), AT_FIRST)
         """The settings in force: see `core.broker_settings`."""
 
     @property

@@ -163,11 +163,15 @@ class Propagation:
         yield
 
     def _vanished(self, topic: Topic) -> Iterator[None]:
-        """Brokers forget a topic whose znodes are gone. Where an operator deleted it, its replicas are still there."""
+        """Brokers forget a topic whose znodes are gone. Where an operator deleted it, its replicas are still there.
+
+        Where deletion is disabled, or may be, they stay there (as always in Kafka: KafkaController.processTopicChange).
+        """
         self._deletions.forget(topic)
         if not topic.deleting:
             self._channels.topic_deleted(topic)
-            for (index, value), pause in in_slices(topic.partitions.items(), SLICE):
+            replicas = topic.partitions.items() if self._deletions.is_enabled else ()
+            for (index, value), pause in in_slices(replicas, SLICE):
                 for replica in (*value.replicas, *value.pending_deletion):
                     self._channels.replica_deleted(replica, topic, index)
                 if pause:

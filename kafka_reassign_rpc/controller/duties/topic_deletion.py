@@ -1,6 +1,7 @@
 """Topics in deletion: their znodes go when all brokers have confirmed the StopReplica of their replicas.
 
-    in deletion    the mark is durable; brokers are asked to delete the replicas, those that return as well
+    in deletion    the mark is durable; brokers are asked to delete the replicas, those that return as well, as soon as
+                   it is known that they allow it (`delete.topic.enable`)
     in removal     all replicas are deleted; `controller.commit.topic_removal` removes the znodes, once
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
@@ -38,9 +39,14 @@ class TopicDeletions:
         for topic in topics.values():
             self.check(topic)
 
+    @property
+    def is_enabled(self) -> bool:
+        """Whether the brokers are known to allow deletions."""
+        return self._cluster.broker_settings.delete_topic_enable is True
+
     def is_waiting(self, topic: Topic) -> bool:
-        """Whether the topic is in deletion, and not in removal yet."""
-        return topic.deleting and topic.created not in self._in_removal
+        """Whether the topic's replicas are to be deleted now: it is in deletion, and not in removal yet."""
+        return topic.deleting and self.is_enabled and topic.created not in self._in_removal
 
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
         """(partition, broker) of the replicas that have to be deleted; nothing where the topic waits for none."""

@@ -1,6 +1,8 @@
 """The controller as the APIs call it: each call becomes a command, and waits until the command is durable."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from random import SystemRandom
 from typing import NamedTuple, TypeVar
 from uuid import uuid4
@@ -30,6 +32,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrott
 
 T = TypeVar("T")
 
+DELETION_KNOWN_S = 5.0
+"""How long DeleteTopics waits at most until it is known whether the brokers allow it: they answer within a moment, and
+a request that waits takes the place of others."""
 
 WHO_LENGTH = 100
 """Recorded characters of a principal or a client id: clients choose their length."""
@@ -49,9 +54,10 @@ def _clipped(text: str) -> str:
 class TermServices(NamedTuple):
     """What one term offers to the APIs.
 
-    up_to_date  waits until the loop knows everything that was written to ZooKeeper before the call
-    progress    how far moves are
-    healer      failed brokers and their repairs
+    up_to_date      waits until the loop knows everything that was written to ZooKeeper before the call
+    progress        how far moves are
+    healer          failed brokers and their repairs
+    deletion_known  set once `delete.topic.enable` is known, and at the end of the term
     """
 
     loop: ControllerLoop
@@ -59,6 +65,7 @@ class TermServices(NamedTuple):
     up_to_date: Callable[[], Awaitable[None]]
     progress: ProgressTracker
     healer: Healer
+    deletion_known: asyncio.Event
 
 
 class ControllerService:
@@ -173,6 +180,10 @@ class ControllerService:
     async def delete_topics(
         self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
+        known = self._active().deletion_known
+        if not known.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0) / 1000, DELETION_KNOWN_S))
         return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, who(ctx)))
 
     async def create_partitions(

@@ -63,7 +63,6 @@ class ServerConfig(msgspec.Struct, frozen=True):
     """Settings of one server.
 
     advertised          where clients reach `listeners`, in the same order, if not there
-    deletes_topics      `delete.topic.enable`
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     """
 
@@ -75,7 +74,6 @@ class ServerConfig(msgspec.Struct, frozen=True):
     connection_timeout_ms: int = 30_000
     broker_listener: str | None = None
     takeover: Takeover = Takeover.ALWAYS
-    deletes_topics: bool = True
     broker_settings: Mapping[str, Value] = {}
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
@@ -117,7 +115,6 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
             for name, value in reassignment_settings.cap_settings(config.settings.caps).items()
             if value >= 0
         },
-        **({} if config.deletes_topics else {"delete.topic.enable": "false"}),
         **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
     }
 
@@ -243,7 +240,6 @@ class ControllerProcess:
             takeover=config.takeover,
             broker_listener=config.broker_listener,
             settings=config.settings,
-            deletes_topics=config.deletes_topics,
             sampling=config.sampling,
             recorder=self._recorder,
             survey=self._survey,

@@ -67,7 +67,6 @@ class Supervisor:
         broker_listener: str | None = None,
         recorder: EventRecorder,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
-        deletes_topics: bool = True,
         sampling: Sampling = SAMPLING,
         survey: BrokerSurvey,
     ) -> None:
@@ -81,7 +80,6 @@ class Supervisor:
         self._may_seize = takeover is Takeover.ALWAYS
         self._broker_listener = broker_listener
         self._settings = settings
-        self._deletes_topics = deletes_topics
         self._recorder = recorder
         self._sampling = sampling
         self._survey = survey
@@ -181,7 +179,7 @@ class Supervisor:
             return False
         self._service.epoch = leadership.epoch
         sender = Sender(self._id, leadership.epoch, self._endpoints)
-        store = DurableStore(self._zk, leadership, deletes_topics=self._deletes_topics)
+        store = DurableStore(self._zk, leadership)
         self._term = Term(
             self._zk,
             store,

@@ -87,7 +87,6 @@ class Term:
         survey: BrokerSurvey,
     ) -> None:
         self.own_id = sender.id
-        self.deletes_topics = store.deletes_topics
         self._zk = zk
         self._store = store
         self._sender = sender
@@ -99,6 +98,7 @@ class Term:
         self._sampling = sampling
         self._survey = survey
         self._over = asyncio.Event()
+        self._deletion_known = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
         self._watches: ZooKeeperWatches | None = None
         self._loop: ControllerLoop
@@ -134,7 +134,7 @@ class Term:
         why: str | None = None
         self.record([Event(catalogue.CONTROLLER_ELECTED)])
         try:
-            loaded = await self._store.load()
+            loaded = await self._store.load(self._survey.settings)
             await ensure_feature_znode(self._store)
             interpreter_tuning.leave_loaded_objects_alone()
             self._build(loaded.cluster)
@@ -154,6 +154,7 @@ class Term:
                     self._watches.up_to_date,
                     self._sampler.tracker,
                     self._healer,
+                    self._deletion_known,
                 )
             )
             await failed_over
@@ -179,6 +180,7 @@ class Term:
             why = str(reason) or type(reason).__name__
         finally:
             self._over.set()
+            self._deletion_known.set()  # nobody need wait for it any longer
             await self._end()
             self.record([Event(catalogue.CONTROLLER_RESIGNED, reason=why)])
         return began
@@ -195,7 +197,7 @@ class Term:
             await self._channels.close()
 
     def _build(self, cluster: Cluster) -> None:
-        replay.put_broker_settings(cluster, self._survey.settings)
+        self._deletion_settled(cluster)
         self._survey.look(cluster.brokers)
         self._channels = ChannelManager(
             lambda: cluster,
@@ -287,11 +289,35 @@ class Term:
     def _settings_learnt(self) -> None:
         """The survey may know more of the brokers' settings."""
         if self._survey.settings != self._loop.cluster.broker_settings:
+            before = self._loop.cluster.broker_settings.delete_topic_enable
             learnt = self._loop.submit(cluster_commands.BrokerSettingsLearnt(self._survey.settings))
-            learnt.add_done_callback(lambda _: self._leader_balance.settings_changed())
+            learnt.add_done_callback(lambda _: self._settings_changed(before))
         news = self._survey.news()
         if news:
             self.record([Event(catalogue.BROKER_SETTINGS_DIFFER, reason=text) for text in news])
+
+    def _settings_changed(self, deletes_before: bool | None) -> None:
+        """Other settings of brokers are in force.
+
+        Where deletion turns out to be disabled, the next term begins anew without the deletions that are under way.
+        """
+        cluster = self._loop.cluster
+        self._leader_balance.settings_changed()
+        enabled = cluster.broker_settings.delete_topic_enable
+        if enabled is not deletes_before:
+            deleting = [topic.name for topic in cluster.topics.values() if topic.deleting]
+            if enabled:
+                self.deletions_begun(deleting)
+            elif deleting:
+                log.warning("delete.topic.enable=false on the brokers: %d deletions under way end", len(deleting))
+                self.controller_moved()
+            if self._watches is not None:
+                self._watches.read_deletions_again()
+        self._deletion_settled(cluster)
+
+    def _deletion_settled(self, cluster: Cluster) -> None:
+        if cluster.broker_settings.delete_topic_enable is not None:
+            self._deletion_known.set()
 
     def configs_changed(self) -> None:
         self._healer.diagnose_again()
@@ -345,7 +371,12 @@ class Term:
         cluster = self._loop.cluster
         if cluster.stale_marks:
             try:
-                await topic_removal.remove_marks(self._zk, self._store, cluster.stale_marks)
+                await topic_removal.remove_marks(
+                    self._zk,
+                    self._store,
+                    cluster.stale_marks,
+                    enabled=cluster.broker_settings.delete_topic_enable,
+                )
             except ReloadNeeded as reason:  # the watch of the marks comes back to it
                 log.warning("deletion marks without a topic could not be removed: %s", reason)
             else:
@@ -358,7 +389,8 @@ class Term:
         try:
             while (names := self._loop.cluster.stale_marks) and names != done:
                 try:
-                    await topic_removal.remove_marks(self._zk, self._store, names)
+                    enabled = self._loop.cluster.broker_settings.delete_topic_enable
+                    await topic_removal.remove_marks(self._zk, self._store, names, enabled=enabled)
                 except ReloadNeeded as reason:
                     log.info("deletion marks without a topic are still to be removed: %s", reason)
                     await backoff.sleep()

@@ -12,6 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem, read_queue
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import (
     NO_LEADER,
@@ -23,7 +24,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     TopicPartition,
 )
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
-from kafka_reassign_rpc.core.topics.topic_changes import is_marked
+from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -59,8 +60,8 @@ class LoadedCluster(NamedTuple):
     problems: list[ZnodeProblem]
 
 
-async def read_cluster(zk: ZooKeeper, *, deletes_topics: bool = True) -> LoadedCluster:
-    """Read everything, after a sync. Without `deletes_topics` no mark of a deletion counts."""
+async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS) -> LoadedCluster:
+    """Read everything, after a sync. `settings`, which hold now, say what marks of deletions mean."""
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
@@ -72,7 +73,9 @@ async def read_cluster(zk: ZooKeeper, *, deletes_topics: bool = True) -> LoadedC
         topic_configs=await _read_configs(zk, "topics"),
         broker_configs=await _read_configs(zk, "brokers"),
         unreadable=unreadable,
+        broker_settings=settings,
     )
+    meanings = {name: meaning(topics.get(name), mark, settings.delete_topic_enable) for name, mark in marks.items()}
     admin = await read_admin(zk)
     cluster.disabled_by_znode, cluster.cancel_all, cluster.batch = (
         admin.disabled_by_znode,
@@ -97,13 +100,13 @@ async def read_cluster(zk: ZooKeeper, *, deletes_topics: bool = True) -> LoadedC
             extra=topic.extra,
             missing=topic.missing,
             unreadable=topic.unreadable,
-            deleting=deletes_topics and topic.name in marks and is_marked(topic, marks[topic.name]),
+            deleting=meanings.get(topic.name) is Meaning.IN_DELETION,
             created=topic.created,
         )
         await pace.rest()
     replay.put_stale_marks(
         cluster,
-        (name for name in marks if name not in unreadable and not (name in topics and cluster.topics[name].deleting)),
+        (name for name, means in meanings.items() if means is Meaning.STALE and name not in unreadable),
     )
     orphans = []
     for name in moves:
@@ -207,10 +210,14 @@ async def read_brokers(zk: ZooKeeper, *, watch: bool = False) -> Mapping[int, Br
     return brokers
 
 
-async def read_deletion_marks(zk: ZooKeeper, names: Sequence[str]) -> dict[str, int]:
-    """The czxids of these marks in `/admin/delete_topics`, without those that do not exist."""
+async def read_deletion_marks(zk: ZooKeeper, names: Sequence[str]) -> dict[str, DeletionMark]:
+    """These marks in `/admin/delete_topics`, without those that do not exist."""
     found = await zk.multi_get([znode_paths.delete_topic(name) for name in names])
-    return {name: read[1].czxid for name, read in zip(names, found, strict=True) if read is not None}
+    return {
+        name: DeletionMark(read[1].czxid, accepted=read[0] == znode_contents.ACCEPTED_DELETION)
+        for name, read in zip(names, found, strict=True)
+        if read is not None
+    }
 
 
 class ReadTopics(NamedTuple):

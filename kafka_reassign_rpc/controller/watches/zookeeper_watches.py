@@ -53,8 +53,6 @@ class WatchHandler(Protocol):
     """What a term does after changes in ZooKeeper, besides the commands."""
 
     own_id: int
-    deletes_topics: bool
-    """`delete.topic.enable`"""
 
     def controller_moved(self) -> None:
         """This server does not own `/controller` any more."""
@@ -181,6 +179,11 @@ class ZooKeeperWatches:
         """The term is over."""
         self._has_read(None)
 
+    def read_deletions_again(self) -> None:
+        """Marks may mean something else now: `run` reads them."""
+        self._pending[self.deletions] = None
+        self._wake.set()
+
     async def up_to_date(self) -> None:
         """Wait until the loop knows every config and every znode of KIP-236 that changed before this call.
 
@@ -294,7 +297,6 @@ class ZooKeeperWatches:
             self._loop.submit(
                 topic_commands.TopicDeletionsRead(
                     marks,
-                    deletes_topics=self._term.deletes_topics,
                     marked=self._term.deletions_begun,
                     stale=self._term.stale_marks_found,
                 )

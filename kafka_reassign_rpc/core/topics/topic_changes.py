@@ -16,7 +16,9 @@ from kafka_reassign_rpc.core.kafka_errors import (
     InvalidTopic,
     PolicyViolation,
     ReassignmentInProgress,
+    RequestTimedOut,
     TopicAlreadyExists,
+    TopicDeletionDisabled,
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.core.leadership.broker_changes import first_state
@@ -248,19 +250,25 @@ def _first_states(cluster: Cluster, placed: Iterable[Placed]) -> Generator[None,
     return made
 
 
-def is_marked(topic: Topic, mark: int) -> bool:
-    """Whether a mark in `/admin/delete_topics` is about this topic; `mark`: its czxid.
-
-    An older mark is about an earlier topic of the same name. (Kafka deletes any topic that has the name of a mark.)
-    """
-    return mark > topic.created
-
-
 def delete_topic(view: RoundView, name: str) -> TopicDeletionStarted:
-    """Begin a deletion. A topic that is in deletion already is not found."""
+    """Begin a deletion. A topic that is in deletion already is not found.
+
+    Nothing is deleted where the brokers forbid it (TopicDeletionDisabled), or may forbid it (RequestTimedOut).
+    """
+    enabled = view.cluster.broker_settings.delete_topic_enable
+    if enabled is None:
+        raise RequestTimedOut(DELETION_UNKNOWN)
+    if not enabled:
+        raise TopicDeletionDisabled()
     if view.topic(name) is None:
         raise UnknownTopicOrPartition()
     return TopicDeletionStarted(name)
+
+
+DELETION_UNKNOWN = (
+    "Nothing is deleted: it is not known whether the brokers allow it, since most of them have not told this controller"
+    " their delete.topic.enable. Try again, or set --delete-topic-enable for this server."
+)
 
 
 def replicas_to_delete(

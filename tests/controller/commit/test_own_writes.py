@@ -21,7 +21,6 @@ class Office:
     """A handler that does nothing: these tests look at reads only."""
 
     own_id = SERVER
-    deletes_topics = True
 
     def controller_moved(self) -> None: ...
     def brokers_changed(self) -> None: ...

@@ -1,4 +1,7 @@
-"""`delete.topic.enable=false`: topics are not deleted, and marks of their deletion are removed."""
+"""`delete.topic.enable=false`: topics are not deleted, and marks of their deletion are removed.
+
+What the operator has not set is learnt from the brokers. Until it is known, nothing is deleted.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -8,23 +11,25 @@ import pytest
 
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DescribeConfigsRequest, MetadataRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import put_topic, register
+from tests.controller.cluster import Cluster
 from tests.waiting import eventually
 
 SERVER = 1000
 
 
 @asynccontextmanager
-async def serving(connect: str, *, deletes_topics: bool) -> AsyncIterator[RpcClient]:
+async def serving(connect: str, *, own: bool | None) -> AsyncIterator[RpcClient]:
     config = ServerConfig(
         zookeeper_connect=connect,
         listeners=[Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0)],
         server_id=SERVER,
-        deletes_topics=deletes_topics,
+        broker_settings={} if own is None else {"delete.topic.enable": own},
     )
     async with ControllerProcess(config) as server:
         await asyncio.wait_for(server.ready(), 20)
@@ -53,7 +58,7 @@ async def test_sv_4_where_deletion_is_disabled_marks_are_removed_and_their_topic
     await register(zk, 1)
     await put_topic(zk, "t", {0: (1,)})
     await zk.create(znode_paths.delete_topic("t"))
-    async with serving(zk_connect, deletes_topics=False) as client:
+    async with serving(zk_connect, own=False) as client:
         assert await no_marks(zk), "before clients are served"
         assert await shown(client, "t")
 
@@ -70,7 +75,7 @@ async def test_sv_4_where_deletion_is_disabled_clients_cannot_delete_and_see_the
 ) -> None:
     await register(zk, 1)
     await put_topic(zk, "t", {0: (1,)})
-    async with serving(zk_connect, deletes_topics=False) as client:
+    async with serving(zk_connect, own=False) as client:
         request = DeleteTopicsRequest(version=version, topic_names=["t"], timeout_ms=10_000)
         (result,) = (await client.call(DeleteTopicsRequest, request, version)).responses
         assert (result.name, result.error_code) == ("t", code)
@@ -91,12 +96,149 @@ async def test_sv_4_a_deletion_under_way_ends_where_deletion_has_been_disabled_s
     """Broker 1 is registered and does not answer, so the deletion waits."""
     await register(zk, 1)
     await put_topic(zk, "t", {0: (1,)})
-    async with serving(zk_connect, deletes_topics=True) as client:
+    async with serving(zk_connect, own=True) as client:
         request = DeleteTopicsRequest(version=4, topic_names=["t"], timeout_ms=10_000)
         (result,) = (await client.call(DeleteTopicsRequest, request, 4)).responses
         assert result.error_code == 0
         assert not await shown(client, "t")
         assert not await no_marks(zk)
-    async with serving(zk_connect, deletes_topics=False) as client:
+    async with serving(zk_connect, own=False) as client:
         assert await no_marks(zk)
         assert await shown(client, "t")
+
+
+# ------------------------------------------------------------------------- while the brokers' setting is not known
+
+DISABLED = {"delete.topic.enable": "false"}
+TIMED_OUT, DELETION_DISABLED = 7, 73
+
+
+@asynccontextmanager
+async def no_brokers_yet(zk: ZooKeeper, connect: str) -> AsyncIterator[Cluster]:
+    """A cluster with its server, and nothing known of any broker. Topic t has one replica, on broker 1."""
+    await put_topic(zk, "t", {0: (1,)})
+    here = Cluster(connect, zk, DEFAULT_SETTINGS)
+    try:
+        await here.start_server()
+        yield here
+    finally:
+        await here.end()
+
+
+async def delete(here: Cluster, name: str, timeout_ms: int) -> tuple[int, str | None]:
+    request = DeleteTopicsRequest(topic_names=[name], timeout_ms=timeout_ms)
+    (result,) = (await here.ask(request, 5)).responses
+    return result.error_code, result.error_message
+
+
+async def is_shown(here: Cluster, name: str) -> bool:
+    client = await here.client()
+    try:
+        return await shown(client, name)
+    finally:
+        client.close()
+
+
+async def is_gone(zk: ZooKeeper, name: str) -> bool:
+    return await no_marks(zk) and await zk.exists(znode_paths.topic(name)) is None
+
+
+async def test_sv_4_a_mark_of_others_deletes_nothing_before_the_brokers_setting_is_known_and_goes_if_they_forbid_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await put_topic(zk, "u", {0: (1,)})
+    await zk.create(znode_paths.delete_topic("u"))
+    async with no_brokers_yet(zk, zk_connect) as here:
+        await zk.create(znode_paths.delete_topic("t"))
+        code, message = await delete(here, "t", 100)
+        assert code == TIMED_OUT
+        assert message is not None
+        assert "--delete-topic-enable" in message
+        assert set(await zk.children(znode_paths.DELETE_TOPICS)) == {"t", "u"}
+        for name in ("t", "u"):
+            assert await is_shown(here, name)
+
+        here.broker_configs = DISABLED
+        await here.start_broker(1)
+        await eventually(lambda: no_marks(zk))
+        await eventually(lambda: here.has_all(("t", 0), 1))
+        await eventually(lambda: here.has_all(("u", 0), 1))
+        assert await is_shown(here, "u")
+        assert (await delete(here, "t", 10_000))[0] == DELETION_DISABLED
+
+
+async def test_sv_4_a_mark_of_others_is_carried_out_as_soon_as_the_brokers_are_known_to_allow_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with no_brokers_yet(zk, zk_connect) as here:
+        await zk.create(znode_paths.delete_topic("t"))
+        assert await is_shown(here, "t")
+        await here.start_broker(1)
+        await eventually(lambda: is_gone(zk, "t"))
+        await eventually(lambda: here.has_no(("t", 0), 1))
+
+
+async def test_sv_4_a_client_that_deletes_waits_until_the_brokers_have_said_whether_they_allow_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with no_brokers_yet(zk, zk_connect) as here:
+        answer = asyncio.create_task(delete(here, "t", 60_000))
+        await here.start_broker(1)
+        assert await answer == (0, None)
+        await eventually(lambda: is_gone(zk, "t"))
+
+
+@asynccontextmanager
+async def accepted_and_unknown(zk: ZooKeeper, connect: str) -> AsyncIterator[Cluster]:
+    """A server has accepted the deletion of topic t. The next one knows nothing of any broker."""
+    await put_topic(zk, "t", {0: (1,)})
+    async with serving(connect, own=True) as client:
+        request = DeleteTopicsRequest(version=4, topic_names=["t"], timeout_ms=10_000)
+        (result,) = (await client.call(DeleteTopicsRequest, request, 4)).responses
+        assert result.error_code == 0
+    here = Cluster(connect, zk, DEFAULT_SETTINGS)
+    try:
+        await here.start_server()
+        assert not await is_shown(here, "t"), "its client was told that it is deleted"
+        assert await zk.exists(znode_paths.partition_state("t", 0)) is not None
+        yield here
+    finally:
+        await here.end()
+
+
+async def test_sv_4_an_accepted_deletion_goes_on_under_the_next_controller_once_the_brokers_are_known_to_allow_it(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with accepted_and_unknown(zk, zk_connect) as here:
+        await here.start_broker(1)
+        await eventually(lambda: is_gone(zk, "t"))
+
+
+async def test_sv_4_an_accepted_deletion_ends_under_the_next_controller_if_the_brokers_forbid_it_by_now(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    async with accepted_and_unknown(zk, zk_connect) as here:
+        here.broker_configs = DISABLED
+        await here.start_broker(1)
+        await eventually(lambda: no_marks(zk))
+        await eventually(lambda: is_shown(here, "t"))
+        await eventually(lambda: here.has_all(("t", 0), 1))
+
+
+async def test_sv_4_the_replicas_of_a_topic_whose_znodes_somebody_removes_stay_where_deletion_is_disabled(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """As always in Kafka: KafkaController.processTopicChange stops no replica."""
+    async with no_brokers_yet(zk, zk_connect) as here:
+        here.broker_configs = DISABLED
+        await here.start_broker(1)
+        await eventually(lambda: here.has_all(("t", 0), 1))
+        await zk.delete_tree(znode_paths.topic("t"))
+        await eventually(lambda: is_unknown(here, "t"))
+        await here.create_topic("u", {0: [1]})
+        await eventually(lambda: here.has_all(("u", 0), 1))  # what the broker was sent before has arrived
+        assert await here.has_all(("t", 0), 1)
+
+
+async def is_unknown(here: Cluster, name: str) -> bool:
+    return not await is_shown(here, name)

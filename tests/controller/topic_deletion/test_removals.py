@@ -15,6 +15,7 @@ from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_topics
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, TopicAlreadyExists
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges, remove_topic
 from kafka_reassign_rpc.core.round.replay import put_topic as put_known_topic
@@ -47,7 +48,7 @@ def due() -> list[int]:
 
 @pytest.fixture
 def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
-    known = Known()
+    known = Known(broker_settings=KAFKA_DEFAULTS)
     return known, TopicDeletions(known, lambda topic: due.append(topic.created))
 
 
@@ -111,7 +112,7 @@ def test_sv_10_a_deletion_that_begins_anew_waits_for_new_confirmations(
 
 
 def test_sv_10_the_replicas_of_a_large_topic_are_stopped_in_slices(due: list[int]) -> None:
-    known = Known()
+    known = Known(broker_settings=KAFKA_DEFAULTS)
     counted = TopicDeletions(known, lambda topic: due.append(topic.created))
     channels = ChannelManager(lambda: known, Sender(1000, 1, ()), lambda *_: None, lambda: None)
     propagation = Propagation(known, channels, counted)
