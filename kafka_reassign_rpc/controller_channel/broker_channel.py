@@ -23,7 +23,12 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     StopReplicaState,
     UpdateMetadata,
 )
-from kafka_reassign_rpc.core.kafka_errors import FencedLeaderEpoch, KafkaStorageError, StaleControllerEpoch
+from kafka_reassign_rpc.core.kafka_errors import (
+    FencedLeaderEpoch,
+    KafkaStorageError,
+    StaleControllerEpoch,
+    UnknownServerError,
+)
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.messages import (
@@ -255,11 +260,11 @@ class BrokerChannel:
         if isinstance(answer, LeaderAndIsrResponse):
             self._handle_log_dirs(answer)
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
-            failed = {
-                TopicPartition(error.topic_name, error.partition_index): error.error_code
-                for error in answer.partition_errors
-                if error.error_code
+            codes = {
+                TopicPartition(one.topic_name, one.partition_index): one.error_code for one in answer.partition_errors
             }
+            # A broker lists every replica that it has stopped (ReplicaManager.stopReplicas): one left out was not.
+            failed = {name: code for name in request.stops if (code := codes.get(name, UnknownServerError.code))}
             self._retry_later(request, failed)
             # The partition may have come back to the broker and left again since: then the newer stop counts.
             self._stopped(

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
@@ -99,7 +99,9 @@ class ScriptedBroker:
                     if isinstance(body, bytes):
                         writer.write(len(body).to_bytes(4, "big") + body)
                         continue
-                    if isinstance(body, type):
+                    if body is StopReplicaResponse:
+                        body = stop_answer(request.body, version)
+                    elif isinstance(body, type):
                         body = body(version=version, error_code=0)
                 writer.write(encode_response(body, version=version, correlation_id=request.header.correlation_id))
         except (asyncio.IncompleteReadError, ConnectionError):
@@ -107,6 +109,23 @@ class ScriptedBroker:
         finally:
             self._writers.discard(writer)
             writer.close()
+
+
+def stop_answer(request: Any, version: int, codes: Mapping[int, int] | None = None) -> StopReplicaResponse:
+    """The answer of a broker that lists all replicas of the request; `codes`: errors by partition index."""
+    if version >= 3:
+        names = [
+            (one.topic_name, part.partition_index) for one in request.topic_states for part in one.partition_states
+        ]
+    else:
+        names = [(one.name, index) for one in request.topics for index in one.partition_indexes]
+    answered = [
+        StopReplicaResponse.StopReplicaPartitionError(
+            version=version, topic_name=name, partition_index=index, error_code=(codes or {}).get(index, 0)
+        )
+        for name, index in names
+    ]
+    return StopReplicaResponse(version=version, error_code=0, partition_errors=answered)
 
 
 class ChannelReports:
@@ -304,16 +323,8 @@ async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
 
     def refuse(body: Any) -> Any:
         """The second replica some times, the third for ever: it is fenced."""
-        failed = [
-            StopReplicaResponse.StopReplicaPartitionError(
-                version=4, topic_name="t", partition_index=state.partition_index, error_code=code
-            )
-            for state in body.topic_states[0].partition_states
-            if (code := {1: KAFKA_STORAGE_ERROR, 2: FENCED_LEADER_EPOCH}.get(state.partition_index))
-        ]
-        return StopReplicaResponse(
-            version=4, error_code=0, partition_errors=failed if len(broker.received) < times else []
-        )
+        codes = {1: KAFKA_STORAGE_ERROR, 2: FENCED_LEADER_EPOCH}
+        return stop_answer(body, 4, codes if len(broker.received) < times else {})
 
     async with connected() as (broker, channel, reports, _):
         broker.answer = refuse
@@ -331,6 +342,29 @@ async def test_455_4_a_failed_stop_does_not_count_as_stopped_and_is_repeated(
             [state.partition_index for state in body.topic_states[0].partition_states] for body in broker.received
         ]
         assert states == [[0, 1, 2], [1], [1]]
+
+
+async def test_455_4_a_replica_that_the_answer_leaves_out_does_not_count_as_stopped_and_is_stopped_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A broker lists every replica that it has stopped: ReplicaManager.stopReplicas."""
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    stop = StopReplicaState(5, delete=True)
+
+    def leave_out(body: Any) -> Any:
+        answer = stop_answer(body, 4)
+        if len(broker.received) == 1:
+            del answer.partition_errors[0]
+        return answer
+
+    async with connected() as (broker, channel, reports, _):
+        broker.answer = leave_out
+        for index in range(2):
+            channel.pending.stop("t", index, stop)
+        channel.wake()
+
+        await eventually(lambda: len(reports.stopped) >= 2)
+        assert [list(stops) for _, stops in reports.stopped] == [[TopicPartition("t", 1)], [TopicPartition("t", 0)]]
 
 
 async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_channel(
