@@ -1,4 +1,4 @@
-"""InitProducerId (key 22), versions 0-4: an id for an idempotent producer.
+"""InitProducerId (key 22), versions 0-5: an id for an idempotent producer.
 
 Behaviour   The controller gives ids from a block of its own: librdkafka sends this request to the broker that it is
             connected to, and never tries another one. Any other node answers COORDINATOR_LOAD_IN_PROGRESS. A
@@ -36,7 +36,7 @@ API = Api(
     key=22,
     name="InitProducerId",
     min_version=0,
-    max_version=4,
+    max_version=5,
     group=ApiGroup.CLIENT,
     acl=(
         Acl(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER, "requests without a transactional id"),

@@ -421,16 +421,17 @@ async def test_sv_4_controlled_shutdown_names_what_is_left(version: int) -> None
     assert (await ask(node, request, version)).error_code == 41
 
 
-async def test_sv_4_an_idempotent_producer_gets_its_id_from_the_controller_itself() -> None:
+@pytest.mark.parametrize("version", range(6))
+async def test_sv_4_an_idempotent_producer_gets_its_id_from_the_controller_itself(version: int) -> None:
     node = ModelNode()
-    request = InitProducerIdRequest(version=4, transactional_id=None, transaction_timeout_ms=1)
-    answer = await ask(node, request, 4)
+    request = InitProducerIdRequest(version=version, transactional_id=None, transaction_timeout_ms=1)
+    answer = await ask(node, request, version)
     assert (answer.error_code, answer.producer_id, answer.producer_epoch) == (0, 5000, 0)
     node.controller.raises = NotController()
-    answer = await ask(node, request, 4)
+    answer = await ask(node, request, version)
     assert (answer.error_code, answer.producer_id) == (14, -1), "to be tried again"
     node.controller.active = False
-    assert (await ask(node, request, 4)).error_code == 14
+    assert (await ask(node, request, version)).error_code == 14
 
 
 async def test_sv_4_producer_ids_are_given_in_blocks() -> None:
