@@ -423,6 +423,6 @@ async def watched_children(zk: ZooKeeper, path: str, *, many: bool = False) -> l
 
 async def _children(zk: ZooKeeper, path: str, *, watch: bool = False) -> list[str]:
     try:
-        return sorted(await zk.children(path, watch=watch))
+        return sorted(await zk.children(path, watch=watch, many=True))
     except NoNode:
         return []

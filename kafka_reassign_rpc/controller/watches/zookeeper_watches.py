@@ -223,7 +223,7 @@ class ZooKeeperWatches:
 
     async def topics(self) -> None:
         before = {name: topic.created for name, topic in self._loop.cluster.topics.items()}
-        names = set(await self._zk.children(znode_paths.TOPICS, watch=True))
+        names = set(await self._zk.children(znode_paths.TOPICS, watch=True, many=True))
         known = self._loop.cluster.topics
         vanished = {name: created for name, created in before.items() if name not in names}
         if vanished:
@@ -289,7 +289,7 @@ class ZooKeeperWatches:
         ]
 
     async def deletions(self) -> None:
-        names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS)
+        names = await load_cluster.watched_children(self._zk, znode_paths.DELETE_TOPICS, many=True)
         cluster = self._loop.cluster
         if names or cluster.stale_marks:
             new = [name for name in names if name not in cluster.topics or not cluster.topics[name].deleting]
