@@ -13,6 +13,7 @@ from typing import Literal
 import msgspec
 
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
@@ -116,7 +117,9 @@ def topic_default(definition: ConfigDefinition, broker: Mapping[str, str]) -> st
 
 
 def _scaled(value: str, scale: int) -> str:
-    amount = int(value)
+    amount = whole_number(value.strip(), -(2**63), 2**63 - 1)
+    if amount is None:  # anybody may have written it into a znode: it is shown as it is
+        return value
     return str(amount * scale if amount >= 0 else amount)
 
 

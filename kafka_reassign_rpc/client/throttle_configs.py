@@ -17,6 +17,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_RATE,
     LEADER_REPLICAS,
 )
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 LOG_DIRS_RATE = "replica.alter.log.dirs.io.max.bytes.per.second"
 BROKER_THROTTLES = (LEADER_RATE, FOLLOWER_RATE, LOG_DIRS_RATE)
@@ -140,5 +141,6 @@ def throttles_in_use(
 
 def _partition(entry: str) -> int:
     """The partition of an entry `partition:broker`; -1 for any other text."""
-    partition, _, broker = entry.partition(":")
-    return int(partition) if partition.isdigit() and broker.isdigit() else -1
+    first, _, second = entry.partition(":")
+    partition, broker = whole_number(first, 0, 2**31 - 1), whole_number(second, 0, 2**31 - 1)
+    return -1 if partition is None or broker is None else partition

@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
@@ -202,7 +203,8 @@ def _endpoints(listeners: Sequence[str]) -> tuple[Endpoint, ...]:
     for text in listeners:
         names, _, address = text.partition("://")
         listener, _, protocol = names.partition(":")
-        host, _, port = address.rpartition(":")
-        if listener and host and port.isdigit():
-            found.append(Endpoint(listener, protocol or listener, host, int(port)))
+        host, _, digits = address.rpartition(":")
+        port = whole_number(digits, 0, znode_contents.MAX_PORT)
+        if listener and host and port is not None:
+            found.append(Endpoint(listener, protocol or listener, host, port))
     return tuple(found)

@@ -1,5 +1,7 @@
 """Parsing of dynamic configs, which anybody may have written. An invalid text gives None: the former value holds."""
 
+from kafka_reassign_rpc.support.bounded_text import whole_number
+
 INT16, INT32, INT64 = 2**15 - 1, 2**31 - 1, 2**63 - 1
 
 
@@ -11,8 +13,4 @@ def flag(text: str) -> bool | None:
 
 def number(text: str, low: int, high: int) -> int | None:
     """A whole number from `low` to `high`."""
-    digits = text.strip()
-    if not digits.isascii() or not digits.removeprefix("-").isdigit() or len(digits) > 20:
-        return None
-    value = int(digits)
-    return value if low <= value <= high else None
+    return whole_number(text.strip(), low, high)

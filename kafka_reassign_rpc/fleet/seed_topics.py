@@ -14,6 +14,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, Topic
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.fleet_config import SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, TransactionFailed, ZkError
@@ -53,8 +54,9 @@ class SeedSizes:
         try:
             await self._zk.sync(ROOT)
             for topic, found in zip(unknown, await self._zk.multi_get([_path(t) for t in unknown]), strict=True):
-                if found is not None and found[0].isdigit():
-                    self._sizes[topic] = int(found[0])
+                size = None if found is None else whole_number(found[0].decode(errors="replace"), 0, 2**63 - 1)
+                if size is not None:
+                    self._sizes[topic] = size
         except ZkError as error:
             log.warning("the sizes of new topics cannot be read, so they start empty: %s", error)
 

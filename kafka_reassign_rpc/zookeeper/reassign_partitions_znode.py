@@ -6,7 +6,7 @@ The queue has the same format. To the moves that the controller itself has queue
 the queue, the `reason` and the `throttle`.
 
 People write this znode by hand as often as tools do. So an error is reported for its entry alone; BadZnode is raised
-only where nothing can be understood.
+only where nothing can be understood, or where too many entries are malformed. A large znode is decoded in a thread.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,7 +17,9 @@ import msgspec
 from kafka_reassign_rpc.core.state.cluster import BATCH, HEAL, QUEUE, REQUEST, RPC, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+from kafka_reassign_rpc.support.bounded_text import shortened, shown
+from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, UNDECODABLE, BadZnode, Id
 
 VERSION = 1
 
@@ -49,7 +51,7 @@ class _Entry(_Wanted):
     cancel_skipped: str | None = None
     route: str = QUEUE
     reason: str = ""
-    throttle: int = -1
+    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = -1
 
 
 class _Written(msgspec.Struct, omit_defaults=True, gc=False):
@@ -88,49 +90,49 @@ _json = msgspec.json.Encoder()
 
 def decode_reassignments(data: bytes, path: str) -> Reassignments:
     """The entries by partition. Of two entries for the same partition the later one counts, as in Kafka."""
-    problems: list[str] = []
+    problems = EntryProblems(path)
     entries: dict[TopicPartition, BatchEntry] = {}
     for found in _entries(data, path, problems):
         name = TopicPartition(found.topic, found.partition)
         if name in entries:
             del entries[name]
-            problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
+            problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
         entries[name] = BatchEntry(found.replicas, found.original_replicas, found.cancel_skipped)
-    return Reassignments(entries, problems)
+    return Reassignments(entries, problems.texts())
 
 
-def _entries(data: bytes, path: str, problems: list[str]) -> Iterator[_Entry]:
+def _entries(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
     try:
         typed = _typed.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except UNDECODABLE:
         yield from _one_by_one(data, path, problems)
     else:
         _check(typed.version, path)
         yield from typed.partitions
 
 
-def _one_by_one(data: bytes, path: str, problems: list[str]) -> Iterator[_Entry]:
+def _one_by_one(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
     try:
         raw = _raw.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    except UNDECODABLE as error:
+        raise BadZnode(path, f"{error} in {shown(data)}") from error
     _check(raw.version, path)
     for position, one in enumerate(raw.partitions):
         try:
             yield _entry.decode(one)
             continue
-        except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            problems.append(f"entry {position}: {error} in {bytes(one)[:120]!r}")
+        except UNDECODABLE as error:
+            problems.add_wrong(f"entry {position}: {error} in {shown(bytes(one))}")
         try:
             wanted = _wanted.decode(one)
-        except (msgspec.MsgspecError, ValueError, RecursionError):
+        except UNDECODABLE:
             continue
         yield _Entry(wanted.topic, wanted.partition, wanted.replicas)
 
 
 def _check(version: int, path: str) -> None:
     if version != VERSION:
-        raise BadZnode(path, f"unknown version {version}")
+        raise BadZnode(path, f"unknown version {shown(version)}")
 
 
 def encode_reassignments(entries: Mapping[TopicPartition, BatchEntry]) -> bytes:
@@ -154,15 +156,15 @@ class QueueEntries(NamedTuple):
 
 def decode_queue(data: bytes, path: str) -> QueueEntries:
     """Decodes a part of the queue. Raises BadZnode where nothing can be understood."""
-    problems: list[str] = []
+    problems = EntryProblems(path)
     entries: dict[StoredName, WaitingMove] = {}
     for found in _entries(data, path, problems):
         name = (found.topic, found.partition)
         if entries.pop(name, None) is not None:
-            problems.append(f"{found.topic}-{found.partition} stands there twice: the later entry counts")
+            problems.add(f"{shortened(found.topic)}-{found.partition} stands there twice: the later entry counts")
         route = found.route if found.route in _ROUTES else QUEUE
         entries[name] = WaitingMove(found.replicas, route, found.reason, max(found.throttle, -1))
-    return QueueEntries(entries, problems)
+    return QueueEntries(entries, problems.texts())
 
 
 def encode_waiting(name: StoredName, move: WaitingMove) -> bytes:

@@ -3,7 +3,7 @@
     {"version":1,"assignments":{"my-topic":{"0":[1,2,3]},"your-topic":{"3":[4,5,6]}},"legacy":false}
 
 Operators write this znode by hand as often as tools do. So an error in one target is reported for that target alone;
-BadZnode is raised only if nothing of the content can be read.
+BadZnode is raised only if nothing of the content can be read, or too many targets are malformed.
 """
 
 import json
@@ -14,8 +14,10 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.znode_routes.reassignment_requests import ReassignmentRequest
+from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, UNDECODABLE, BadZnode, Id
 
 VERSION = 1
 
@@ -44,7 +46,7 @@ def decode_request(data: bytes, path: str) -> ReadRequest:
     """The targets in their order. Of two targets for the same partition the later one counts."""
     try:
         typed = _typed.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    except UNDECODABLE:
         return _one_by_one(data, path)
     targets = {
         TopicPartition(topic, index): replicas
@@ -73,53 +75,60 @@ class _Object(NamedTuple):
 def _one_by_one(data: bytes, path: str) -> ReadRequest:
     try:
         found = json.loads(data, object_pairs_hook=_Object)
-    except (ValueError, RecursionError) as error:
-        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    except UNDECODABLE as error:
+        raise BadZnode(path, f"{error} in {shown(data)}") from error
     if not isinstance(found, _Object):
-        raise BadZnode(path, f"not a JSON object: {data[:80]!r}")
+        raise BadZnode(path, f"not a JSON object: {shown(data)}")
     fields = dict(found.fields)
     _check(fields.get("version", VERSION), path)
     legacy = fields.get("legacy", False)
     if not isinstance(legacy, bool):
-        raise BadZnode(path, f"legacy is neither true nor false: {_shown(legacy)}")
+        raise BadZnode(path, f"legacy is neither true nor false: {shown(legacy)}")
     if not isinstance(fields.get("assignments"), _Object):
-        raise BadZnode(path, f"assignments is no object of topics: {data[:80]!r}")
-    problems: list[str] = []
+        raise BadZnode(path, f"assignments is no object of topics: {shown(data)}")
+    problems = EntryProblems(path)
     targets: dict[TopicPartition, tuple[int, ...]] = {}
     for name, replicas in _targets(found.fields, problems):
         if name in targets:
             del targets[name]
-            problems.append(f"{name[0]}-{name[1]} stands there twice: the later target counts")
+            problems.add(f"{shortened(name[0])}-{name[1]} stands there twice: the later target counts")
         targets[name] = replicas
-    return ReadRequest(ReassignmentRequest(targets, legacy), problems)
+    return ReadRequest(ReassignmentRequest(targets, legacy), problems.texts())
 
 
 def _targets(
-    fields: Iterable[tuple[str, object]], problems: list[str]
+    fields: Iterable[tuple[str, object]], problems: EntryProblems
 ) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
     for field, assignments in fields:
         if field != "assignments" or not isinstance(assignments, _Object):
             continue
         for topic, partitions in assignments.fields:
+            if not _is_text(topic):
+                problems.add_wrong(f"{shown(topic)} is no topic's name")
+                continue
             if not isinstance(partitions, _Object):
-                problems.append(f"{_shown(topic)}: no object of partitions: {_shown(partitions)}")
+                problems.add_wrong(f"{shown(topic)}: no object of partitions: {shown(partitions)}")
                 continue
             for number, replicas in partitions.fields:
                 index = znode_paths.parse_index(number)
-                if index is None or index > MAX_INT32:
-                    problems.append(f"{_shown(topic)}: {_shown(number)} is no partition's number")
+                if index is None:
+                    problems.add_wrong(f"{shown(topic)}: {shown(number)} is no partition's number")
                     continue
                 try:
                     yield TopicPartition(topic, index), _replicas.decode(json.dumps(replicas))
-                except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-                    problems.append(f"{_shown(topic)}-{index}: {error} in {_shown(replicas)}")
+                except UNDECODABLE as error:
+                    problems.add_wrong(f"{shown(topic)}-{index}: {error} in {shown(replicas)}")
+
+
+def _is_text(name: str) -> bool:
+    """Whether it can be written in UTF-8: JSON may have halves of characters."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check(version: object, path: str) -> None:
     if version != VERSION or isinstance(version, bool):
-        raise BadZnode(path, f"unknown version {_shown(version)}")
-
-
-def _shown(value: object) -> str:
-    """Enough of the value to find it again."""
-    return repr(value)[:120]
+        raise BadZnode(path, f"unknown version {shown(version)}")

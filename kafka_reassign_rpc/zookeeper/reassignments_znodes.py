@@ -18,6 +18,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord
 from kafka_reassign_rpc.core.state.throttle_leases import NO_RATE
+from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT64, BadZnode, Id, decode_json
 
@@ -30,7 +31,7 @@ class _MoveRecord(msgspec.Struct, omit_defaults=True, gc=False):
     original_replicas: tuple[Id, ...]
     route: str = RPC
     reason: str = ""
-    throttle: Annotated[int, msgspec.Meta(le=MAX_INT64)] = NO_RATE
+    throttle: Annotated[int, msgspec.Meta(ge=NO_RATE, le=MAX_INT64)] = NO_RATE
     kept: tuple[Id, ...] = ()
 
 
@@ -42,10 +43,10 @@ def decode_move_record(data: bytes, path: str, stat: Stat | None = None) -> Move
     """Decodes the znode. The id and the start of the move come from `stat`. Raises BadZnode."""
     record = decode_json(_record, data, path)
     if record.version != VERSION:
-        raise BadZnode(path, f"unknown version {record.version}")
+        raise BadZnode(path, f"unknown version {shown(record.version)}")
     for replicas in (record.target, record.original_replicas):
         if len(set(replicas)) != len(replicas):
-            raise BadZnode(path, f"not a replica set: {list(replicas)}")
+            raise BadZnode(path, f"not a replica set: {shown(replicas)}")
     id_, started = (-1, -1) if stat is None else (stat.czxid, stat.ctime)
     return MoveRecord(
         record.target,

@@ -12,7 +12,8 @@ from typing import TypeVar
 import msgspec
 
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
-from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.support.bounded_text import shown
+from kafka_reassign_rpc.zookeeper.znode_contents import UNDECODABLE, BadZnode
 
 VERSION = 1
 
@@ -36,8 +37,8 @@ def decode_memory(data: bytes, path: str, kind: type[Memory]) -> Memory:
     try:
         version = _version.decode(data).version
         memory = msgspec.json.decode(data, type=kind)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    except UNDECODABLE as error:
+        raise BadZnode(path, f"{error} in {shown(data)}") from error
     if version != VERSION:
-        raise BadZnode(path, f"unknown version {version}")
+        raise BadZnode(path, f"unknown version {shown(version)}")
     return memory

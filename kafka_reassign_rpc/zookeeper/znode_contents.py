@@ -14,6 +14,7 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.support.bounded_text import shortened, shown, whole_number
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 
@@ -33,6 +34,9 @@ The marks of Kafka and of its tools are empty, and nobody but this product reads
 
 MAX_INT32 = 2**31 - 1
 MAX_INT64 = 2**63 - 1
+MAX_PORT = 65535
+MAX_ENDPOINTS = 100
+"""Of a broker or controller."""
 
 Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 """A broker id, a partition's number, an epoch; checked during parsing."""
@@ -40,21 +44,32 @@ Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 _json = msgspec.json.Encoder()
 
 
+LONGEST_PATH, LONGEST_REASON = 300, 400
+"""Characters in the message of a BadZnode."""
+
+UNDECODABLE = (msgspec.MsgspecError, ValueError, RecursionError)
+"""What decoders of JSON raise."""
+
+
 class BadZnode(ValueError):
-    """A znode whose content cannot be understood. `path` and `reason` are for the log and for the operator."""
+    """A znode whose content cannot be understood. The message has a bounded length, whatever the znode contains.
+
+    path     of the znode
+    reason   for the log and for the operator, shortened
+    """
 
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"{path}: {reason}")
         self.path = path
-        self.reason = reason
+        self.reason = shortened(reason, LONGEST_REASON)
+        super().__init__(f"{shortened(path, LONGEST_PATH)}: {self.reason}")
 
 
 def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
     """What `decoder` makes of the content. Raises BadZnode."""
     try:
         return decoder.decode(data)
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise BadZnode(path, f"{error} in {data[:80]!r}") from error
+    except UNDECODABLE as error:
+        raise BadZnode(path, f"{error} in {shown(data)}") from error
 
 
 # ------------------------------------------------------------------------------------------------------ topics
@@ -119,7 +134,7 @@ def _missing(fields: Raw) -> dict[int, int]:
     """Without effect, and kept as an unknown field, where it is not ours."""
     try:
         found = _missing_replicas.decode(fields.get(MISSING_REPLICAS, b"{}"))
-    except (msgspec.MsgspecError, UnicodeDecodeError):
+    except UNDECODABLE:
         return {}
     fields.pop(MISSING_REPLICAS, None)
     return found
@@ -138,7 +153,7 @@ def _replicas(raw: msgspec.Raw, path: str) -> dict[int, tuple[int, ...]]:
     sets = decode_json(_replica_sets, bytes(raw), path)
     for index, replicas in sets.items():
         if len(set(replicas)) != len(replicas):
-            raise BadZnode(path, f"partition {index} has a replica twice: {list(replicas)}")
+            raise BadZnode(path, f"partition {index} has a replica twice: {shown(replicas)}")
     return sets
 
 
@@ -176,7 +191,7 @@ def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
     try:
         return UUID(bytes=urlsafe_b64decode(text + "=="))
     except (ValueError, UnicodeEncodeError) as error:
-        raise BadZnode(path, f"{text!r} is not a topic id") from error
+        raise BadZnode(path, f"{shown(text)} is not a topic id") from error
 
 
 def _version(raw: msgspec.Raw | None, known: Sequence[int], path: str) -> int:
@@ -184,7 +199,7 @@ def _version(raw: msgspec.Raw | None, known: Sequence[int], path: str) -> int:
         raise BadZnode(path, "no version")
     version = decode_json(_int, bytes(raw), path)
     if version not in known:
-        raise BadZnode(path, f"unknown version {version}")
+        raise BadZnode(path, f"unknown version {shown(version)}")
     return version
 
 
@@ -208,9 +223,9 @@ _state = msgspec.json.Decoder(PartitionState)
 def decode_state(data: bytes, path: str) -> PartitionState:
     state = decode_json(_state, data, path)
     if state.version != 1:
-        raise BadZnode(path, f"unknown version {state.version}")
+        raise BadZnode(path, f"unknown version {shown(state.version)}")
     if len(set(state.isr)) != len(state.isr):
-        raise BadZnode(path, f"the ISR has a replica twice: {list(state.isr)}")
+        raise BadZnode(path, f"the ISR has a replica twice: {shown(state.isr)}")
     return state
 
 
@@ -264,7 +279,7 @@ class _Registration(msgspec.Struct):
     version: int
     host: Text | None = None
     port: int = -1
-    endpoints: list[Text] | None = None
+    endpoints: Annotated[list[Text], msgspec.Meta(max_length=MAX_ENDPOINTS)] | None = None
     listener_security_protocol_map: dict[str, str] | None = None
     rack: Text | None = None
 
@@ -275,13 +290,13 @@ _registration = msgspec.json.Decoder(_Registration)
 def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
     """`/brokers/ids/$id`, versions 1 to 5. `epoch` is the znode's czxid."""
     broker_id = znode_paths.parse_index(path.rpartition("/")[2])
-    if broker_id is None or broker_id > MAX_INT32:
+    if broker_id is None:
         raise BadZnode(path, "not a broker id")
     found = decode_json(_registration, data, path)
     if found.version not in BROKER_VERSIONS:
-        raise BadZnode(path, f"unknown version {found.version}")
+        raise BadZnode(path, f"unknown version {shown(found.version)}")
     if found.version == 1:
-        if not found.host or not 0 < found.port < 65536:
+        if not found.host or not 0 < found.port <= MAX_PORT:
             raise BadZnode(path, "no host and port")
         endpoints = [Endpoint("PLAINTEXT", "PLAINTEXT", found.host, found.port)]
     else:
@@ -294,13 +309,14 @@ def decode_broker(data: bytes, path: str, epoch: int) -> Broker:
 
 def _endpoint(text: str, protocols: Mapping[str, str], path: str) -> Endpoint:
     listener, separator, address = text.partition("://")
-    host, colon, port = address.rpartition(":")
-    if not separator or not colon or not listener or not (port.isascii() and port.isdigit() and int(port) < 65536):
-        raise BadZnode(path, f"{text!r} is not an endpoint")
+    host, colon, digits = address.rpartition(":")
+    port = whole_number(digits, 0, MAX_PORT)
+    if not separator or not colon or not listener or port is None:
+        raise BadZnode(path, f"{shown(text)} is not an endpoint")
     protocol = protocols.get(listener, listener)
     if protocol not in SECURITY_PROTOCOLS:
-        raise BadZnode(path, f"{text!r}: unknown security protocol {protocol!r}")
-    return Endpoint(listener, protocol, host.removeprefix("[").removesuffix("]"), int(port))
+        raise BadZnode(path, f"{shown(text)}: unknown security protocol {shown(protocol)}")
+    return Endpoint(listener, protocol, host.removeprefix("[").removesuffix("]"), port)
 
 
 def encode_broker(endpoints: Sequence[Endpoint], now_ms: int, rack: str | None = None) -> bytes:
@@ -336,7 +352,7 @@ class Controller(msgspec.Struct, frozen=True):
     version: int
     brokerid: Id
     timestamp: str = ""
-    listeners: tuple[str, ...] = ()
+    listeners: Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_ENDPOINTS)] = ()
     kraft_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
 
 
@@ -346,7 +362,7 @@ _controller = msgspec.json.Decoder(Controller)
 def decode_controller(data: bytes, path: str = znode_paths.CONTROLLER) -> Controller:
     found = decode_json(_controller, data, path)
     if found.version not in CONTROLLER_VERSIONS:
-        raise BadZnode(path, f"unknown version {found.version}")
+        raise BadZnode(path, f"unknown version {shown(found.version)}")
     return found
 
 
@@ -364,10 +380,10 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
     """The epoch of the controller that was elected last."""
-    text = data.decode(errors="replace")
-    if not (text.isascii() and text.isdigit() and int(text) <= MAX_INT32):
-        raise BadZnode(path, f"{text[:80]!r} is not a controller epoch")
-    return int(text)
+    epoch = whole_number(data.decode(errors="replace"), 0, MAX_INT32)
+    if epoch is None:
+        raise BadZnode(path, f"{shown(data)} is not a controller epoch")
+    return epoch
 
 
 def encode_controller_epoch(epoch: int) -> bytes:
@@ -399,7 +415,7 @@ def decode_config(data: bytes, path: str) -> dict[str, str]:
         return {}
     found = decode_json(_config, data, path)
     if found.version != 1:
-        raise BadZnode(path, f"unknown version {found.version}")
+        raise BadZnode(path, f"unknown version {shown(found.version)}")
     return found.config
 
 
@@ -413,7 +429,7 @@ def decode_config_change(data: bytes, path: str) -> str:
     if found.version == 1 and found.entity_type in ("topics", "clients") and found.entity_name:
         return f"{found.entity_type}/{found.entity_name}"
     if found.version != 2 or not found.entity_path or "/" not in found.entity_path:
-        raise BadZnode(path, f"not a config change: {data[:80]!r}")
+        raise BadZnode(path, f"not a config change: {shown(data)}")
     return found.entity_path
 
 
@@ -433,7 +449,7 @@ class _Block(msgspec.Struct):
 
 class _ClusterId(msgspec.Struct):
     version: str
-    id: str
+    id: Text
 
 
 _block = msgspec.json.Decoder(_Block)
@@ -445,10 +461,10 @@ def decode_producer_id_block(data: bytes, path: str = znode_paths.PRODUCER_ID_BL
     if not data:
         return None
     found = decode_json(_block, data, path)
-    end = found.block_end
-    if found.version != 1 or not (end.isascii() and end.isdigit() and int(end) <= MAX_INT64):
-        raise BadZnode(path, f"not a block of producer ids: {data[:80]!r}")
-    return int(end)
+    end = whole_number(found.block_end, 0, MAX_INT64)
+    if found.version != 1 or end is None:
+        raise BadZnode(path, f"not a block of producer ids: {shown(data)}")
+    return end
 
 
 def encode_producer_id_block(broker_id: int, first: int, last: int) -> bytes:

@@ -2,6 +2,8 @@
 
 import re
 
+from kafka_reassign_rpc.support.bounded_text import whole_number
+
 BROKERS = "/brokers"
 BROKER_IDS = "/brokers/ids"
 TOPICS = "/brokers/topics"
@@ -63,9 +65,8 @@ PERSISTENT = (
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
 
-_STATE = re.compile(rf"{TOPICS}/([^/]+)/partitions/(\d+)/state")
-_QUEUE_PART = re.compile(r".*/part_(\d{10})")
-_SEQUENCE = re.compile(r".*?(\d{10})")
+_QUEUE_PART = re.compile(r".*/part_([0-9]{10})", re.DOTALL)
+_SEQUENCE = re.compile(r".*?([0-9]{10})", re.DOTALL)
 
 
 def broker(broker_id: int) -> str:
@@ -147,8 +148,9 @@ def config_broker(name: str) -> str:
 
 
 def parse_index(name: str) -> int | None:
-    """The broker id or partition number in a znode's name, None where it is none (`07`, `x`, `-1`)."""
-    return int(name) if name.isascii() and name.isdigit() and str(int(name)) == name else None
+    """The broker id or partition number in a znode's name, None where it is none (`07`, `x`, `-1`, `2147483648`)."""
+    number = whole_number(name, 0, 2**31 - 1)
+    return number if str(number) == name else None
 
 
 def sequence_number(name: str) -> int | None:

@@ -40,6 +40,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     LEADER_REPLICAS,
     Configs,
 )
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import announcement, entity_path
@@ -438,7 +439,7 @@ def _memory_writes(
 def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_configs.BrokerAfter) -> Iterator[Event]:
     before, now = current.get(LEADER_RATE), after.configs.get(LEADER_RATE)
     lease = after.memory.leader
-    rate = int(now) if now is not None and now.isdigit() else None
+    rate = None if now is None else whole_number(now, 0, znode_contents.MAX_INT64)
     if before != now:
         if lease is not None:
             yield Event(catalogue.THROTTLE_SET, who=CONTROLLER, broker=broker, bytes=rate)

@@ -40,6 +40,7 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
 
@@ -83,11 +84,14 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
-    """The id in `/cluster/id`. Creates it where it is missing, as brokers do."""
+    """The id in `/cluster/id`. Creates it where it is missing, as brokers do. Empty where it cannot be understood."""
     while True:
         try:
             data, _ = await zk.get(znode_paths.CLUSTER_ID)
             return znode_contents.decode_cluster_id(data)
+        except BadZnode as error:
+            log.error("clients see no cluster id: %s", error)
+            return ""
         except NoNode:
             try:
                 await zk.create(

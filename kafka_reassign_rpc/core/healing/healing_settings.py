@@ -5,6 +5,7 @@ import msgspec
 from kafka_reassign_rpc.core.config_values import INT32, flag, number
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.support.bounded_text import shown
 
 OFF = -1
 INTERVAL = "failure.interval.ms"
@@ -86,7 +87,7 @@ def settings_of(cluster: Cluster, started_with: HealingSettings) -> tuple[Healin
         else:
             continue
         if value is None:
-            problems.append(f"{name}={text!r} is left out: {expected} is expected")
+            problems.append(f"{name}={shown(text)} is left out: {expected} is expected")
         else:
             found[field] = value
     return msgspec.structs.replace(started_with, **found), problems

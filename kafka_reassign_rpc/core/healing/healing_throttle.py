@@ -3,6 +3,7 @@
 from typing import Any, NamedTuple, Self
 
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
@@ -20,13 +21,13 @@ class HealingThrottle(NamedTuple):
         """`5000000`, `-1`, `50%`. Raises ValueError with the expected syntax."""
         text = str(value).strip()
         digits = text.removesuffix("%").rstrip()
-        if digits.isascii() and digits.removeprefix("-").isdigit() and len(digits) < 20:
-            number = int(digits)
-            if digits != text and 1 <= number <= 100:
-                return cls(percent=number)
-            if digits == text and -1 <= number <= HIGHEST:
+        number = whole_number(digits, -1, HIGHEST)
+        if number is not None:
+            if digits == text:
                 return cls(number)
-        raise ValueError(f"expected {EXPECTED}, got {value!r}")
+            if 1 <= number <= 100:
+                return cls(percent=number)
+        raise ValueError(f"expected {EXPECTED}, got {shown(value)}")
 
     def __str__(self) -> str:
         return f"{self.percent}%" if self.percent else str(self.rate)

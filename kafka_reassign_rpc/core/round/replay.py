@@ -17,6 +17,7 @@ import msgspec
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import among, without
 from kafka_reassign_rpc.core.round.round_view import (
     PartitionsAdded,
@@ -35,6 +36,7 @@ from kafka_reassign_rpc.core.state.cluster import (
     Topic,
     TopicPartition,
 )
+from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 SLICE = 200
@@ -414,7 +416,8 @@ def put_configs(cluster: Cluster, kind: str, configs: Mapping[str, Mapping[str, 
     if kind == TOPICS:
         cluster.leases.configs_changed(topics=changed)
     else:
-        cluster.leases.configs_changed(brokers=[int(name) for name in changed if name.isdigit()])
+        brokers = [whole_number(name, 0, INT32) for name in changed]
+        cluster.leases.configs_changed(brokers=[broker for broker in brokers if broker is not None])
     for name, values in configs.items():
         if values:
             known[name] = dict(values)

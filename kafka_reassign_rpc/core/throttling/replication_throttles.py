@@ -8,7 +8,9 @@ Sources: kafka.server.TopicConfigHandler.parseThrottledPartitions, BrokerConfigH
 from collections.abc import Mapping
 from functools import cached_property
 
+from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.state.cluster import Cluster
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 LEADER_REPLICAS = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS = "follower.replication.throttled.replicas"
@@ -30,17 +32,18 @@ def named_replicas(value: str | None) -> Named:
         return None
     found: dict[int, set[int]] = {}
     for entry in text.split(","):
-        partition, _, broker = entry.strip().partition(":")
-        if partition.isdigit() and broker.isdigit():
-            found.setdefault(int(broker), set()).add(int(partition))
+        first, _, second = entry.strip().partition(":")
+        partition, broker = whole_number(first, 0, INT32), whole_number(second, 0, INT32)
+        if partition is not None and broker is not None:
+            found.setdefault(broker, set()).add(partition)
     return {broker: frozenset(partitions) for broker, partitions in found.items()}
 
 
 def rate_of(name: str, own: Configs, default: Configs) -> float | None:
     """A rate of a broker in bytes/s: its own config, else that of all brokers, else None (no limit)."""
     for configs in (own, default):
-        value = configs.get(name, "").strip()
-        if value.isdigit():
+        value = whole_number(configs.get(name, "").strip(), 0, NO_THROTTLE)
+        if value is not None:
             return float(value)
     return None
 

@@ -39,6 +39,7 @@ from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 _MIN_ISR = "min.insync.replicas"
 _ROWS_PER_TASK = 50_000
@@ -137,11 +138,12 @@ def _min_isrs(path: Path) -> tuple[dict[str, int], int]:
     default = 1
     for batch in snapshot_files.record_batches(path, "configs"):
         for row in batch.to_pylist():
-            if row["name"] == _MIN_ISR and row["value"] is not None and row["value"].isdecimal():
+            number = whole_number(row["value"] or "", 0, 2**31 - 1) if row["name"] == _MIN_ISR else None
+            if number is not None:
                 if row["resource_type"] == "topic":
-                    own[row["resource"]] = int(row["value"])
+                    own[row["resource"]] = number
                 elif row["resource"] == "":
-                    default = int(row["value"])
+                    default = number
     return own, default
 
 

@@ -1,0 +1,58 @@
+"""Numbers and texts that anybody may have written, in ZooKeeper or in a request: read and shown within limits.
+
+This module is pure: `core` may use it.
+"""
+
+DIGITS = 20
+"""Of the longest number, with leading zeros; an INT64 has 19."""
+SHOWN = 120
+"""Characters of a value in a message."""
+START = 80
+"""Characters of a text within it."""
+DEPTH, ITEMS = 3, 8
+"""How deep lists and objects are shown, and how many items of each."""
+
+
+def whole_number(text: str, low: int, high: int) -> int | None:
+    """A whole number from `low` to `high` in ASCII digits, as Java's parseInt reads it, else None.
+
+    `str.isdigit` allows `²`, which `int` refuses, and `int` refuses 5,000 digits.
+    """
+    digits = text.removeprefix("-")
+    if not (len(digits) <= DIGITS and digits.isascii() and digits.isdigit()):
+        return None
+    value = int(text)
+    return value if low <= value <= high else None
+
+
+def shortened(text: str, limit: int = SHOWN) -> str:
+    """The text itself, or its first `limit` characters and how many it has."""
+    return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def shown(value: object) -> str:
+    """Enough of a decoded JSON value, or of text or bytes, to find it again: one line, of bounded length."""
+    text = _shown(value, DEPTH)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+
+
+def _shown(value: object, depth: int) -> str:
+    match value:
+        case str() | bytes() | memoryview():
+            start = value[:START]
+            text = ascii(start if isinstance(start, str) else bytes(start))
+            return text if len(value) <= START else f"{text}… ({len(value)})"
+        case list() | tuple() | dict() if depth == 0:
+            return "…"
+        case dict():
+            pairs = [f"{_shown(key, depth - 1)}: {_shown(value[key], depth - 1)}" for key in list(value)[:ITEMS]]
+            return f"{{{', '.join(pairs)}{_more(value)}}}"
+        case list() | tuple():
+            return f"[{', '.join(_shown(one, depth - 1) for one in value[:ITEMS])}{_more(value)}]"
+        case int() if value.bit_length() > 256:
+            return f"a number of {value.bit_length()} bits"
+    return repr(value)
+
+
+def _more(value: "list[object] | tuple[object, ...] | dict[object, object]") -> str:
+    return f", {len(value) - ITEMS} more" if len(value) > ITEMS else ""
