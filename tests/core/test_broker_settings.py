@@ -114,7 +114,7 @@ def test_sv_1_brokers_that_differ_are_reported_with_their_values_and_what_holds(
     ]
 
 
-def test_sv_4_whether_topics_may_be_deleted_is_not_known_before_most_brokers_have_said_so() -> None:
+def test_sv_10_whether_topics_may_be_deleted_is_not_known_before_most_brokers_have_said_so() -> None:
     allows, forbids = {DELETE: True}, {DELETE: False}
     assert in_force({}, [], AT_FIRST).delete_topic_enable is None
     assert in_force({}, [allows, {}], AT_FIRST).delete_topic_enable is None
@@ -126,7 +126,7 @@ def test_sv_4_whether_topics_may_be_deleted_is_not_known_before_most_brokers_hav
     assert as_configs(AT_FIRST) == {}
 
 
-def test_sv_4_it_is_reported_that_nothing_is_deleted_as_long_as_that_is_not_known() -> None:
+def test_sv_10_it_is_reported_that_nothing_is_deleted_as_long_as_that_is_not_known() -> None:
     def unknown(**of_brokers: Mapping[str, Value]) -> list[str]:
         answered = {int(name[1:]): values for name, values in of_brokers.items()}
         return [one.text for one in differences({}, answered, in_force({}, answered.values(), AT_FIRST))]
