@@ -102,7 +102,7 @@ async def test_sv_4_a_stock_cluster_is_safe_and_the_check_changes_nothing_in_it(
 
     assert (ended.code, ended.err) == (0, "")
     levels = {one["subject"]: one["level"] for one in ended.document["findings"]}
-    assert {subject for subject, level in levels.items() if level != "OK"} == {"leader-balance"}, "DEFAULTS say false"
+    assert {subject for subject, level in levels.items() if level != "OK"} == set()
     assert {"rights", "brokers", "versions", "protocol", "listeners", "policies", "migration"} <= set(levels)
     assert taken.code == 1
     assert [one["subject"] for one in taken.document["findings"] if one["level"] == "UNSAFE"] == ["broker-id"]
