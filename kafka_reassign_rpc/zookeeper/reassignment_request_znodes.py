@@ -103,9 +103,6 @@ def _targets(
         if field != "assignments" or not isinstance(assignments, _Object):
             continue
         for topic, partitions in assignments.fields:
-            if not _is_text(topic):
-                problems.add_wrong(f"{shown(topic)} is no topic's name")
-                continue
             if not isinstance(partitions, _Object):
                 problems.add_wrong(f"{shown(topic)}: no object of partitions: {shown(partitions)}")
                 continue
@@ -118,15 +115,6 @@ def _targets(
                     yield TopicPartition(topic, index), _replicas.decode(json.dumps(replicas))
                 except UNDECODABLE as error:
                     problems.add_wrong(f"{shown(topic)}-{index}: {error} in {shown(replicas)}")
-
-
-def _is_text(name: str) -> bool:
-    """Whether it can be written in UTF-8: JSON may have halves of characters."""
-    try:
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _check(version: object, path: str) -> None:
