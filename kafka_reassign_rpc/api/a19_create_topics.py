@@ -10,6 +10,7 @@ from collections import Counter
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
@@ -45,7 +46,9 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         try:
             if is_visible(known.get(topic.name)):
                 raise TopicAlreadyExists(f"Topic '{topic.name}' already exists.")
-            accepted[topic.name] = _new_topic(topic)
+            new = _new_topic(topic)
+            check_create_topic(node)
+            accepted[topic.name] = new
         except KafkaError as error:
             outcomes[topic.name] = error
     if accepted:

@@ -12,6 +12,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -156,6 +157,7 @@ async def apply_change(node: Node, resource: ConfigResource, change: ConfigChang
         entity = (BROKERS, str(node.node_id) if resource.name else CLUSTER_DEFAULT)
     else:
         raise InvalidRequest(f"Unknown resource type {resource.type}")
+    check_alter_config(node)
     checked = _checked(resource, change)
     if validate_only:
         checked(await node.configs.get(*entity))

@@ -133,6 +133,7 @@ def server_config(values: dict[str, Any]) -> ServerConfig:
         broker_listener=values["inter.broker.listener.name"],
         takeover=Takeover(values["controller.takeover"]),
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
+        refuses_by_policy=values["broker.policies"] == "refuse",
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],

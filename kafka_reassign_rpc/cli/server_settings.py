@@ -125,6 +125,16 @@ SETTINGS: tuple[Setting, ...] = (
         default_words="what most brokers were started with; until that is known, nothing is deleted",
     ),
     Setting(
+        "broker.policies",
+        one_of("refuse", "ignore"),
+        "refuse",
+        "What the server does where a broker has create.topic.policy.class.name or alter.config.policy.class.name: it"
+        " cannot run these Java classes. refuse: it refuses CreateTopics or changes of configs (POLICY_VIOLATION)."
+        " ignore: it does what clients want without a check.",
+        group=CONTROLLER,
+        metavar="refuse|ignore",
+    ),
+    Setting(
         "auto.leader.rebalance.enable",
         true_or_false,
         None,

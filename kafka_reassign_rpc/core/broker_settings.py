@@ -21,6 +21,10 @@ from kafka_reassign_rpc.core.config_values import INT32, flag, number
 
 MIGRATION = "zookeeper.metadata.migration.enable"
 PROTOCOL_VERSION = "inter.broker.protocol.version"
+CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
+ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
+POLICIES: Mapping[str, str] = {CREATE_TOPIC_POLICY: "CreateTopics", ALTER_CONFIG_POLICY: "changes of configs"}
+"""Java classes that check what clients want, and what each checks."""
 
 Value = bool | int | str
 
@@ -49,11 +53,12 @@ KAFKA_DEFAULTS = replace(AT_FIRST, delete_topic_enable=True)
 FIELDS: Mapping[str, str] = {field.replace("_", "."): field for field in BrokerSettings.__struct_fields__}
 """The fields of `BrokerSettings` by the names of the settings."""
 
-ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION)
+ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION, *POLICIES)
 """The configs that brokers are asked for."""
 
 _LEAST = {"leader.imbalance.per.broker.percentage": 0}
 _LONGEST_TEXT = 50
+_LONGEST_CLASS = 300
 _SHOWN_BROKERS = 10
 
 
@@ -61,6 +66,8 @@ def parse(name: str, text: str) -> Value | None:
     """The value of one of `ASKED`; None where the text makes no sense."""
     if name == PROTOCOL_VERSION:
         return text[:_LONGEST_TEXT]
+    if name in POLICIES:
+        return text[:_LONGEST_CLASS] or None
     if name == MIGRATION or isinstance(getattr(KAFKA_DEFAULTS, FIELDS[name]), bool):
         return flag(text)
     return number(text, _LEAST.get(name, 1), INT32)
@@ -99,6 +106,20 @@ def in_force(
     return replace(before, **changes)
 
 
+def policies(
+    of_brokers: Collection[Mapping[str, Value]], before: Mapping[str, str], *, refuses: bool
+) -> Mapping[str, str]:
+    """The policies that this server has to respect, by the names of the settings: those of any broker.
+
+    refuses   whether it respects them at all. It cannot run them: it refuses what they would have to check
+    before    what it has respected until now: holds as long as some broker, or every one, has not answered
+    """
+    if not refuses:
+        return {}
+    found = {name: str(answered[name]) for answered in of_brokers for name in POLICIES if name in answered}
+    return found if of_brokers and all(of_brokers) else {**before, **found}
+
+
 class Difference(NamedTuple):
     """Brokers that are not configured as this server is, or as one another.
 
@@ -113,9 +134,16 @@ class Difference(NamedTuple):
 
 
 def differences(
-    own: Mapping[str, Value], of_brokers: Mapping[int, Mapping[str, Value]], settings: BrokerSettings
+    own: Mapping[str, Value],
+    of_brokers: Mapping[int, Mapping[str, Value]],
+    settings: BrokerSettings,
+    *,
+    refuses: bool = True,
 ) -> Iterator[Difference]:
-    """Where brokers differ from `settings`, which are in force, or from one another."""
+    """Where brokers differ from `settings`, which are in force, or from one another; and policies that they have.
+
+    refuses   whether this server refuses what a policy would have to check
+    """
     for name in ASKED:
         values = {answered[name] for answered in of_brokers.values() if name in answered}
         if name == MIGRATION:
@@ -123,6 +151,11 @@ def differences(
                 where = _brokers([id_ for id_, answered in of_brokers.items() if answered.get(name)])
                 text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
                 yield Difference(name, frozenset({True}), text)
+        elif name in POLICIES:
+            if values:
+                outcome = "refuses them" if refuses else "does not check them (--broker-policies ignore)"
+                text = f"{name}={_by_value(name, of_brokers)}: this server cannot run Java, so for {POLICIES[name]} it"
+                yield Difference(name, frozenset(values), f"{text} {outcome}")
         elif name == PROTOCOL_VERSION:
             if len(values) > 1:
                 yield Difference(name, frozenset(values), f"{name} differs: {_by_value(name, of_brokers)}")

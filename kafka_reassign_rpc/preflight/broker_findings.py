@@ -157,9 +157,9 @@ def _configs(
     if policies:
         yield warning(
             "policies",
-            f"the brokers have {some(sorted(policies))}: a server cannot run Java, so nothing checks the topics and"
-            " configs that it creates and changes",
-            "let only those clients reach the server who keep to the policy",
+            f"the brokers have {some(sorted(policies))}: a server cannot run Java, so it refuses to create topics or to"
+            " change configs",
+            "start it with --broker-policies ignore if only clients who keep to the policy can reach it",
         )
     else:
         yield fine("policies", "no broker has a policy for topics or configs")

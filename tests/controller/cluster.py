@@ -72,6 +72,7 @@ class Cluster:
         """What brokers are started with from now on."""
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
+        self.refuses_by_policy = True
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
@@ -91,6 +92,7 @@ class Cluster:
             event_log=None if self._event_log is None else EventLogConfig(self._event_log / str(server_id)),
             sampling=self._sampling,
             broker_settings=self.broker_settings,
+            refuses_by_policy=self.refuses_by_policy,
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()

@@ -54,12 +54,16 @@ class BrokerSurvey:
 
     listener    the name of the brokers' listener to connect to; None: the first of each broker
     own         the settings that the operator gives this server, by Kafka's names
+    refuses     whether this server refuses what a policy of the brokers would have to check
     """
 
-    def __init__(self, client_id: str, listener: str | None, own: Mapping[str, Value] | None = None) -> None:
+    def __init__(
+        self, client_id: str, listener: str | None, own: Mapping[str, Value] | None = None, *, refuses: bool = True
+    ) -> None:
         self._client_id = client_id
         self._listener = listener
         self._own = own or {}
+        self._refuses = refuses
         self._registered: dict[int, _Registration] = {}
         self._has_looked = False
         self._told: frozenset[tuple[str, frozenset[Value]]] = frozenset()
@@ -70,6 +74,8 @@ class BrokerSurvey:
         """Changes with everything that the survey knows of API versions."""
         self.settings = broker_settings.in_force(self._own, (), AT_FIRST)
         """The settings in force: see `core.broker_settings`."""
+        self.policies: Mapping[str, str] = {}
+        """The policies of brokers that this server has to respect, by the names of their settings."""
 
     @property
     def brokers(self) -> Iterable[int]:
@@ -95,7 +101,7 @@ class BrokerSurvey:
         if not all(one.tried for one in self._registered.values()):
             return ()
         answered = {id_: one.settings for id_, one in self._registered.items()}
-        found = list(broker_settings.differences(self._own, answered, self.settings))
+        found = list(broker_settings.differences(self._own, answered, self.settings, refuses=self._refuses))
         told, self._told = self._told, frozenset((one.name, one.values) for one in found)
         return [one.text for one in found if (one.name, one.values) not in told]
 
@@ -128,6 +134,7 @@ class BrokerSurvey:
         self._evaluation = None
         answered = [one.settings for one in self._registered.values()]
         before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
+        self.policies = broker_settings.policies(answered, self.policies, refuses=self._refuses)
         if self.settings != before:
             log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
         self.on_settings()

@@ -65,7 +65,7 @@ class ServerNode:
     @property
     def static_configs(self) -> Mapping[str, str]:
         """As if this server had been started with what brokers were started with, where nothing else is set for it."""
-        return {**as_configs(self._survey.settings), **self._static_configs}
+        return {**as_configs(self._survey.settings), **self._survey.policies, **self._static_configs}
 
     def controller_id(self) -> int:
         return self.node_id if self.controller.is_active() else self._standby.controller_id()

@@ -65,6 +65,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
 
     advertised          where clients reach `listeners`, in the same order, if not there
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
+    refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
     """
 
     zookeeper_connect: str
@@ -76,6 +77,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     broker_listener: str | None = None
     takeover: Takeover = Takeover.ALWAYS
     broker_settings: Mapping[str, Value] = {}
+    refuses_by_policy: bool = True
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
     event_log: EventLogConfig | None = None
@@ -151,7 +153,12 @@ class ControllerProcess:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self._service = ControllerService()
         self._standby = Standby(self._zk)
-        self._survey = BrokerSurvey(str(config.server_id), config.broker_listener, config.broker_settings)
+        self._survey = BrokerSurvey(
+            str(config.server_id),
+            config.broker_listener,
+            config.broker_settings,
+            refuses=config.refuses_by_policy,
+        )
         self._metrics = None if config.metrics_listener is None else Metrics()
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
         self._http: HttpServer | None = None

@@ -1,0 +1,29 @@
+"""Policies of the brokers (KIP-108, KIP-133): Java classes that check what clients want to create or to change.
+
+This product cannot run them. A node whose configuration names a policy refuses what the policy would have to check, as
+Kafka does where the policy refuses: POLICY_VIOLATION. Source: ZkAdminManager.validateTopicCreatePolicy (CreateTopics;
+not CreatePartitions) and validateConfigPolicy (configs of topics and of brokers).
+"""
+
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.broker_settings import ALTER_CONFIG_POLICY, CREATE_TOPIC_POLICY
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+
+
+def check_create_topic(node: Node) -> None:
+    """Raises PolicyViolation where a policy would have to check a new topic."""
+    _check(node, CREATE_TOPIC_POLICY, "new topics")
+
+
+def check_alter_config(node: Node) -> None:
+    """Raises PolicyViolation where a policy would have to check a change of configs."""
+    _check(node, ALTER_CONFIG_POLICY, "changes of configs")
+
+
+def _check(node: Node, name: str, what: str) -> None:
+    policy = node.static_configs.get(name)
+    if policy:
+        raise PolicyViolation(
+            f"The brokers check {what} with {name}={policy}, which this server cannot run, so it refuses them. Send the"
+            " request to a broker that is the controller, or start the server with --broker-policies ignore."
+        )
