@@ -14,6 +14,7 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslAuthenticateRequest,
     SaslHandshakeRequest,
 )
+from kafka_reassign_rpc.protocol.versions import ApiKey
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
 from tests.waiting import eventually
@@ -75,6 +76,34 @@ async def test_sv_6_malformed_input_closes_that_connection_and_nothing_else(
         assert await client.is_closed()
         assert (await other.call(ApiVersionsRequest(version=0), 0)).error_code == 0
     assert server.stats.connections_malformed == 1
+
+
+NOT_OURS = (
+    ApiKey.CREATE_DELEGATION_TOKEN,
+    ApiKey.RENEW_DELEGATION_TOKEN,
+    ApiKey.EXPIRE_DELEGATION_TOKEN,
+    ApiKey.DESCRIBE_DELEGATION_TOKEN,
+    ApiKey.ALTER_CLIENT_QUOTAS,
+    ApiKey.ALTER_USER_SCRAM_CREDENTIALS,
+    ApiKey.DESCRIBE_QUORUM,
+    ApiKey.ENVELOPE,
+    ApiKey.UNREGISTER_BROKER,
+    ApiKey.ADD_RAFT_VOTER,
+    ApiKey.REMOVE_RAFT_VOTER,
+)
+
+
+@pytest.mark.parametrize("key", NOT_OURS)
+async def test_sv_2_what_the_server_does_not_do_is_neither_announced_nor_answered(
+    start_server: StartServer, key: ApiKey
+) -> None:
+    server = await start_server()
+    async with connected(address(server)) as client:
+        announced = {one.api_key for one in (await client.call(ApiVersionsRequest(version=0), 0)).api_keys}
+        assert key not in announced
+        assert announced.issuperset({ApiKey.API_VERSIONS, ApiKey.ALTER_PARTITION_REASSIGNMENTS})
+        await client.send(frame(header(key, 0)))
+        assert await client.is_closed()
 
 
 async def test_sv_6_a_connection_with_several_faults_is_counted_once(start_server: StartServer) -> None:
