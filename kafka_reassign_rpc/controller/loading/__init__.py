@@ -2,4 +2,5 @@
 
 load_cluster   brokers, topics, partition states, moves, configs, KIP-236's znodes
 load_queue     `/admin/reassign_partitions_queue`
+large_znodes   decodes what may be large in a thread
 """

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem, read_queue
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS, BrokerSettings
 from kafka_reassign_rpc.core.round import replay
@@ -148,7 +149,7 @@ async def _read_batch(zk: ZooKeeper) -> tuple[BatchZnode | None, list[ZnodeProbl
         return None, []
     known = BatchZnode(version=stat.version, changed=stat.mzxid, occupied=stat.num_children > 0)
     try:
-        entries, problems = decode_reassignments(data, path)
+        entries, problems = await decoded(decode_reassignments, data, path)
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(path, path, stat.mzxid, text)]

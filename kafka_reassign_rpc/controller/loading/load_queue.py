@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.core.state.queue_entries import Queue, QueuePart
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -65,7 +66,7 @@ async def read_queue(zk: ZooKeeper) -> ReadQueue:
             queue.occupied.add(root)
         for path, read in zip(seen.children, await zk.multi_get(seen.children), strict=True):
             if read is not None:
-                part, bad = _part(root, path, *read)
+                part, bad = await _part(root, path, *read)
                 parts.append(part)
                 problems += bad
             await pace.rest()
@@ -80,7 +81,7 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
         names = sorted(await zk.children(root)) if stat.num_children else []
     except NoNode:
         return QueueRootRead(root)
-    part, problems = _part(root, root, data, stat)
+    part, problems = await _part(root, root, data, stat)
     children = [path for path in (f"{root}/{name}" for name in names) if znode_paths.queue_part_number(path) >= 0]
     occupied = len(children) < len(names)
     if occupied:
@@ -89,10 +90,10 @@ async def read_root(zk: ZooKeeper, root: str) -> QueueRootRead:
     return QueueRootRead(root, part, children, occupied, problems)
 
 
-def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
+async def _part(root: str, path: str, data: bytes, stat: Stat) -> tuple[QueuePart, list[ZnodeProblem]]:
     known = QueuePart(root, path, version=stat.version, changed=stat.mzxid, created=stat.czxid, size=len(data))
     try:
-        entries, problems = decode_queue(data, path)
+        entries, problems = await decoded(decode_queue, data, path)
     except BadZnode as error:
         text = f"{error}; nothing of it is done, and it is left as it is"
         return replace(known, unreadable=True), [ZnodeProblem(root, path, stat.mzxid, text)]

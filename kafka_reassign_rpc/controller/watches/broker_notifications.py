@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import StatesRead
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.loading import load_cluster
+from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller.watches.preferred_replica_election import PreferredReplicaElection
 from kafka_reassign_rpc.core.events import catalogue
@@ -46,8 +47,6 @@ log = logging.getLogger(__name__)
 
 READ_TOGETHER = 64
 """Notifications that are read at a time: 64 MiB at the worst, usually a few KiB."""
-DECODED_AT_ONCE_BYTES = 16_384
-"""A larger notification is decoded in a thread."""
 DELETED_TOGETHER = 500
 STATES_TOGETHER = 500
 REPORTED = 10
@@ -148,10 +147,7 @@ class BrokerNotifications:
             for path, data, stat in await self._contents(parent, [path for path in paths if path not in left_alone]):
                 found[path] = stat.version
                 try:
-                    if len(data) > DECODED_AT_ONCE_BYTES:
-                        note(await asyncio.to_thread(decode, data, path))
-                    else:
-                        note(decode(data, path))
+                    note(await decoded(decode, data, path))
                 except BadZnode as error:
                     problems.append(str(error) if len(problems) < REPORTED else "")
                 await pace.rest()

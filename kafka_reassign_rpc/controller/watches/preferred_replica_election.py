@@ -5,11 +5,10 @@ partition that cannot have its preferred leader is reported, and so is a znode t
 Source: KafkaController.processReplicaLeaderElection with the trigger ZkTriggered.
 """
 
-import asyncio
-
 from kafka_reassign_rpc.controller.commands.leadership_commands import ElectLeadersCommand
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -66,7 +65,7 @@ class PreferredReplicaElection:
     async def _elect(self, data: bytes) -> list[Event]:
         """The problems."""
         try:
-            names = await asyncio.to_thread(decode_partitions, data, PATH)
+            names = await decoded(decode_partitions, data, PATH)
         except BadZnode as error:
             return [Event(catalogue.ENTRY_REFUSED, who=WHO, reason=f"deleted, nothing of it can be done: {error}")]
         results = await self._loop.insist(lambda: ElectLeadersCommand(list(names), unclean=False))

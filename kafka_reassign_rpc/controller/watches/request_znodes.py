@@ -22,6 +22,7 @@ from typing import NamedTuple
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import ProcessBatchAndQueue
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
+from kafka_reassign_rpc.controller.loading.large_znodes import decoded
 from kafka_reassign_rpc.controller.loading.load_cluster import watched_children
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
@@ -52,8 +53,6 @@ READ_TOGETHER = 32
 """Requests that are read at a time: 32 MiB at the worst."""
 DECIDED_TOGETHER_BYTES = 262_144
 """Size of the requests that share a round: other commands wait no longer than for these."""
-DECODED_AT_ONCE_BYTES = 16_384
-"""A larger request is decoded in a thread: with many errors it would hold the event loop for too long."""
 TRIES = 10
 """How often a request is tried alone whose writes fail."""
 OCCUPIED = "it is done, and cannot be deleted: there are znodes under it"
@@ -233,10 +232,7 @@ class RequestZnodes:
                     if await self._decide(together) is not RequestsOutcome.STARTED:
                         return
                     together, size = [], 0
-                long = len(data) > DECODED_AT_ONCE_BYTES
-                together.append(
-                    await asyncio.to_thread(_decoded, name, data, stat) if long else _decoded(name, data, stat)
-                )
+                together.append(await _decoded(name, data, stat))
                 size += len(data)
                 await pace.rest()
             if together and await self._decide(together) is not RequestsOutcome.STARTED:
@@ -277,10 +273,10 @@ class RequestZnodes:
             self._leave_alone(name, f"ZooKeeper has refused {TRIES} times what it asks for: delete it, and ask again")
 
 
-def _decoded(name: str, data: bytes, stat: Stat) -> RequestZnode:
+async def _decoded(name: str, data: bytes, stat: Stat) -> RequestZnode:
     ended = RequestEnded(stat.version, occupied=stat.num_children > 0)
     try:
-        request, problems = decode_request(data, znode_paths.reassignment_request(name))
+        request, problems = await decoded(decode_request, data, znode_paths.reassignment_request(name))
     except BadZnode as error:
         return RequestZnode(name, ended, ReassignmentRequest(), [f"nothing of it can be done: {error.reason}"])
     return RequestZnode(name, ended, request, problems)
