@@ -16,10 +16,12 @@ from typing import Any
 from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME, LONGEST_REASON, MOST_IDS
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
 FOLDER = Path(__file__).parent
 SCHEMAS = FOLDER.parent / "schemas"
@@ -156,6 +158,9 @@ def events_page() -> str:
         "A server records each decision three times: as a line on standard error, as a JSON line in"
         " `--event-log-dir`, and for clients (`kafka-reassign --events`, vendor API 32242). A field that does not apply"
         " is left out.",
+        f"Long values are cut: a `reason` after {LONGEST_REASON} characters, other texts after {LONGEST_NAME}, a list"
+        f" of brokers after {MOST_IDS}. A text that was cut ends with its full length. On standard error every other"
+        f" value is cut after {LONGEST_FIELD} characters and a line after {LONGEST_LINE}.",
         "```\n"
         '{"seq":12,"at":1795257132502,"server":1000,"epoch":1,"event":"move.refused","topic":"payments","partition":1,\n'
         ' "who":"User:ANONYMOUS as kafka-python-3.0.12 from 127.0.0.1","reason":"INVALID_REPLICA_ASSIGNMENT: Replica'

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
+from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -23,11 +24,9 @@ def check_level(level: str) -> None:
 def set_up_logging(level: str) -> None:
     """Log on standard error. Standard output is for the ready line alone."""
     check_level(level)
-    logging.basicConfig(
-        level=level.upper(),
-        stream=sys.stderr,
-        format="%(asctime)s %(levelname)-7s %(name)s: %(message)s",
-    )
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(BoundedFormatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    logging.basicConfig(level=level.upper(), handlers=[handler])
     for noisy in ("aiozk", "kafka", "asyncio"):
         logging.getLogger(noisy).setLevel(max(logging.WARNING, logging.getLogger().level))
 

@@ -1,6 +1,7 @@
 """The open connections of a server, and what they share: limits and counts, the budgets of requests and bytes, time."""
 
 import asyncio
+import logging
 from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
@@ -8,6 +9,9 @@ from typing import Any, Protocol
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.support.bounded_log import LineLimit
+
+log = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
 MAX_IDLE_SLOTS = 1024
@@ -44,7 +48,9 @@ class OpenConnections:
     """Admits connections, holds their shared budgets, and closes idle and slow ones. Belongs to one server and one
     event loop.
 
-    `served`: the lowest and highest version of each API key that the service has.
+    served            the lowest and highest version of each API key that the service has
+    refused_lines,
+    malformed_lines   limit the lines of the log about refused connections, and about those closed for malformed input
     """
 
     def __init__(self, service: Service, limits: ServerLimits, stats: ServerStats) -> None:
@@ -62,6 +68,7 @@ class OpenConnections:
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._closing = False
+        self.refused_lines, self.malformed_lines = LineLimit(), LineLimit()
         self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
 
     # ------------------------------------------------------------------------------------------------ the end
@@ -193,6 +200,15 @@ class OpenConnections:
         now = self.loop.time()
         self._close_idle(now)
         self._close_slow(now)
+        self._count_left_out(now)
+
+    def _count_left_out(self, now: float) -> None:
+        """After an interval: how many lines about connections the log has left out."""
+        refused, malformed = self.refused_lines.left_out(now), self.malformed_lines.left_out(now)
+        if refused:
+            log.warning("%d more connections refused within %d s", refused, self.refused_lines.seconds)
+        if malformed:
+            log.info("%d more connections closed for malformed input", malformed)
 
     def _close_idle(self, now: float) -> None:
         allowed = self.limits.connections_max_idle_ms / 1000

@@ -68,7 +68,8 @@ class ServerConnection(asyncio.Protocol):
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
         refusal = self._shared.admit(self, self._peer.host)
         if refusal is not None:
-            log.warning("connection from %s refused: %s", self._peer.host, refusal)
+            if self._shared.refused_lines.admits(self._loop.time()):
+                log.warning("connection from %s refused: %s", self._peer.host, refusal)
             self._transport.abort()
             return
         self._counted = True
@@ -135,7 +136,8 @@ class ServerConnection(asyncio.Protocol):
 
     def _malformed(self, error: Exception) -> None:
         """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
-        log.info("connection from %s closed: %s", self._peer.host, error)
+        if self._shared.malformed_lines.admits(self._loop.time()):
+            log.info("connection from %s closed: %s", self._peer.host, error)
         self._shared.stats.connections_malformed += 1
 
     def _settle(self) -> None:

@@ -1,5 +1,6 @@
 """Input of all kinds: whole, halved, garbled, hostile. Its connection answers or closes; all others are served."""
 
+import logging
 import struct
 
 import pytest
@@ -15,6 +16,8 @@ from kafka_reassign_rpc.protocol.messages import (
     SaslHandshakeRequest,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
+from kafka_reassign_rpc.server import open_connections
+from kafka_reassign_rpc.support.bounded_log import LineLimit
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
 from tests.waiting import eventually
@@ -104,6 +107,29 @@ async def test_sv_2_what_the_server_does_not_do_is_neither_announced_nor_answere
         assert announced.issuperset({ApiKey.API_VERSIONS, ApiKey.ALTER_PARTITION_REASSIGNMENTS})
         await client.send(frame(header(key, 0)))
         assert await client.is_closed()
+
+
+async def test_sv_6_a_flood_of_malformed_connections_is_a_few_lines_and_a_count(
+    start_server: StartServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(open_connections, "LineLimit", lambda: LineLimit(lines=3, seconds=0.5))
+    caplog.set_level(logging.INFO)
+    server = await start_server()
+    for _ in range(8):
+        async with connected(address(server)) as client:
+            await client.send(struct.pack(">i", -1))
+            assert await client.is_closed()
+    assert server.stats.connections_malformed == 8
+
+    def lines(text: str) -> int:
+        return sum(text in record.getMessage() for record in caplog.records)
+
+    def told() -> int:
+        counts = [record.getMessage() for record in caplog.records if "more connections closed" in record.msg]
+        return lines("connection from") + sum(int(text.split()[0]) for text in counts)
+
+    await eventually(lambda: told() == 8)
+    assert lines("connection from") <= 6
 
 
 async def test_sv_6_a_connection_with_several_faults_is_counted_once(start_server: StartServer) -> None:

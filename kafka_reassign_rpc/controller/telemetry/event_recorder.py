@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
+from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -33,7 +34,10 @@ CHUNK = 262_144
 """Bytes that are written to the event log at once."""
 
 LONGEST = 16_384
-"""Bytes of one event: longer ones are cut."""
+"""Bytes of one event at the most, by the limits of its fields."""
+LONGEST_NAME, LONGEST_REASON, MOST_IDS = 250, 1000, 100
+"""Characters of a topic's name (Kafka allows 249) or another text, characters of a `reason`, and broker ids of a list,
+in an event and its line: a request or a znode may name a topic of any length."""
 
 _LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
 
@@ -141,7 +145,8 @@ class EventRecorder:
     async def _take(self, epoch: int, at: int, events: Iterable[Event]) -> None:
         pace = SliceTimer()
         seen: Counter[str] = Counter()
-        for event, pause in in_slices(events, SLICE):
+        for full, pause in in_slices(events, SLICE):
+            event = _bounded(full)
             if self.counter is not None:
                 self.counter.event(event, at)
             seen[event.event] += 1
@@ -158,9 +163,10 @@ class EventRecorder:
                 log.info("%s: %d more", name, number - LINES)
 
     def _encode(self, epoch: int, at: int, event: Event) -> None:
-        encoded = self._encoder.encode(event)
-        if len(encoded) > LONGEST:
-            encoded = self._encoder.encode(_shortened(event))
+        try:
+            encoded = self._encoder.encode(event)
+        except UnicodeEncodeError:
+            encoded = self._encoder.encode(_with_whole_characters(event))
         self._chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
         self._chunk += encoded[1:]
         self._chunk += b"\n"
@@ -188,24 +194,28 @@ class EventRecorder:
         await asyncio.get_running_loop().run_in_executor(self._thread, call, *arguments)
 
 
-def _shortened(event: Event) -> Event:
-    """The event with long fields cut: a znode may name a topic of any length."""
+def _bounded(event: Event) -> Event:
+    """The event with long fields cut."""
+    changes: dict[str, object] = {}
+    for name, limit in _TEXTS.items():
+        text = getattr(event, name)
+        if text is not None and len(text) > limit:
+            changes[name] = shortened(text, limit)
+    for name in _ID_LISTS:
+        ids = getattr(event, name)
+        if ids is not None and len(ids) > MOST_IDS:
+            changes[name] = ids[:MOST_IDS]
+    return replace(event, **changes) if changes else event
 
-    def text(value: str | None) -> str | None:
-        return None if value is None else value[:1000]
 
-    def ids(value: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        return None if value is None else value[:100]
+_TEXTS = {"topic": LONGEST_NAME, "who": LONGEST_NAME, "route": LONGEST_NAME, "reason": LONGEST_REASON}
+_ID_LISTS = ("target", "original", "replicas")
 
-    return replace(
-        event,
-        topic=text(event.topic),
-        who=text(event.who),
-        reason=text(event.reason),
-        target=ids(event.target),
-        original=ids(event.original),
-        replicas=ids(event.replicas),
-    )
+
+def _with_whole_characters(event: Event) -> Event:
+    """The event with halves of characters written as escapes: JSON may have them, UTF-8 may not."""
+    texts = {name: text for name in _TEXTS if (text := getattr(event, name)) is not None}
+    return replace(event, **{name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()})
 
 
 def level(event: Event) -> int:

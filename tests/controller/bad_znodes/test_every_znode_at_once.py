@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest_asyncio
 
+from kafka_reassign_rpc.support.bounded_log import LONGEST_LINE
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bad_znodes.test_garbage import brokers
@@ -150,6 +151,7 @@ async def test_236_5_a_server_controls_although_a_znode_of_each_kind_is_hostile(
         assert await server.stop() == 0
     log = server.log
     assert "Traceback" not in log
+    assert max(map(len, log.splitlines())) < LONGEST_LINE + 200
     said = [path for path in contents if not path.startswith(NOT_SAID)]
     assert not [path for path in said if path.rstrip("_")[:60] not in log]
 

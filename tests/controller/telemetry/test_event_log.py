@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
-from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST, EventRecorder, line
+from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST, LONGEST_NAME, EventRecorder, line
 from kafka_reassign_rpc.core.events.decided_events import Event
 
 
@@ -264,7 +264,34 @@ async def test_sv_7_an_event_with_garbage_of_any_length_is_a_line_of_bounded_len
         read = await made.read(0, 100)
         assert read is not None
         assert len(read.events[0]) < LONGEST
-        assert json.loads(read.events[0])["topic"] == "t" * 1000
+        assert json.loads(read.events[0])["topic"] == "t" * LONGEST_NAME + "… (1000000 characters)"
+
+
+async def test_sv_7_each_field_of_an_event_has_a_limit_in_the_log_and_on_standard_error(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    for text in ("t" * 10**6, "\x01" * 10**6, "\U0001f600" * 10**6, "\ud800" * 10**6):
+        caplog.clear()
+        ids = tuple(range(2**31 - 10**5, 2**31))
+        event = Event("move.started", text, 0, 2**63, text, text, text, ids, ids, ids, started=2**63)
+        async with recorder(EventLog(tmp_path)) as made:
+            made.record(1, [event])
+            await settled(made)
+            read = await made.read(0, 10**6)
+            assert made.lost == 0
+        assert read is not None
+        assert max(map(len, read.events)) < LONGEST
+        assert max(len(record.getMessage()) for record in caplog.records) < 2 * LONGEST, "escapes have ten characters"
+
+
+async def test_sv_7_an_event_with_half_a_character_is_kept(tmp_path: Path) -> None:
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, [Event("entry.refused", "a\ud800é", 0, reason="no")])
+        await settled(made)
+        read = await made.read(0, 100)
+        assert read is not None
+        assert json.loads(read.events[0])["topic"] == "a\\ud800é"
 
 
 def test_sv_7_no_name_or_reason_can_forge_a_line_of_the_log() -> None:

@@ -1,0 +1,69 @@
+"""Lines of the log within limits: their length, and how many of one kind."""
+
+import logging
+from copy import copy
+from types import TracebackType
+
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+LONGEST_FIELD = 4_000
+"""Characters of one value in a line. An event's line, whose fields have limits of their own, is one value."""
+LONGEST_LINE = 12_000
+"""Characters of a line, and of the traceback below it."""
+
+_Error = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class BoundedFormatter(logging.Formatter):
+    """Formats records as its base class, and cuts what is too long: anybody may have written a value."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        if isinstance(record.args, tuple):
+            record = copy(record)  # other handlers get the whole
+            record.args = tuple(map(_bounded, record.args or ()))
+            record.exc_text = None
+        return super().format(record)
+
+    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 (its name in logging)
+        return shortened(super().formatMessage(record), LONGEST_LINE)
+
+    def formatException(self, ei: _Error) -> str:  # noqa: N802 (its name in logging)
+        text = super().formatException(ei)
+        half = LONGEST_LINE // 2
+        return text if len(text) <= LONGEST_LINE else f"{text[:half]}\n… ({len(text)} characters)\n{text[-half:]}"
+
+
+def _bounded(value: object) -> object:
+    """The value as `%` takes it; where its text is long, the beginning of that."""
+    if isinstance(value, int | float):
+        return value
+    text = str(value)
+    return value if len(text) <= LONGEST_FIELD else shortened(text, LONGEST_FIELD)
+
+
+class LineLimit:
+    """Lets the first lines of each interval through, and counts the others. `now`: seconds of a monotonic clock.
+
+    lines     of an interval that are shown one by one
+    seconds   length of an interval
+    """
+
+    def __init__(self, lines: int = 10, seconds: float = 60.0) -> None:
+        self.seconds = seconds
+        self._lines = lines
+        self._until = 0.0
+        self._count = 0
+
+    def admits(self, now: float) -> bool:
+        """Whether to show another line. After the end of an interval, `left_out` has to come first."""
+        if not self._count:
+            self._until = now + self.seconds
+        self._count += 1
+        return self._count <= self._lines
+
+    def left_out(self, now: float) -> int:
+        """At the end of an interval, how many lines it did not show; else 0. Then the next interval begins."""
+        if now < self._until or not self._count:
+            return 0
+        count, self._count = max(0, self._count - self._lines), 0
+        return count
