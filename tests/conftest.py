@@ -39,7 +39,6 @@ TAKE_MINUTES = (
     "tests/pipeline/test_plan_command",
     "tests/faults",
     "tests/stock_brokers",
-    "tests/campaign/test_live",
     "tests/reassign_command",
     "tests/clients",
     "tests/pipeline",
