@@ -1,13 +1,15 @@
 """A few pages over HTTP, for monitoring: small answers from memory, to any client that may connect.
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections, and a short life for each of them.
+connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection: a
+scrape takes milliseconds, and idle or slow clients keep nobody out. No answer tells versions, or what the parser says.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 from aiohttp import web
 
@@ -20,6 +22,8 @@ LIVES_S = 60.0
 """The server closes a connection after this time, whatever it does: scrapers connect again."""
 MAX_LINE = 4096
 """The most bytes of the request line, and of each header."""
+SERVER = {"Server": "kafka-reassign-rpc"}
+"""In the place of aiohttp's header, which has its version and Python's."""
 
 
 class HttpPage(NamedTuple):
@@ -37,20 +41,23 @@ class HttpServer:
         self.address = (host, port)
         self._pages = pages
         self._web: web.Server
+        self._connect: Callable[[], _Connection]
         self._listening: asyncio.Server | None = None
         self._ends: set[asyncio.TimerHandle] = set()
 
     async def start(self) -> None:
         silent = logging.getLogger(f"{__name__}.aiohttp")
         silent.setLevel(logging.CRITICAL)  # malformed requests are not this server's errors
-        self._web = web.Server(
-            self._answer,
-            access_log=None,
-            logger=silent,
-            max_line_size=MAX_LINE,
-            max_field_size=MAX_LINE,
-            lingering_time=0.0,
-        )
+        self._web = web.Server(self._answer)
+        options: dict[str, Any] = {
+            "loop": asyncio.get_running_loop(),
+            "access_log": None,
+            "logger": silent,
+            "max_line_size": MAX_LINE,
+            "max_field_size": MAX_LINE,
+            "lingering_time": 0.0,
+        }
+        self._connect = partial(_Connection, self._web, **options)
         host, port = self.address
         self._listening = await asyncio.get_running_loop().create_server(self._accept, host or None, port)
         self.address = self._listening.sockets[0].getsockname()[:2]
@@ -66,9 +73,11 @@ class HttpServer:
         self._listening = None
 
     def _accept(self) -> asyncio.Protocol:
-        if len(self._web.connections) >= MAX_CONNECTIONS:
-            return _Refused()
-        connection = self._web()
+        open_now = self._web.connections  # the oldest first
+        for oldest in open_now[: max(0, len(open_now) + 1 - MAX_CONNECTIONS)]:
+            if oldest.transport is not None:
+                oldest.transport.abort()
+        connection = self._connect()
 
         def end() -> None:
             self._ends.discard(timer)
@@ -82,18 +91,26 @@ class HttpServer:
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         page = self._pages.get(request.path)
         if page is None:
-            return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n")
+            return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n", headers=SERVER)
         if request.method not in ("GET", "HEAD"):
-            return web.Response(status=405, headers={"Allow": "GET, HEAD"})
+            return web.Response(status=405, headers={"Allow": "GET, HEAD", **SERVER})
         try:
             body, content_type, status = page()
         except Exception:
             log.exception("the page %s cannot be made", request.path)
-            return web.Response(status=500)
-        return web.Response(status=status, body=body, headers={"Content-Type": content_type})
+            return web.Response(status=500, headers=SERVER)
+        return web.Response(status=status, body=body, headers={"Content-Type": content_type, **SERVER})
 
 
-class _Refused(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
+class _Connection(web.RequestHandler):
+    def handle_error(
+        self,
+        request: web.BaseRequest,
+        status: int = 500,
+        exc: BaseException | None = None,
+        message: str | None = None,
+    ) -> web.StreamResponse:
+        """The answer to what is no request, without the parser's words."""
+        answer = super().handle_error(request, status, exc, f"{status}\n")
+        answer.headers.update(SERVER)
+        return answer

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
+from contextlib import suppress
 
 import pytest
 import pytest_asyncio
@@ -10,7 +11,6 @@ import pytest_asyncio
 from kafka_reassign_rpc.server import http_server
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from tests.http_client import get, sent
-from tests.waiting import eventually
 
 
 def broken() -> HttpPage:
@@ -65,27 +65,62 @@ async def test_sv_7_malformed_requests_disturb_no_client_and_fill_no_log(
     assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
 
 
-async def test_sv_7_only_so_many_connections_are_served_at_a_time(
+@pytest.mark.both_loops
+async def test_sv_7_beyond_the_limit_the_oldest_connection_makes_room_for_a_newcomer(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 2)
     host, _, port = address.rpartition(":")
-    served = []
+    served: list[tuple[asyncio.StreamReader, asyncio.StreamWriter]] = []
+    errors: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, context: errors.append(context))
     for _ in range(2):
         reader, writer = await asyncio.open_connection(host, int(port))
         writer.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
         assert await reader.readuntil(b"{}")
-        served.append(writer)
+        served.append((reader, writer))
 
-    assert await sent(address, b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n") == b""
+    for oldest, _ in list(served):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+        assert await reader.readuntil(b"{}")
+        with suppress(ConnectionError):
+            assert await oldest.read() == b""
+        served.append((reader, writer))
+    for _, writer in served:
+        writer.close()
+    assert errors == []
 
-    for writer in served:
+
+@pytest.mark.both_loops
+async def test_sv_7_slow_clients_keep_no_scraper_out(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http_server, "MAX_CONNECTIONS", 5)
+    host, _, port = address.rpartition(":")
+    slow = [await asyncio.open_connection(host, int(port)) for _ in range(20)]
+    for _, writer in slow:
+        writer.write(b"GET /page HT")
+    assert (await get(address, "/page")).status == 200
+    for _, writer in slow:
         writer.close()
 
-    async def works() -> bool:
-        return b"200 OK" in await sent(address, b"GET /page HTTP/1.1\r\nHost: here\r\nConnection: close\r\n\r\n")
 
-    await eventually(works)
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /no HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n"),
+        *(b"POST /page HTTP/1.1\r\nHost: x\r\n\r\n", b"GET /broken HTTP/1.1\r\nHost: x\r\n\r\n"),
+        b"GET /page HTTP/1.1\r\nHost: x\r\nX: " + b"y" * 100_000 + b"\r\n\r\n",
+    ],
+)
+async def test_sv_7_no_answer_tells_versions_or_what_the_parser_says(address: str, data: bytes) -> None:
+    reader, writer = await asyncio.open_connection(*address.rsplit(":", 1))
+    writer.write(data)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    assert b"\r\nServer: kafka-reassign-rpc\r\n" in answer
+    assert b"ython" not in answer
+    if answer.startswith((b"HTTP/1.0 400", b"HTTP/1.1 400")):
+        assert await reader.read() == b"400\n"
+    writer.close()
 
 
 async def test_sv_7_nobody_keeps_a_connection_for_ever(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
