@@ -70,6 +70,7 @@ HERE = {
     "NoReassignmentInProgress": "There is nothing to cancel: the move is over, or never was",
     "InvalidUpdateVersion": "A leader asked for an ISR on old knowledge; it tries again. Nothing to do",
     "UnknownTopicId": "The topic was deleted, or deleted and created again",
+    "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do",
     "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
     "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster. This version has no authorizer"
     " of its own: a stock broker has answered",

@@ -6,7 +6,7 @@ registered. It builds each request when the connection is free, from the state o
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, TypeVar
 from uuid import UUID
 
@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
+    DELETED_EPOCH,
     AllMetadata,
     BrokerRequest,
     LeaderAndIsr,
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
 )
 from kafka_reassign_rpc.core.kafka_errors import (
     FencedLeaderEpoch,
+    InconsistentTopicId,
     KafkaStorageError,
     StaleControllerEpoch,
     UnknownServerError,
@@ -121,6 +123,7 @@ class BrokerChannel:
         self._log_dirs_answered = log_dirs_answered
         self._offline: set[HostedReplica] = set()
         """Replicas that the broker has last answered with KAFKA_STORAGE_ERROR."""
+        self._replaced: set[HostedReplica] = set()
         self._wakeup = asyncio.Event()
         self._refusal_s = FIRST_REFUSAL_S
         self._retry: asyncio.TimerHandle | None = None
@@ -194,8 +197,8 @@ class BrokerChannel:
         if is_complete and version >= leader_and_isr_answers.GROUPED_SINCE:
             raw = await client.call(request_class, body, version, raw=True)
             if not self._refused(request, int.from_bytes(raw[:2], "big", signed=True)):
-                failed = await self._in_turns(leader_and_isr_answers.failed_replicas(raw, self._cluster()))
-                self._note_log_dirs(failed, self._offline.difference(failed))
+                found = await self._in_turns(leader_and_isr_answers.refusals(raw, self._cluster()))
+                self._note_replicas(found, self._offline)
         else:
             self._handle_answer(request, await client.call(request_class, body, version))
 
@@ -258,7 +261,8 @@ class BrokerChannel:
         if self._refused(request, answer.error_code):
             return
         if isinstance(answer, LeaderAndIsrResponse):
-            self._handle_log_dirs(answer)
+            found = list(leader_and_isr_answers.errors(answer, self._cluster()))
+            self._note_replicas(found, self._offline.intersection(replica for replica, code in found if not code))
         if isinstance(request, StopReplica) and isinstance(answer, StopReplicaResponse):
             codes = {
                 TopicPartition(one.topic_name, one.partition_index): one.error_code for one in answer.partition_errors
@@ -276,23 +280,37 @@ class BrokerChannel:
                 },
             )
 
-    def _handle_log_dirs(self, answer: LeaderAndIsrResponse) -> None:
-        failed, working = [], []
-        for replica, code in leader_and_isr_answers.errors(answer, self._cluster()):
+    def _note_replicas(self, found: Iterable[tuple[HostedReplica, int]], answered: set[HostedReplica]) -> None:
+        """Report failed log dirs, and those of `answered` that work again; replace logs of topics that are gone.
+
+        Source: KafkaController.processLeaderAndIsrResponseReceived.
+        """
+        failed = []
+        for replica, code in found:
             if code == KafkaStorageError.code:
                 failed.append(replica)
-            elif replica in self._offline:
-                working.append(replica)
-        self._note_log_dirs(failed, working)
-
-    def _note_log_dirs(self, failed: Collection[HostedReplica], working: Collection[HostedReplica]) -> None:
-        """Report failed log dirs, and those that work again (Kafka: processLeaderAndIsrResponseReceived)."""
+            elif code == InconsistentTopicId.code:
+                self._replace_log(replica)
+        working = answered.difference(failed)
         self._offline.update(failed)
         self._offline.difference_update(working)
         answers = [LogDirAnswer(*replica, is_offline=True) for replica in failed]
         answers += [LogDirAnswer(*replica, is_offline=False) for replica in working]
         if answers:
             self._log_dirs_answered(self.broker, answers)
+
+    def _replace_log(self, replica: HostedReplica) -> None:
+        """Have a log of an earlier topic of this name deleted, then the replica begun anew; once for each replica."""
+        cluster = self._cluster()
+        if replica in self._replaced or not leader_and_isr_answers.may_be_replaced(replica, self.broker.id, cluster):
+            return
+        self._replaced.add(replica)
+        name = replica.name
+        log.warning("broker %d has the log of an earlier topic for %s: it is deleted", self.broker.id, name)
+        stop = StopReplicaState(DELETED_EPOCH, delete=True, created=cluster.topics[name.topic].created)
+        self.pending.stop(*name, stop)
+        self.pending.leader_and_isr(*name, is_new=True)  # goes out behind the stop
+        self.wake()
 
     def _retry_later(self, request: StopReplica, failed: Mapping[TopicPartition, int]) -> None:
         """Repeat the stops that may succeed later. A fenced stop is older than what the broker knows: not that one."""

@@ -1,7 +1,7 @@
-"""Reads in a LeaderAndIsr answer which replicas of a broker are in a failed log dir.
+"""Reads in a LeaderAndIsr answer which replicas of a broker are in a failed log dir, or have the log of another topic.
 
 The answer to a complete request has an entry for each replica of the broker, too many to be decoded in one turn of the
-event loop. `failed_replicas` reads the bytes themselves, and yields after each slice.
+event loop. `refusals` reads the bytes themselves, and yields after each slice.
 """
 
 import struct
@@ -9,7 +9,7 @@ from collections.abc import Generator, Iterator
 from typing import NamedTuple
 from uuid import UUID
 
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
@@ -17,6 +17,10 @@ from kafka_reassign_rpc.support.slices import SliceCounter
 
 GROUPED_SINCE = 5
 """From this version on the answer is grouped by topic id (2.8)."""
+
+REFUSALS = (KafkaStorageError.code, InconsistentTopicId.code)
+"""The errors that say something about a replica. Others leave it as it was: STALE_CONTROLLER_EPOCH, say, is the answer
+for a leader epoch that the broker has seen already."""
 
 SLICE = 2_000
 
@@ -32,12 +36,8 @@ class HostedReplica(NamedTuple):
 
 
 def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[HostedReplica, int]]:
-    """The replicas that the broker hosts or should host, with error 0 or KAFKA_STORAGE_ERROR.
-
-    Other errors leave a replica as it was: STALE_CONTROLLER_EPOCH, say, is the answer for a leader epoch that the
-    broker has seen already.
-    """
-    telling = (0, KafkaStorageError.code)
+    """The replicas that the broker hosts or should host, with error 0 or one of `REFUSALS`."""
+    telling = (0, *REFUSALS)
     for topic in answer.topics or ():
         name = None if topic.topic_id is None else cluster.topic_names.get(topic.topic_id)
         if name is not None:
@@ -50,19 +50,19 @@ def errors(answer: LeaderAndIsrResponse, cluster: Cluster) -> Iterator[tuple[Hos
             yield HostedReplica(TopicPartition(named.topic_name, named.partition_index), known.id), named.error_code
 
 
-def failed_replicas(body: bytes, cluster: Cluster) -> Generator[None, None, list[HostedReplica]]:
-    """The replicas with KAFKA_STORAGE_ERROR in the body of an answer of version `GROUPED_SINCE` or later.
+def refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
+    """The replicas with one of `REFUSALS` in the body of an answer of version `GROUPED_SINCE` or later.
 
     Raises Truncated where the answer ends inside a field.
     """
     try:
-        return (yield from _failed_replicas(body, cluster))
+        return (yield from _refusals(body, cluster))
     except (IndexError, ValueError, struct.error) as error:
         raise Truncated(f"LeaderAndIsr answer: {error}") from error
 
 
-def _failed_replicas(body: bytes, cluster: Cluster) -> Generator[None, None, list[HostedReplica]]:
-    found: list[HostedReplica] = []
+def _refusals(body: bytes, cluster: Cluster) -> Generator[None, None, list[tuple[HostedReplica, int]]]:
+    found: list[tuple[HostedReplica, int]] = []
     slices = SliceCounter(SLICE)
     topics, at = _count(body, 2)
     for _ in range(topics):
@@ -74,12 +74,31 @@ def _failed_replicas(body: bytes, cluster: Cluster) -> Generator[None, None, lis
             at += _ENTRY.size
             if tags:
                 at = _after_tags(body, at, tags)
-            if code == KafkaStorageError.code and name is not None:
-                found.append(HostedReplica(TopicPartition(name, index), topic_id))
+            if code in REFUSALS and name is not None:
+                found.append((HostedReplica(TopicPartition(name, index), topic_id), code))
             if slices.step():
                 yield
         at = _after_tags(body, at + 1, body[at])
     return found
+
+
+def may_be_replaced(replica: HostedReplica, broker: int, cluster: Cluster) -> bool:
+    """Whether the broker's log, which is not of the present topic of its name, may be deleted for a new replica.
+
+    It is of a deleted topic: the replica was dropped while the broker was away. (Kafka's controller leaves it, and the
+    broker refuses the new replica for ever.) Nothing in sync is ever deleted.
+    """
+    topic = cluster.topics.get(replica.name.topic)
+    value = None if topic is None or topic.deleting else topic.partitions.get(replica.name.partition)
+    return (
+        topic is not None
+        and value is not None
+        and replica.topic_id is not None
+        and topic.id == replica.topic_id
+        and broker in value.replicas
+        and broker not in (*value.isr, value.leader)
+        and cluster.broker_settings.delete_topic_enable is not False
+    )
 
 
 def _count(body: bytes, at: int) -> tuple[int, int]:

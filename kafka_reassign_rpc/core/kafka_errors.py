@@ -125,6 +125,9 @@ InvalidUpdateVersion = _error(
     "The given update version was invalid.",
 )
 UnknownTopicId = _error("UnknownTopicId", 100, "This server does not host this topic ID.", retriable=True)
+InconsistentTopicId = _error(
+    "InconsistentTopicId", 103, "The log's topic ID did not match the topic ID in the request.", retriable=True
+)
 IneligibleReplica = _error("IneligibleReplica", 107, "The new ISR contains at least one ineligible replica.")
 ClusterAuthorizationFailed = _error("ClusterAuthorizationFailed", 31, "Cluster authorization failed.")
 BrokerNotAvailable = _error("BrokerNotAvailable", 8, "The broker is not available.")

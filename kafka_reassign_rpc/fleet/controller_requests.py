@@ -20,6 +20,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.kafka_errors import (
     FencedLeaderEpoch,
+    InconsistentTopicId,
     StaleBrokerEpoch,
     StaleControllerEpoch,
     UnknownTopicOrPartition,
@@ -39,7 +40,6 @@ from kafka_reassign_rpc.protocol.messages import (
 UNKNOWN_BROKER_EPOCH = -1
 NO_EPOCH = -1
 EPOCH_DURING_DELETE = -2
-INCONSISTENT_TOPIC_ID = 103
 
 _State = (
     LeaderAndIsrRequest.LeaderAndIsrPartitionState
@@ -109,7 +109,7 @@ class ControllerRequests:
         replica = table.online.get(name)
         log = table.logs.get(name) if replica is None else replica.log
         if log is not None and log.topic_id is not None and topic_id is not None and log.topic_id != topic_id:
-            return INCONSISTENT_TOPIC_ID
+            return InconsistentTopicId.code
         if replica is not None and state.leader_epoch <= replica.leader_epoch:
             return StaleControllerEpoch.code
         replicas = shared(state.replicas)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests, request_builders
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
-from kafka_reassign_rpc.controller_channel.pending_requests import LeaderAndIsr, StopReplicaState
+from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Endpoint, TopicPartition
@@ -48,7 +48,7 @@ RELEASES: dict[str, dict[int, int]] = {
     "3.9": {ApiKey.LEADER_AND_ISR: 7, ApiKey.STOP_REPLICA: 4, ApiKey.UPDATE_METADATA: 8},
 }
 """The highest versions that brokers of each release serve."""
-STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH = 11, 56, 74
+STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, INCONSISTENT_TOPIC_ID = 11, 56, 74, 103
 CLUSTER_AUTHORIZATION_FAILED = 31
 
 
@@ -289,6 +289,42 @@ async def test_sv_4_replicas_on_a_failed_log_dir_are_reported_and_so_is_their_re
             [LogDirAnswer(name, TOPIC_ID, is_offline=True)],
             [LogDirAnswer(name, TOPIC_ID, is_offline=False)],
         ]
+
+
+@pytest.mark.parametrize("at_first", [True, False], ids=["in its first answer", "later"])
+async def test_sv_10_the_log_of_an_earlier_topic_is_deleted_once_before_the_new_replica_begins(at_first: bool) -> None:
+    """The broker was away when the replica of the earlier topic was dropped, and has refused the new one since."""
+    topic = LeaderAndIsrResponse.LeaderAndIsrTopicError
+
+    def answer(body: Any) -> Any:
+        if not isinstance(body, LeaderAndIsrRequest):
+            return RESPONSES[body.API_KEY]
+        entries = [
+            topic.LeaderAndIsrPartitionError(version=7, partition_index=index, error_code=INCONSISTENT_TOPIC_ID)
+            for index in (0, 1)  # of partition 1 the broker is in the ISR: that log stays whatever the broker says
+        ]
+        topics = [topic(version=7, topic_id=TOPIC_ID, partition_errors=entries)]
+        return LeaderAndIsrResponse(version=7, error_code=0, topics=topics)
+
+    async with connected(up_to_date=not at_first) as (broker, channel, _, _cluster):
+        broker.answer = answer
+        if not at_first:
+            channel.pending.leader_and_isr("t", 0, is_new=True)
+        channel.wake()
+        await eventually(lambda: broker.kinds()[-2:] == [StopReplicaRequest, LeaderAndIsrRequest])
+        await eventually(lambda: not channel._wakeup.is_set())
+        stop, start = broker.received[-2:]
+        assert [
+            (one.topic_name, state.partition_index, state.leader_epoch, state.delete_partition)
+            for one in stop.topic_states
+            for state in one.partition_states
+        ] == [("t", 0, DELETED_EPOCH, True)]
+        assert [
+            (one.topic_name, state.partition_index, state.is_new)
+            for one in start.topic_states
+            for state in one.partition_states
+        ] == [("t", 0, True)]
+        assert broker.kinds().count(StopReplicaRequest) == 1, "a broker that refuses again is not asked for ever"
 
 
 async def test_sv_4_a_broker_that_starts_with_a_failed_log_dir_is_heard_at_its_first_answer() -> None:

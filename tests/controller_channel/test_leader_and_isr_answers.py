@@ -8,22 +8,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import SLICE, HostedReplica, failed_replicas
-from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
+from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import SLICE, HostedReplica, refusals
+from kafka_reassign_rpc.core.kafka_errors import InconsistentTopicId, KafkaStorageError
 from kafka_reassign_rpc.core.state.cluster import Cluster, TopicPartition
 from kafka_reassign_rpc.protocol.frame_codec import encode_body
 from kafka_reassign_rpc.protocol.frame_errors import Truncated
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrResponse
 
 NAMES = {UUID(int=1): "one", UUID(int=2): "two"}
-FAILED = KafkaStorageError.code
+FAILED, OTHER_TOPIC = KafkaStorageError.code, InconsistentTopicId.code
 STALE_CONTROLLER_EPOCH = 11
 
 Errors = dict[UUID, dict[int, int]]
 
 ERRORS = st.dictionaries(
     st.sampled_from([*NAMES, UUID(int=99)]),
-    st.dictionaries(st.integers(0, 2**31 - 1), st.sampled_from([0, FAILED, STALE_CONTROLLER_EPOCH]), max_size=200),
+    st.dictionaries(
+        st.integers(0, 2**31 - 1), st.sampled_from([0, FAILED, OTHER_TOPIC, STALE_CONTROLLER_EPOCH]), max_size=200
+    ),
 )
 
 
@@ -43,9 +45,9 @@ def answer(errors: Errors, version: int) -> bytes:
     return encode_body(LeaderAndIsrResponse(version=version, error_code=0, topics=topics), version=version)
 
 
-def read(body: bytes) -> tuple[list[HostedReplica], int]:
+def read(body: bytes) -> tuple[list[tuple[HostedReplica, int]], int]:
     """What is read, and after how many pauses."""
-    steps: Generator[None, None, Any] = failed_replicas(body, Cluster(topic_names=dict(NAMES)))
+    steps: Generator[None, None, Any] = refusals(body, Cluster(topic_names=dict(NAMES)))
     pauses = 0
     while True:
         try:
@@ -56,13 +58,13 @@ def read(body: bytes) -> tuple[list[HostedReplica], int]:
 
 
 @given(ERRORS, st.integers(5, 7))
-def test_sv_10_failed_replicas_of_known_topics_are_found_and_no_others(errors: Errors, version: int) -> None:
+def test_sv_10_refused_replicas_of_known_topics_are_found_and_no_others(errors: Errors, version: int) -> None:
     found, _ = read(answer(errors, version))
     assert found == [
-        HostedReplica(TopicPartition(NAMES[topic_id], index), topic_id)
+        (HostedReplica(TopicPartition(NAMES[topic_id], index), topic_id), code)
         for topic_id, codes in errors.items()
         for index, code in codes.items()
-        if code == FAILED and topic_id in NAMES
+        if code in {FAILED, OTHER_TOPIC} and topic_id in NAMES
     ]
 
 
@@ -71,7 +73,7 @@ def test_sv_10_tagged_fields_of_later_brokers_are_skipped() -> None:
     tags = bytes([2, 0, 3, 1, 2, 3, 200, 1, 0])  # two fields: tag 0 with three bytes, tag 200 with none
     topic = UUID(int=1).bytes + bytes([3]) + entry + tags + entry + b"\0" + tags
     found, _ = read(bytes([0, 0, 3]) + topic + topic + b"\0")
-    assert found == [HostedReplica(TopicPartition("one", 5), UUID(int=1))] * 4
+    assert found == [(HostedReplica(TopicPartition("one", 5), UUID(int=1)), FAILED)] * 4
 
 
 @given(ERRORS, st.data())

@@ -1,0 +1,52 @@
+"""A topic is deleted and created again under its name while a broker is away that holds a log of the earlier one."""
+
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DeleteTopicsRequest
+from kafka_reassign_rpc.zookeeper import znode_paths
+from tests.faults.cluster import Cluster, ask
+from tests.waiting import eventually
+
+
+async def create(cluster: Cluster, name: str, *replicas: int) -> None:
+    topic = CreateTopicsRequest.CreatableTopic
+    assignment = topic.CreatableReplicaAssignment(partition_index=0, broker_ids=list(replicas))
+    wanted = topic(name=name, num_partitions=-1, replication_factor=-1, assignments=[assignment], configs=[])
+    request = CreateTopicsRequest(topics=[wanted], timeout_ms=10_000, validate_only=False)
+    (answer,) = (await ask(cluster.address("a"), request, 4)).topics
+    assert answer.error_code == 0, answer.error_message
+
+
+async def delete(cluster: Cluster, name: str) -> None:
+    request = DeleteTopicsRequest(topic_names=[name], timeout_ms=10_000)
+    (answer,) = (await ask(cluster.address("a"), request, 4)).responses
+    assert answer.error_code == 0
+
+    async def is_gone() -> bool:
+        return await cluster.zk.exists(znode_paths.topic(name)) is None
+
+    await eventually(is_gone)
+
+
+async def test_sv_10_a_broker_that_kept_the_log_of_an_earlier_topic_gets_the_replica_of_the_next_one(
+    cluster: Cluster,
+) -> None:
+    """Its replica was dropped while it was away: it has the log of the earlier topic when it returns."""
+    await cluster.server("a")
+    await cluster.fleet("1,2")
+    away = await cluster.fleet("3")
+    await create(cluster, "t", 1, 3)
+    await cluster.rests_at({("t", 0): [1, 3]})
+
+    assert await away.stop() == 0
+    await eventually(lambda: _is_away(cluster))
+    assert await cluster.alter("a", {("t", 0): [1, 2]}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): [1, 2]})
+    await delete(cluster, "t")
+    await create(cluster, "t", 1, 2)
+    await cluster.fleet("3")
+
+    assert await cluster.alter("a", {("t", 0): [1, 3]}) == {("t", 0): 0}
+    await cluster.rests_at({("t", 0): [1, 3]})
+
+
+async def _is_away(cluster: Cluster) -> bool:
+    return 3 not in await cluster.live()
