@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import pytest_asyncio
@@ -9,6 +10,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.support.bounded_log import LONGEST_LINE
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
 from tests.controller.bad_znodes.test_garbage import brokers
 from tests.controller.bare_controller import batch, put_topic, topic_json
 from tests.faults.cluster import address_of, alter, listed, metadata
@@ -101,13 +103,14 @@ def config(values: Mapping[str, str]) -> str:
 
 
 async def put_all(zk: ZooKeeper, contents: Mapping[str, str]) -> None:
+    """A controller that runs may remove at once what it has read."""
     for path, text in contents.items():
-        if path.endswith("_"):
-            await zk.ensure_path(path.rpartition("/")[0])
-            await zk.create(path, text.encode(), sequence=True)
-        else:
-            await zk.ensure_path(path)
-            await zk.set(path, text.encode())
+        await zk.ensure_path(path.rpartition("/")[0])
+        try:
+            await zk.create(path, text.encode(), sequence=path.endswith("_"))
+        except NodeExists:
+            with suppress(NoNode):
+                await zk.set(path, text.encode())
 
 
 @pytest_asyncio.fixture
