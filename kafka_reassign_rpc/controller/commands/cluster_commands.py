@@ -3,7 +3,14 @@ confirmed stops."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition, give_topic_ids
+from kafka_reassign_rpc.controller.commands.command import (
+    SLICE,
+    Command,
+    Round,
+    change_each,
+    every_partition,
+    give_topic_id,
+)
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
@@ -13,6 +20,7 @@ from kafka_reassign_rpc.core.leadership.elections import allows_unclean, default
 from kafka_reassign_rpc.core.reassignment.pending_deletion import confirm_stopped
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.replay import LoadedState
+from kafka_reassign_rpc.core.round.round_view import Change
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
 from kafka_reassign_rpc.core.topics import missing_replicas
 from kafka_reassign_rpc.support.slices import in_slices
@@ -50,19 +58,18 @@ class ControllerFailover(Command[None]):
 
     def decide(self, work: Round) -> Iterator[None]:
         for topic, pause in in_slices(list(work.view.cluster.topics), SLICE):
-            give_topic_ids(work, (topic,))
+            give_topic_id(work, topic)
             if pause:
                 yield
         if self._bounced:
             yield from _settle_all(work, self._bounced)
-        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
-            as_known = self._changed is not None and name not in self._changed
-            for change in fail_over(work.view, *name, own_id=self._own_id, is_as_known=as_known):
-                work.view.add(change)
-            if pause:
-                yield
+        yield from change_each(work, every_partition(work.view.cluster), lambda name: self._fail_over(work, name))
         yield from process_batch_and_queue(work)
         self.answer(None)
+
+    def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:
+        as_known = self._changed is not None and name not in self._changed
+        return fail_over(work.view, *name, own_id=self._own_id, is_as_known=as_known)
 
     def durable(self) -> None:
         self._propagate()
@@ -91,15 +98,12 @@ class BrokersRead(Command[None]):
             if self._bounced:
                 yield from _settle_all(work, self._bounced)
             yield from _settle_all(work, ())
-            yield from self._place_missing(work)
+            yield from change_each(
+                work,
+                every_partition(work.view.cluster),
+                lambda name: missing_replicas.settle_missing(work.view, *name, self._own_id),
+            )
         self.answer(None)
-
-    def _place_missing(self, work: Round) -> Iterator[None]:
-        for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
-            for change in missing_replicas.settle_missing(work.view, *name, self._own_id):
-                work.view.add(change)
-            if pause:
-                yield
 
     def durable(self) -> None:
         if self._changed:
@@ -108,11 +112,9 @@ class BrokersRead(Command[None]):
 
 
 def _settle_all(work: Round, down: Collection[int]) -> Iterator[None]:
-    for name, pause in in_slices(every_partition(work.view.cluster), SLICE):
-        for change in broker_changes.settle(work.view, *name, down=down):
-            work.view.add(change)
-        if pause:
-            yield
+    return change_each(
+        work, every_partition(work.view.cluster), lambda name: broker_changes.settle(work.view, *name, down=down)
+    )
 
 
 class StatesRead(Command[None]):
@@ -202,11 +204,7 @@ class BrokerSettingsLearnt(Command[None]):
 
 def elect_missing_leaders(work: Round, names: Iterable[TopicPartition]) -> Iterator[None]:
     """Elect leaders for those of these partitions that have none."""
-    for name, pause in in_slices(names, SLICE):
-        for change in broker_changes.elect_missing_leader(work.view, *name):
-            work.view.add(change)
-        if pause:
-            yield
+    return change_each(work, names, lambda name: broker_changes.elect_missing_leader(work.view, *name))
 
 
 class SizesSampled(Command[None]):

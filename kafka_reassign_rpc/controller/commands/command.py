@@ -1,7 +1,7 @@
 """Commands and rounds: a command decides on the round's view, and gets its answer once the round is durable."""
 
 import asyncio
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 from uuid import uuid4
 
@@ -10,9 +10,10 @@ from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
-from kafka_reassign_rpc.core.round.round_view import RoundView
+from kafka_reassign_rpc.core.round.round_view import Change, RoundView
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
 from kafka_reassign_rpc.core.znode_routes import queue_admission
+from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 Answer = TypeVar("Answer")
@@ -30,15 +31,25 @@ def every_partition(cluster: Cluster) -> Iterator[TopicPartition]:
             yield TopicPartition(topic.name, index)
 
 
-def give_topic_ids(work: "Round", topics: Iterable[str]) -> None:
-    """An id for each of these topics that has none (KIP-516; Kafka: KafkaController.processTopicIds).
+def change_each(
+    work: "Round", names: Iterable[TopicPartition], decide: Callable[[TopicPartition], Iterable[Change]]
+) -> Iterator[None]:
+    """Add to the round what `decide` wants for each of these partitions."""
+    for name, pause in in_slices(names, SLICE):
+        for change in decide(name):
+            work.view.add(change)
+        if pause:
+            yield
+
+
+def give_topic_id(work: "Round", name: str) -> None:
+    """An id for a topic that has none (KIP-516; Kafka: KafkaController.processTopicIds).
 
     Topics have none that a cluster before 2.8, or a tool that writes to ZooKeeper, has created.
     """
-    for name in topics:
-        topic = work.view.topic(name)
-        if topic is not None and topic.id is None and name not in work.refused:
-            work.view.topic_ids[name] = uuid4()
+    topic = work.view.topic(name)
+    if topic is not None and topic.id is None and name not in work.refused:
+        work.view.topic_ids[name] = uuid4()
 
 
 class Round:

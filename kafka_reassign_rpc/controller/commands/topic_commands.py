@@ -10,14 +10,20 @@ from uuid import UUID
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewPartitions, NewTopic
-from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, give_topic_ids
+from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, change_each, give_topic_id
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
-from kafka_reassign_rpc.core.round.round_view import PartitionsAdded, TopicCreated, TopicDeleted, TopicDeletionStarted
+from kafka_reassign_rpc.core.round.round_view import (
+    Change,
+    PartitionsAdded,
+    TopicCreated,
+    TopicDeleted,
+    TopicDeletionStarted,
+)
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics import lost_commits, topic_changes
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
@@ -270,16 +276,13 @@ class TopicsRead(Command[None]):
         yield
         for name in self._put:
             topic = cluster.topics.get(name)
-            for partition, pause in in_slices(
-                (TopicPartition(name, index) for index in (topic.partitions if topic else ())), SLICE
-            ):
-                as_known = partition not in self._changed
-                for change in fail_over(work.view, *partition, own_id=self._own_id, is_as_known=as_known):
-                    work.view.add(change)
-                if pause:
-                    yield
-        give_topic_ids(work, self._put)
+            partitions = (TopicPartition(name, index) for index in (topic.partitions if topic else ()))
+            yield from change_each(work, partitions, lambda partition: self._fail_over(work, partition))
+            give_topic_id(work, name)
         self.answer(None)
+
+    def _fail_over(self, work: Round, name: TopicPartition) -> list[Change]:
+        return fail_over(work.view, *name, own_id=self._own_id, is_as_known=name not in self._changed)
 
     def _put_in(self, cluster: Cluster, topic: Topic) -> None:
         known = cluster.topics.get(topic.name)
