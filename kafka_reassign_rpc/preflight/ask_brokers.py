@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient, broker_configs
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest
 
 AT_ONCE = 50
-_BROKER = 4
-"""Kafka's ConfigResource.Type.BROKER."""
 
 CONFIGS = (
     "alter.config.policy.class.name",
@@ -63,30 +60,15 @@ async def _ask(broker: Broker, endpoint: Endpoint, client_id: str, seconds: floa
             client = await RpcClient.open(endpoint.host, endpoint.port, client_id, seconds)
             try:
                 versions = await client.versions()
-                configs = await _configs(client, broker.id)
+                try:
+                    entries = await broker_configs(client, broker.id, CONFIGS)
+                except ConfigsRefused as error:
+                    return BrokerAnswer(broker, endpoint, str(error), versions)
             finally:
                 client.close()
     except TimeoutError:
         return BrokerAnswer(broker, endpoint, f"no answer within {seconds:g} s")
     except (OSError, EOFError, ProtocolError) as error:
         return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
-    if isinstance(configs, str):
-        return BrokerAnswer(broker, endpoint, configs, versions)
+    configs = {entry.name: entry.value for entry in entries if entry.value is not None}
     return BrokerAnswer(broker, endpoint, "", versions, configs)
-
-
-async def _configs(client: RpcClient, broker: int) -> dict[str, str] | str:
-    """The configs of the broker, or why it does not tell them. Raises what RpcClient raises."""
-    resource = DescribeConfigsRequest.DescribeConfigsResource
-    request = DescribeConfigsRequest(
-        resources=[resource(resource_type=_BROKER, resource_name=str(broker), configuration_keys=list(CONFIGS))],
-        include_synonyms=False,
-        include_documentation=False,
-    )
-    version = await client.version(DescribeConfigsRequest)
-    answer = await client.call(DescribeConfigsRequest, request, version)
-    for result in answer.results:
-        if result.error_code:
-            return f"DescribeConfigs: error {result.error_code}, {result.error_message or 'no message'}"
-        return {one.name: one.value for one in result.configs if one.name in CONFIGS and one.value is not None}
-    return "DescribeConfigs: an empty answer"

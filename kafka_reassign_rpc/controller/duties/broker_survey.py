@@ -9,13 +9,12 @@ import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, RpcClient, broker_configs
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, Value
 from kafka_reassign_rpc.core.state.cluster import Broker
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
-from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, SUPPORTED
 from kafka_reassign_rpc.support.backoff import Backoff
 from kafka_reassign_rpc.support.tasks import end
@@ -27,8 +26,6 @@ ANSWER_TIMEOUT_S = 30.0
 FIRST_BACKOFF_S = 0.1
 LONGEST_BACKOFF_S = 30.0
 
-BROKER = 4
-"""Kafka's ConfigResource.Type."""
 STATIC_BROKER_CONFIG, DEFAULT_CONFIG = 4, 5
 """Kafka's DescribeConfigsResponse.ConfigSource: what a broker was started with, and what is built into it."""
 
@@ -179,33 +176,17 @@ class BrokerSurvey:
 
 
 async def _settings(client: RpcClient, broker: int) -> Mapping[str, Value]:
-    """What the broker was started with. Raises ConnectionError where it refuses to say so, and as every request."""
-    version = await client.version(DescribeConfigsRequest)
-    asked = DescribeConfigsRequest.DescribeConfigsResource(
-        version=version,
-        resource_type=BROKER,
-        resource_name=str(broker),
-        configuration_keys=list(broker_settings.ASKED),
-    )
-    request = DescribeConfigsRequest(
-        version=version, resources=[asked], include_synonyms=True, include_documentation=False
-    )
-    answer = await client.call(DescribeConfigsRequest, request, version)
+    """What the broker was started with. Raises ConfigsRefused, and as every request."""
     found: dict[str, Value] = {}
-    for result in answer.results:
-        if result.error_code:
-            raise ConnectionError(f"DescribeConfigs: error {result.error_code}")
-        for entry in result.configs:
-            text = _at_start(entry)
-            if text is None or entry.name not in broker_settings.ASKED:
-                continue
-            value = broker_settings.parse(entry.name, text)
-            if value is not None:
-                found[entry.name] = value
+    for entry in await broker_configs(client, broker, broker_settings.ASKED):
+        text = _at_start(entry)
+        value = None if text is None else broker_settings.parse(entry.name, text)
+        if value is not None:
+            found[entry.name] = value
     return found
 
 
-def _at_start(entry: DescribeConfigsResponse.DescribeConfigsResult.DescribeConfigsResourceResult) -> str | None:
+def _at_start(entry: ConfigEntry) -> str | None:
     """The static value of a config, else its default: dynamic configs come before them, and we know those ourselves."""
     for synonym in entry.synonyms or ():
         if synonym.source in (STATIC_BROKER_CONFIG, DEFAULT_CONFIG):
