@@ -105,7 +105,7 @@ class ZooKeeperWatches:
         self._last_config_change = -1
         self._fired = 1
         self._known = 0
-        """How many watches of configs and of KIP-236's znodes have fired, and after how many of them all was read.
+        """How many watches of configs and of KIP-236's znodes have fired, and after how many of them the loop knew all.
 
         The first one stands for `place`.
         """
@@ -164,7 +164,9 @@ class ZooKeeperWatches:
                 pending, self._pending = self._pending, {}
                 for read in pending:
                     await self._read_or_log(read)
-                self._has_read(fired)
+                if fired > self._known:
+                    await self._loop_has_caught_up()
+                    self._has_read(fired)
                 topics = tuple(islice(self._topics, TOPICS_AT_ONCE))
                 if topics:
                     for name in topics:
@@ -198,7 +200,7 @@ class ZooKeeperWatches:
             await read
 
     def _has_read(self, fired: int | None) -> None:
-        """`fired` watches have been read; None: nothing will be read any more."""
+        """The loop knows what `fired` watches reported; None: nothing will be read any more."""
         self._known = sys.maxsize if fired is None else fired
         waiting, self._waiting = self._waiting, []
         for wanted, read in waiting:
@@ -213,6 +215,11 @@ class ZooKeeperWatches:
         except ZkError as error:
             # After a reconnect everything is read again; without a session this server is not the controller.
             log.info("could not read what changed: %s", error)
+
+    async def _loop_has_caught_up(self) -> None:
+        """Wait until the loop has carried out all commands that were submitted before this call."""
+        with suppress(NotController):  # the loop has ended, and so does this task
+            await self._loop.submit(cluster_commands.Barrier())
 
     async def brokers(self) -> None:
         self._loop.submit(
@@ -273,8 +280,7 @@ class ZooKeeperWatches:
         found = {name: stat for name, stat in zip(names, stats, strict=True) if stat is not None}
         if not self._newer(found):
             return
-        with suppress(NotController):  # the loop has ended, and so does this task
-            await self._loop.submit(cluster_commands.Barrier())
+        await self._loop_has_caught_up()
         foreign = self._newer(found)
         if foreign:
             await self._read(foreign)
@@ -340,8 +346,7 @@ class ZooKeeperWatches:
         The batch is checked first: the other znodes may be newer than a batch that is not known yet.
         """
         stat = await self._zk.exists(znode_paths.REASSIGN_PARTITIONS, watch=True)
-        with suppress(NotController):  # the loop has ended, and so does this task
-            await self._loop.submit(cluster_commands.Barrier())
+        await self._loop_has_caught_up()
         changed = self._batch_changed(stat)
         return await load_cluster.read_admin(self._zk, batch=changed, watch=True), changed
 
@@ -351,8 +356,7 @@ class ZooKeeperWatches:
     async def queues(self) -> None:
         """Read queues that others have changed. The controller's own writes fire the watches too."""
         stats = {root: await self._zk.exists(root, watch=True) for root in znode_paths.QUEUES}
-        with suppress(NotController):  # the loop has ended, and so does this task
-            await self._loop.submit(cluster_commands.Barrier())
+        await self._loop_has_caught_up()
         parts = self._loop.cluster.queue.parts
         changed = [
             await load_queue.read_root(self._zk, root)

@@ -13,33 +13,9 @@ from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from tests.controller.bare_controller import SERVER, BareController, elected_controller, put_topic, register
+from tests.controller.bare_controller import elected_controller, put_topic, register
+from tests.controller.bare_watches import watches_of
 from tests.waiting import eventually
-
-
-class Office:
-    """A handler that does nothing: these tests look at reads only."""
-
-    own_id = SERVER
-
-    def controller_moved(self) -> None: ...
-    def brokers_changed(self) -> None: ...
-    def configs_changed(self) -> None: ...
-    def topics_appeared(self, names: Sequence[str]) -> None: ...
-    def deletions_begun(self, names: Sequence[str]) -> None: ...
-    def stale_marks_found(self) -> None: ...
-    def log_dirs_failed(self, brokers: Collection[int]) -> None: ...
-    def states_changed(self, names: Sequence[TopicPartition]) -> None: ...
-
-
-def watches_of(controller: BareController) -> ZooKeeperWatches:
-    office = Office()
-    notifications = BrokerNotifications(
-        controller.zk, controller.store, controller.loop, office, controller.events.extend
-    )
-    return ZooKeeperWatches(
-        controller.zk, office, controller.loop, controller.zk.last_zxid, controller.requests, notifications
-    )
 
 
 async def test_455_2_the_controller_reads_a_topic_again_after_a_foreign_write_and_not_after_its_own(

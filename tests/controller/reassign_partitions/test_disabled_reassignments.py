@@ -1,13 +1,20 @@
 """Rules that hold for every new move by every route: disabled reassignments (KIP-236), replication factor (KIP-860)."""
 
+import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 
 import pytest
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller.commands.command import Command, Round
+from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.controller.bare_controller import elected_controller, put_topic, register
+from tests.controller.bare_watches import watches_of
 from tests.controller.cluster import Answer, Cluster, cluster
 from tests.waiting import eventually
 
@@ -109,6 +116,47 @@ async def test_236_6_the_clusters_config_disables_reassignments_as_the_znode_doe
     await set_default(world, {})
     await eventually(lambda: world.started(("held", 0)))
     assert await answers(world, (3, 4), (0, None))
+
+
+class Hold(Command[None]):
+    """The round that carries it out does not end before `release`."""
+
+    held = True
+
+    def decide(self, work: Round) -> Iterator[None]:
+        while self.held:
+            yield
+        self.answer(None)
+
+    def release(self) -> None:
+        self.held = False
+
+
+async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_was_last_configured(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    await register(zk, 1, 2)
+    await put_topic(zk, "t", {0: (1, 2)})
+    await zk.ensure_path(znode_paths.CONFIG_CHANGES)
+    configs = ConfigStore(zk)
+    async with elected_controller(zk_connect) as controller:
+        watches = watches_of(controller)
+        await watches.place()
+        controller.zk.on_watch(watches.watch_fired)
+        running = asyncio.create_task(watches.run())
+        try:
+            for value in ("false", "true") * 5:
+                hold = Hold()
+                round_under_way = controller.loop.submit(hold)
+                await configs.alter("brokers", "<default>", lambda _, value=value: {ENABLED: value})
+                asyncio.get_running_loop().call_later(0.1, hold.release)
+                await watches.up_to_date()
+                disabled = restrictions.reassignments_disabled(controller.cluster)
+                assert (disabled is None) == (value == "true")
+                await round_under_way
+        finally:
+            running.cancel()
+            await asyncio.wait([running])
 
 
 def changed(to: int) -> Answer:
