@@ -72,13 +72,16 @@ HERE = {
     "UnknownTopicId": "The topic was deleted, or deleted and created again",
     "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do",
     "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
-    "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster. This version has no authorizer"
-    " of its own: a stock broker has answered",
+    "ClusterAuthorizationFailed": "A stock broker has answered: give the client's principal the right on the cluster."
+    " This server answers so where brokers have an authorizer, which it cannot ask: send the request to a broker",
     "BrokerNotAvailable": "The broker is not registered. Check that it runs",
     "CoordinatorLoadInProgress": "The client tries again on its own",
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",
     "SecurityDisabled": "This version has no authorizer, so there are no ACLs to show or change",
-    "ResourceNotFound": "The user has no SCRAM credential here",
+    "ResourceNotFound": "The user has no such SCRAM credential",
+    "DuplicateResource": "Name each user once",
+    "UnacceptableCredential": "The text says what is wrong with the user or the credential",
+    "UnsupportedSaslMechanism": "Use SCRAM-SHA-256 or SCRAM-SHA-512",
     "OperationNotAttempted": "Another part of the same request failed. Correct that and send the rest again",
 }
 """What an operator who meets an error here should know or do. The class names are those of core/kafka_errors.py."""

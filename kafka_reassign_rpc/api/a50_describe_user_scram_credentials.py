@@ -1,11 +1,21 @@
-"""DescribeUserScramCredentials (key 50), version 0: this node shows no SCRAM credentials.
+"""DescribeUserScramCredentials (key 50), version 0: mechanisms and iterations of users' SCRAM credentials (KIP-554).
 
-Behaviour   An empty list where the request is for all users; RESOURCE_NOT_FOUND for each named user.
+Behaviour   As ZkAdminManager.describeUserScramCredentials: without users, all that have credentials, in the order of
+            their names. A user whose credential cannot be read gets UNKNOWN_SERVER_ERROR.
+            CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
 """
 
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
+from kafka_reassign_rpc.api.config_changes import as_kafka_error
+from kafka_reassign_rpc.api.large_requests import gather_bounded, slices_with_pauses
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound
+from kafka_reassign_rpc.core.client_quotas import USER
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound, UnknownServerError
+from kafka_reassign_rpc.core.scram_credentials import iterations_of, refusals_of_names
 from kafka_reassign_rpc.protocol.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
@@ -14,21 +24,60 @@ from kafka_reassign_rpc.protocol.messages import (
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
 
 
-def handle(
-    _node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext
+async def handle(
+    node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext
 ) -> DescribeUserScramCredentialsResponse:
-    results = [
-        _Result(
-            version=0,
-            user=user.name,
-            error_code=ResourceNotFound.code,
-            error_message=f"Attempt to describe a user credential that does not exist: {user.name}",
-            credential_infos=[],
-        )
-        for user in request.users or ()
-    ]
+    check_no_authorizer(node)
+    users = [one.name for one in request.users or ()]
+    results = await _named(node, users) if users else await _all(node)
     return DescribeUserScramCredentialsResponse(
-        version=0, throttle_time_ms=0, error_code=0, error_message=None, results=results
+        version=0, throttle_time_ms=0, error_code=0, error_message="", results=results
+    )
+
+
+async def _all(node: Node) -> list[_Result]:
+    found = await node.quotas.get_all((USER,), {})
+    results: list[_Result] = []
+    async for some in slices_with_pauses(found.items()):
+        for ((_, user),), configs in some:
+            credentials = iterations_of(configs)
+            if credentials and user is not None:
+                results.append(_result(user, credentials))
+    return sorted(results, key=lambda result: result.user)
+
+
+async def _named(node: Node, users: list[str]) -> list[_Result]:
+    refused = refusals_of_names(users)
+
+    async def describe(user: str) -> _Result:
+        if user in refused:
+            return _refused(user, refused[user])
+        try:
+            credentials = iterations_of(await node.quotas.get(((USER, user),)))
+        except Exception as error:
+            return _refused(user, as_kafka_error(error, f"SCRAM credentials of {user}"))
+        if not credentials:
+            text = f"Attempt to describe a user credential that does not exist: {user}"
+            return _refused(user, ResourceNotFound(text))
+        return _result(user, credentials)
+
+    return await gather_bounded([describe(user) for user in dict.fromkeys(users)])
+
+
+def _result(user: str, credentials: Mapping[int, int | None]) -> _Result:
+    infos = [
+        _Result.CredentialInfo(version=0, mechanism=mechanism, iterations=iterations)
+        for mechanism, iterations in credentials.items()
+        if iterations is not None
+    ]
+    if len(infos) < len(credentials):
+        return _refused(user, UnknownServerError("A credential of this user in ZooKeeper cannot be read"))
+    return _Result(version=0, user=user, error_code=0, error_message="", credential_infos=infos)
+
+
+def _refused(user: str, error: KafkaError) -> _Result:
+    return _Result(
+        version=0, user=user, error_code=code_of(error), error_message=message_of(error), credential_infos=[]
     )
 
 

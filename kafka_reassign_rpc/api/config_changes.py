@@ -200,7 +200,7 @@ def definitions_for(resource: ConfigResource) -> Mapping[str, ConfigDefinition]:
     return TOPIC_CONFIGS if resource.type == ConfigResourceType.TOPIC else BROKER_CONFIGS
 
 
-def as_kafka_error(error: Exception, resource: ConfigResource) -> KafkaError:
+def as_kafka_error(error: Exception, resource: object) -> KafkaError:
     """The error of one resource. An exception that is not a KafkaError is a defect or ZooKeeper's; it is logged, and
     the other resources go on."""
     if isinstance(error, KafkaError):

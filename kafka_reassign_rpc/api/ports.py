@@ -17,6 +17,7 @@ import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -207,6 +208,21 @@ class ConfigPort(Protocol):
         """
 
 
+class QuotaPort(Protocol):
+    """Configs of users, clients and IPs: quotas and SCRAM credentials."""
+
+    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
+        """The configs that the entity sets; empty where it sets none."""
+
+    async def get_all(
+        self, shape: tuple[str, ...], exact: Mapping[str, str | None]
+    ) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        """The configs of the entities with these types, and with the names that `exact` gives for some of the types."""
+
+    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+        """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises."""
+
+
 # ---------------------------------------------------------------------------------------------------- log dirs
 
 
@@ -297,6 +313,13 @@ class Node(Protocol):
     @property
     def configs(self) -> ConfigPort:
         """Dynamic configs."""
+
+    @property
+    def quotas(self) -> QuotaPort:
+        """Configs of users, clients and IPs."""
+
+    def authorizer(self) -> str | None:
+        """The class of the authorizer that the brokers have; "" where they have none, None while that is not known."""
 
     @property
     def static_configs(self) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ MIGRATION = "zookeeper.metadata.migration.enable"
 PROTOCOL_VERSION = "inter.broker.protocol.version"
 CREATE_TOPIC_POLICY = "create.topic.policy.class.name"
 ALTER_CONFIG_POLICY = "alter.config.policy.class.name"
+AUTHORIZER = "authorizer.class.name"
 POLICIES: Mapping[str, str] = {CREATE_TOPIC_POLICY: "CreateTopics", ALTER_CONFIG_POLICY: "changes of configs"}
 """Java classes that check what clients want, and what each checks."""
 
@@ -53,7 +54,7 @@ KAFKA_DEFAULTS = replace(AT_FIRST, delete_topic_enable=True)
 FIELDS: Mapping[str, str] = {field.replace("_", "."): field for field in BrokerSettings.__struct_fields__}
 """The fields of `BrokerSettings` by the names of the settings."""
 
-ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION, *POLICIES)
+ASKED: tuple[str, ...] = (*FIELDS, MIGRATION, PROTOCOL_VERSION, AUTHORIZER, *POLICIES)
 """The configs that brokers are asked for."""
 
 _LEAST = {"leader.imbalance.per.broker.percentage": 0}
@@ -66,7 +67,7 @@ def parse(name: str, text: str) -> Value | None:
     """The value of one of `ASKED`; None where the text makes no sense."""
     if name == PROTOCOL_VERSION:
         return text[:_LONGEST_TEXT]
-    if name in POLICIES:
+    if name in POLICIES or name == AUTHORIZER:
         return text[:_LONGEST_CLASS] or None
     if name == MIGRATION or isinstance(getattr(KAFKA_DEFAULTS, FIELDS[name]), bool):
         return flag(text)
@@ -120,6 +121,15 @@ def policies(
     return found if of_brokers and all(of_brokers) else {**before, **found}
 
 
+def authorizer(of_brokers: Collection[Mapping[str, Value]]) -> str | None:
+    """The class of the authorizer that any broker has; "" where none has one; None while some broker, or every one,
+    has not answered."""
+    found = [str(answered[AUTHORIZER]) for answered in of_brokers if AUTHORIZER in answered]
+    if found:
+        return found[0]
+    return "" if of_brokers and all(of_brokers) else None
+
+
 class Difference(NamedTuple):
     """Brokers that are not configured as this server is, or as one another.
 
@@ -151,11 +161,12 @@ def differences(
                 where = _brokers([id_ for id_, answered in of_brokers.items() if answered.get(name)])
                 text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
                 yield Difference(name, frozenset({True}), text)
-        elif name in POLICIES:
+        elif name == AUTHORIZER or name in POLICIES:
             if values:
-                outcome = "refuses them" if refuses else "does not check them (--broker-policies ignore)"
-                text = f"{name}={_by_value(name, of_brokers)}: this server cannot run Java, so for {POLICIES[name]} it"
-                yield Difference(name, frozenset(values), f"{text} {outcome}")
+                text = (
+                    f"{name}={_by_value(name, of_brokers)}: this server cannot run Java, so {_instead(name, refuses)}"
+                )
+                yield Difference(name, frozenset(values), text)
         elif name == PROTOCOL_VERSION:
             if len(values) > 1:
                 yield Difference(name, frozenset(values), f"{name} differs: {_by_value(name, of_brokers)}")
@@ -168,6 +179,13 @@ def differences(
                 why = "set for this server" if name in own else "in force here"
                 text = f"{name}={shown(value)} is {why}, but the brokers have {_by_value(name, of_brokers)}"
                 yield Difference(name, frozenset(values) | {value}, text)
+
+
+def _instead(name: str, refuses: bool) -> str:
+    """What this server does since it cannot run a class of the brokers."""
+    if name == AUTHORIZER:
+        return "it refuses requests about quotas and SCRAM credentials, and carries out all others, whoever sends them"
+    return f"for {POLICIES[name]} it {'refuses them' if refuses else 'does not check them (--broker-policies ignore)'}"
 
 
 def _unknown(name: str, of_brokers: Mapping[int, Mapping[str, Value]]) -> str:

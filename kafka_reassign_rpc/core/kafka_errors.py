@@ -70,6 +70,9 @@ StaleControllerEpoch = _error("StaleControllerEpoch", 11, "The controller moved 
 CoordinatorNotAvailable = _error("CoordinatorNotAvailable", 15, "The coordinator is not available.", retriable=True)
 InvalidTopic = _error("InvalidTopic", 17, "The request attempted to perform an operation on an invalid topic.")
 UnsupportedVersion = _error("UnsupportedVersion", 35, "The version of API is not supported.")
+UnsupportedSaslMechanism = _error(
+    "UnsupportedSaslMechanism", 33, "The broker does not support the requested SASL mechanism."
+)
 IllegalSaslState = _error("IllegalSaslState", 34, "Request is not valid given the current SASL state.")
 TopicAlreadyExists = _error("TopicAlreadyExists", 36, "Topic with this name already exists.")
 InvalidPartitions = _error("InvalidPartitions", 37, "Number of partitions is below 1.")
@@ -145,4 +148,8 @@ OperationNotAttempted = _error(
     55,
     "The broker did not attempt to execute this operation. This may happen for batched RPCs where some operations in"
     " the batch failed, causing the broker to respond without trying the rest.",
+)
+DuplicateResource = _error("DuplicateResource", 92, "A request illegally referred to the same resource twice.")
+UnacceptableCredential = _error(
+    "UnacceptableCredential", 93, "Requested credential would not meet criteria for acceptability."
 )

@@ -43,6 +43,7 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
@@ -80,6 +81,7 @@ class SimulatedBroker:
         self._rack = config.racks.get(broker_id)
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self.configs = ConfigStore(self._zk)
+        self.quotas = QuotaStore(self._zk)
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
         self._metadata_changed = asyncio.Condition()
@@ -323,6 +325,10 @@ class SimulatedBroker:
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._cache.topic_name(topic_id)
+
+    def authorizer(self) -> str:
+        """None: whoever can reach a simulated broker may do everything."""
+        return ""
 
     @property
     def static_configs(self) -> Mapping[str, str]:

@@ -1,17 +1,16 @@
 """Dynamic configs in ZooKeeper, as Kafka stores and announces them (AdminZkClient, ZkConfigRepository).
 
-    /config/topics/$topic           /config/brokers/$id            /config/users/$user
-    /config/clients/$client         /config/brokers/<default>      /config/users/$user/clients/$client
+    /config/topics/$topic           /config/brokers/$id            /config/brokers/<default>
 
-Each holds {"version":1,"config":{…}}. A sequential znode under /config/changes announces every change. Names of users
-and clients are quoted for URLs, `<default>` is not. Here a write and its announcement are one transaction, so that no
-change stays unannounced; Kafka makes them one after the other.
+Each holds {"version":1,"config":{…}}. A sequential znode under /config/changes announces every change. Here a write and
+its announcement are one transaction, so that no change stays unannounced; Kafka makes them one after the other.
+
+The znodes of users, clients and IPs: `quota_znodes`.
 """
 
 import logging
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
-from urllib.parse import quote, unquote
 
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op, SetData, Stat
@@ -24,7 +23,6 @@ log = logging.getLogger(__name__)
 
 BROKERS = "brokers"
 DEFAULT = "<default>"
-QUOTED_TYPES = ("users", "clients")
 CHANGE_EXPIRATION_MS = 15 * 60 * 1000
 """How long an announcement stays (ZkNodeChangeNotificationListener)."""
 RACES = 20
@@ -42,19 +40,9 @@ class Changes(NamedTuple):
     bad: list[BadZnode]
 
 
-def quote_name(name: str) -> str:
-    """A user's or client's name as a znode's name (Kafka's Sanitizer: URL quoting, and `%20`, `%2A`, `%7E`)."""
-    return name if name == DEFAULT else quote(name, safe="").replace("~", "%7E")
-
-
-def unquote_name(name: str) -> str:
-    return name if name == DEFAULT else unquote(name)
-
-
-def entity_path(kind: str, name: str, client: str | None = None) -> str:
-    """`topics/x`, `users/alice%40x`, `users/alice%40x/clients/c`: the path in an announcement."""
-    path = f"{kind}/{quote_name(name) if kind in QUOTED_TYPES else name}"
-    return path if client is None else f"{path}/clients/{quote_name(client)}"
+def entity_path(entity_type: str, name: str) -> str:
+    """`topics/x`, `brokers/<default>`: the path in an announcement."""
+    return f"{entity_type}/{name}"
 
 
 class ConfigStore:
@@ -63,13 +51,13 @@ class ConfigStore:
     def __init__(self, zk: ZooKeeper) -> None:
         self._zk = zk
 
-    async def get(self, entity_type: str, name: str, client: str | None = None) -> Mapping[str, str]:
+    async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
         """The configs that the entity sets; empty where it sets none.
 
         A broker's znode that is malformed counts as empty: brokers leave it out too.
         """
         try:
-            return (await self._read(znode_paths.config(entity_path(entity_type, name, client))))[0]
+            return (await self._read(znode_paths.config(entity_path(entity_type, name))))[0]
         except BadZnode as error:
             if entity_type != BROKERS:
                 raise
@@ -77,7 +65,7 @@ class ConfigStore:
             return {}
 
     async def get_all(self, entity_type: str) -> tuple[dict[str, dict[str, str]], list[BadZnode]]:
-        """The configs of every entity of a type, by its (unquoted) name; the malformed znodes apart."""
+        """The configs of every entity of a type, by its name; the malformed znodes apart."""
         try:
             names = await self._zk.children(znode_paths.config_type(entity_type))
         except NoNode:
@@ -86,17 +74,16 @@ class ConfigStore:
         found, bad = znode_contents.decode_many(
             znode_contents.decode_config, zip(where, await self._zk.multi_get(where), strict=True)
         )
-        shown = unquote_name if entity_type in QUOTED_TYPES else str
-        return {shown(path.rpartition("/")[2]): config for path, config in found.items()}, bad
+        return {path.rpartition("/")[2]: config for path, config in found.items()}, bad
 
-    async def alter(self, entity_type: str, name: str, change: Change, client: str | None = None) -> None:
+    async def alter(self, entity_type: str, name: str, change: Change) -> None:
         """Reads, changes, writes (compare-and-set) and announces. Passes on what `change` raises.
 
         Raises Unknown, NotSent as every write. Announces also where nothing changes, as Kafka does
         (AdminZkClient.changeEntityConfig): brokers keep the configs of a deleted topic, and the announcement makes them
         read again.
         """
-        entity = entity_path(entity_type, name, client)
+        entity = entity_path(entity_type, name)
         path = znode_paths.config(entity)
         for attempt in range(RACES):
             current, stat = await self._read(path)

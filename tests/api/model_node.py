@@ -21,6 +21,7 @@ from kafka_reassign_rpc.api.ports import (
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
@@ -73,6 +74,29 @@ class DictConfigs:
         if wanted != current:
             self.writes += 1
             self.entities[entity_type, name] = wanted
+
+
+class DictQuotas:
+    """Configs of users, clients and IPs in a dictionary."""
+
+    def __init__(self) -> None:
+        self.entities: dict[QuotaEntity, dict[str, str]] = {}
+
+    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
+        return self.entities.get(entity, {})
+
+    async def get_all(
+        self, shape: tuple[str, ...], exact: Mapping[str, str | None]
+    ) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        return {
+            entity: configs
+            for entity, configs in self.entities.items()
+            if tuple(kind for kind, _ in entity) == shape
+            and all(name == exact.get(kind, name) for kind, name in entity)
+        }
+
+    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+        self.entities[entity] = dict(change(self.entities.get(entity, {})))
 
 
 class ModelController:
@@ -240,6 +264,8 @@ class ModelNode:
         self.endpoints = [NodeEndpoint(i, f"b{i}", 9092, f"r{i}") for i in (1, 2, 3, 4)]
         self.endpoints.append(NodeEndpoint(1000, "server", 9093))
         self.configs = DictConfigs()
+        self.quotas = DictQuotas()
+        self.brokers_authorizer: str | None = ""
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}
         self.static_configs: dict[str, str] = {"broker.id": "1000"}
@@ -248,6 +274,9 @@ class ModelNode:
         self.log_dirs: ModelLogDirs | None = None
         self.recorded: RecordedEvents | None = None
         self.asked_events: list[tuple[int, int]] = []
+
+    def authorizer(self) -> str | None:
+        return self.brokers_authorizer
 
     def announced_versions(self) -> Versions:
         return advertised(self.apis)

@@ -17,10 +17,8 @@ from kafka_reassign_rpc.protocol.messages import (
     DeleteAclsRequest,
     DeleteTopicsRequest,
     DescribeAclsRequest,
-    DescribeClientQuotasRequest,
     DescribeGroupsRequest,
     DescribeLogDirsRequest,
-    DescribeUserScramCredentialsRequest,
     InitProducerIdRequest,
     ListGroupsRequest,
     ListTransactionsRequest,
@@ -313,8 +311,6 @@ async def test_sv_2_api_versions_shows_what_is_served(version: int) -> None:
     [
         (ListGroupsRequest, {"states_filter": [], "types_filter": []}, 0),
         (ListTransactionsRequest, {"state_filters": [], "producer_id_filters": []}, 0),
-        (DescribeClientQuotasRequest, {"components": [], "strict": False}, 0),
-        (DescribeUserScramCredentialsRequest, {"users": None}, 0),
         (InitProducerIdRequest, {"transactional_id": "x", "transaction_timeout_ms": 1}, 16),
         (
             DescribeAclsRequest,
@@ -343,9 +339,6 @@ async def test_sv_2_what_this_node_does_not_have_is_answered_item_by_item() -> N
     node = ModelNode()
     groups = await ask(node, DescribeGroupsRequest(version=5, groups=["a", "b"]), 5)
     assert [(g.group_id, g.error_code) for g in groups.groups] == [("a", 16), ("b", 16)]
-    user = DescribeUserScramCredentialsRequest.UserName(version=0, name="alice")
-    users = await ask(node, DescribeUserScramCredentialsRequest(version=0, users=[user]), 0)
-    assert [(u.user, u.error_code) for u in users.results] == [("alice", 91)]
     acl: dict[str, Any] = {"resource_type": 2, "resource_name": "x", "principal": "User:a", "host": "*", "operation": 2}
     creation = CreateAclsRequest.AclCreation(version=3, permission_type=3, **acl)
     created = await ask(node, CreateAclsRequest(version=3, creations=[creation] * 2), 3)

@@ -9,12 +9,14 @@ from kafka_reassign_rpc.api.config_definitions import BROKER_CONFIGS
 from kafka_reassign_rpc.core.broker_settings import (
     ASKED,
     AT_FIRST,
+    AUTHORIZER,
     FIELDS,
     KAFKA_DEFAULTS,
     MIGRATION,
     PROTOCOL_VERSION,
     Value,
     as_configs,
+    authorizer,
     differences,
     in_force,
     parse,
@@ -111,6 +113,21 @@ def test_sv_1_brokers_that_differ_are_reported_with_their_values_and_what_holds(
     ]
     assert told({}, b1={MIGRATION: True}, b2={MIGRATION: False}) == [
         "zookeeper.metadata.migration.enable=true on broker 1: this server cannot take part in a migration to KRaft"
+    ]
+
+
+def test_sv_5_an_authorizer_of_any_broker_counts_and_none_counts_only_when_all_have_answered() -> None:
+    has: Mapping[str, Value] = {AUTHORIZER: "org.Acl"}
+    has_none: Mapping[str, Value] = {COUNT: 1}
+    assert authorizer([]) is None
+    assert authorizer([{}]) is None
+    assert authorizer([has_none, {}]) is None
+    assert authorizer([has_none, has_none]) == ""
+    assert authorizer([has_none, has, {}]) == "org.Acl"
+    assert (parse(AUTHORIZER, ""), parse(AUTHORIZER, "org.Acl")) == (None, "org.Acl")
+    assert told({}, b1=has, b2=has_none) == [
+        "authorizer.class.name=org.Acl on broker 1: this server cannot run Java, so it refuses requests about quotas"
+        " and SCRAM credentials, and carries out all others, whoever sends them"
     ]
 
 

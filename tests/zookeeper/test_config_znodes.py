@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import pytest
 
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore, entity_path, quote_name, unquote_name
+from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -53,20 +53,6 @@ async def test_236_11_changes_made_at_once_are_all_kept(zk: ZooKeeper) -> None:
     store = ConfigStore(zk)
     await asyncio.gather(*(store.alter("topics", "t", put(**{f"k{n}": "v"})) for n in range(10)))
     assert len(await store.get("topics", "t")) == 10
-
-
-async def test_sv_5_names_of_users_and_clients_are_quoted(zk: ZooKeeper) -> None:
-    store = ConfigStore(zk)
-    await store.alter("users", "alice@x y*~", put(rate="1"))
-    await store.alter("users", "alice@x y*~", put(rate="2"), "c/1")
-    await store.alter("users", "<default>", put(rate="3"))
-    assert sorted(await zk.children("/config/users")) == ["<default>", "alice%40x%20y%2A%7E"]
-    found, bad = await store.get_all("users")
-    assert (found, bad) == ({"alice@x y*~": {"rate": "1"}, "<default>": {"rate": "3"}}, [])
-    assert await store.get("users", "alice@x y*~", "c/1") == {"rate": "2"}
-    assert entity_path("users", "a@b", "c/1") == "users/a%40b/clients/c%2F1"
-    assert unquote_name(quote_name("ä@/+ *~")) == "ä@/+ *~"
-    assert await store.get_all("ips") == ({}, [])
 
 
 async def test_sv_4_changes_are_read_from_where_one_was(zk: ZooKeeper) -> None:

@@ -73,6 +73,8 @@ class BrokerSurvey:
         """The settings in force: see `core.broker_settings`."""
         self.policies: Mapping[str, str] = {}
         """The policies of brokers that this server has to respect, by the names of their settings."""
+        self.authorizer: str | None = None
+        """The class of the brokers' authorizer; "" where they have none, None while that is not known."""
 
     @property
     def brokers(self) -> Iterable[int]:
@@ -132,6 +134,7 @@ class BrokerSurvey:
         answered = [one.settings for one in self._registered.values()]
         before, self.settings = self.settings, broker_settings.in_force(self._own, answered, self.settings)
         self.policies = broker_settings.policies(answered, self.policies, refuses=self._refuses)
+        self.authorizer = broker_settings.authorizer(answered)
         if self.settings != before:
             log.info("the brokers' settings are %s", broker_settings.as_configs(self.settings) or "Kafka's defaults")
         self.on_settings()

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import ConfigPort, NodeEndpoint, RecordedEvents
+from kafka_reassign_rpc.api.ports import ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
@@ -36,6 +36,7 @@ class ServerNode:
         controller: ControllerService,
         standby: Standby,
         configs: ConfigPort,
+        quotas: QuotaPort,
         endpoints: Callable[[], Sequence[Endpoint]],
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
@@ -46,6 +47,7 @@ class ServerNode:
         self.apis = apis
         self.controller = controller
         self.configs = configs
+        self.quotas = quotas
         self._static_configs = static_configs
         self._recorder = recorder
         self._standby = standby
@@ -61,6 +63,9 @@ class ServerNode:
             found = announced_versions(advertised(self.apis), self._survey.versions(), sent_to_us)
             self._announced = known, found
         return self._announced[1]
+
+    def authorizer(self) -> str | None:
+        return self._survey.authorizer
 
     @property
     def static_configs(self) -> Mapping[str, str]:

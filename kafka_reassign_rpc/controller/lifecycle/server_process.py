@@ -40,6 +40,7 @@ from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode
@@ -230,6 +231,7 @@ class ControllerProcess:
             self._service,
             self._standby,
             ConfigStore(self._zk),
+            QuotaStore(self._zk),
             self._endpoints,
             _static_configs(config),
             self._recorder,

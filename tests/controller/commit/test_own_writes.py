@@ -1,15 +1,13 @@
 """The controller does not read back its own writes when they fire its watches; it reads those of others."""
 
 import asyncio
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
 from kafka_reassign_rpc.controller.loading import load_cluster
-from kafka_reassign_rpc.controller.watches.broker_notifications import BrokerNotifications
-from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE, ZooKeeperWatches
-from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.controller.watches.zookeeper_watches import TOPICS_AT_ONCE
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat, WatchKind
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper

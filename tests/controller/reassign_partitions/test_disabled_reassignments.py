@@ -2,7 +2,8 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from functools import partial
 
 import pytest
 import pytest_asyncio
@@ -118,6 +119,10 @@ async def test_236_6_the_clusters_config_disables_reassignments_as_the_znode_doe
     assert await answers(world, (3, 4), (0, None))
 
 
+def switched(value: str, _: Mapping[str, str]) -> Mapping[str, str]:
+    return {ENABLED: value}
+
+
 class Hold(Command[None]):
     """The round that carries it out does not end before `release`."""
 
@@ -148,7 +153,7 @@ async def test_236_6_who_asks_whether_reassignments_are_disabled_is_told_what_wa
             for value in ("false", "true") * 5:
                 hold = Hold()
                 round_under_way = controller.loop.submit(hold)
-                await configs.alter("brokers", "<default>", lambda _, value=value: {ENABLED: value})
+                await configs.alter("brokers", "<default>", partial(switched, value))
                 asyncio.get_running_loop().call_later(0.1, hold.release)
                 await watches.up_to_date()
                 disabled = restrictions.reassignments_disabled(controller.cluster)

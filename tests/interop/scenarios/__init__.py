@@ -16,6 +16,7 @@ from . import (
     requests,
     retargets,
     targets,
+    users,
 )
 from .registry import SCENARIOS, Scenario
 
@@ -37,4 +38,5 @@ __all__ = [
     "requests",
     "retargets",
     "targets",
+    "users",
 ]

@@ -1,0 +1,86 @@
+"""AlterClientQuotas (key 49), versions 0-1: set and remove quotas of users, clients and IPs (KIP-546).
+
+Behaviour   As ZkAdminManager.alterClientQuotas, which any broker carries out. One result per entity. An entity that is
+            named twice is refused both times: Kafka changes it twice and gives one result.
+            An IP is an IPv4 address: no name is resolved.
+            CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
+from kafka_reassign_rpc.api.config_changes import as_kafka_error
+from kafka_reassign_rpc.api.large_requests import gather_bounded
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.client_quotas import QuotaChange, change_quotas, quota_entity
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
+
+_Asked = AlterClientQuotasRequest.EntryData
+_Entry = AlterClientQuotasResponse.EntryData
+
+Parts = list[tuple[str, str | None]]
+
+
+async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestContext) -> AlterClientQuotasResponse:
+    check_no_authorizer(node)
+    named = [_parts(asked) for asked in request.entries]
+    counts = Counter(map(frozenset, named))
+
+    async def alter(asked: _Asked, parts: Parts) -> KafkaError | None:
+        if counts[frozenset(parts)] > 1:
+            return InvalidRequest("Each entity must appear at most once.")
+        try:
+            entity = quota_entity(parts)
+            changes = [QuotaChange(op.key, None if op.remove else op.value) for op in asked.ops]
+            change = partial(change_quotas, entity, changes)
+            if request.validate_only:
+                change(await node.quotas.get(entity))
+            else:
+                await node.quotas.alter(entity, change)
+        except Exception as error:
+            return as_kafka_error(error, f"client quota entity {parts}")
+        return None
+
+    outcomes = await gather_bounded([alter(asked, parts) for asked, parts in zip(request.entries, named, strict=True)])
+    return _answer(named, ctx.api_version, outcomes)
+
+
+def fail(request: AlterClientQuotasRequest, version: int, error: KafkaError) -> AlterClientQuotasResponse:
+    return _answer([_parts(asked) for asked in request.entries], version, [error] * len(request.entries))
+
+
+def _parts(asked: _Asked) -> Parts:
+    return [(one.entity_type, one.entity_name) for one in asked.entity]
+
+
+def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError | None]) -> AlterClientQuotasResponse:
+    return AlterClientQuotasResponse(
+        version=version,
+        throttle_time_ms=0,
+        entries=[
+            _Entry(
+                version=version,
+                error_code=code_of(error),
+                error_message=message_of(error),
+                entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts],
+            )
+            for parts, error in zip(named, outcomes, strict=True)
+        ],
+    )
+
+
+API = Api(
+    key=49,
+    name="AlterClientQuotas",
+    min_version=0,
+    max_version=1,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+)

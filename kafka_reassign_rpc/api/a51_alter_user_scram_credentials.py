@@ -1,0 +1,97 @@
+"""AlterUserScramCredentials (key 51), version 0: set and delete SCRAM credentials of users (KIP-554).
+
+Behaviour   As ZkAdminManager.alterUserScramCredentials: one result per user; either all credentials of a user change or
+            none. Only the controller does it. CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+
+from kafka_reassign_rpc.api.answer_fields import code_of
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
+from kafka_reassign_rpc.api.config_changes import as_kafka_error
+from kafka_reassign_rpc.api.large_requests import gather_bounded
+from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.core.client_quotas import USER
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
+from kafka_reassign_rpc.protocol.messages import (
+    AlterUserScramCredentialsRequest,
+    AlterUserScramCredentialsResponse,
+)
+
+_Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
+
+
+async def handle(
+    node: Node, request: AlterUserScramCredentialsRequest, _ctx: RequestContext
+) -> AlterUserScramCredentialsResponse:
+    if active_controller(node) is None:
+        raise NotController
+    check_no_authorizer(node)
+    asked = _alterations(request)
+    refused = refusals(asked)
+    by_user: dict[str, list[Alteration]] = {}
+    for one in asked:
+        by_user.setdefault(one.user, []).append(one)
+
+    async def alter(user: str, alterations: Sequence[Alteration]) -> KafkaError | None:
+        if user in refused:
+            return refused[user]
+        try:
+            await node.quotas.alter(((USER, user),), partial(altered, alterations))
+        except Exception as error:
+            return as_kafka_error(error, f"SCRAM credentials of {user}")
+        return None
+
+    outcomes = await gather_bounded([alter(user, some) for user, some in by_user.items()])
+    return _answer(list(by_user), outcomes)
+
+
+def fail(
+    request: AlterUserScramCredentialsRequest, _version: int, error: KafkaError
+) -> AlterUserScramCredentialsResponse:
+    users = list(dict.fromkeys(one.user for one in _alterations(request)))
+    return _answer(users, [error] * len(users))
+
+
+def _alterations(request: AlterUserScramCredentialsRequest) -> list[Alteration]:
+    return [
+        *(Deletion(one.name, one.mechanism) for one in request.deletions),
+        *(
+            Upsertion(one.name, one.mechanism, one.iterations, bytes(one.salt), bytes(one.salted_password))
+            for one in request.upsertions
+        ),
+    ]
+
+
+def _answer(users: Sequence[str], outcomes: Sequence[KafkaError | None]) -> AlterUserScramCredentialsResponse:
+    return AlterUserScramCredentialsResponse(
+        version=0,
+        throttle_time_ms=0,
+        results=[
+            _Result(version=0, user=user, error_code=code_of(error), error_message=_message(error))
+            for user, error in zip(users, outcomes, strict=True)
+        ],
+    )
+
+
+def _message(error: KafkaError | None) -> str | None:
+    """As Kafka: no null where there is no error, and null in place of a text that says no more than the code."""
+    if error is None:
+        return ""
+    return None if error.message == error.default_message else error.message
+
+
+API = Api(
+    key=51,
+    name="AlterUserScramCredentials",
+    min_version=0,
+    max_version=0,
+    group=ApiGroup.CLIENT,
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    handle=handle,
+    fail=fail,
+    to_controller=True,
+)

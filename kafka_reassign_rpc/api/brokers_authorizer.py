@@ -1,0 +1,21 @@
+"""Requests that a node must not carry out where the brokers have an authorizer, which only they can ask.
+
+The server has no authorizer: it does for its callers what a broker without one does for anybody, and no more.
+"""
+
+from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+
+
+def check_no_authorizer(node: Node) -> None:
+    """Raises ClusterAuthorizationFailed where the brokers have an authorizer, and while that is not known."""
+    authorizer = node.authorizer()
+    if authorizer is None:
+        raise ClusterAuthorizationFailed(
+            "No broker has said yet whether it has an authorizer, so nobody is authorized. Try again."
+        )
+    if authorizer:
+        raise ClusterAuthorizationFailed(
+            f"The brokers have authorizer.class.name={authorizer}, which this server cannot ask. Send the request to a"
+            " broker."
+        )

@@ -1,0 +1,177 @@
+"""Client quotas (KIP-546): whose they are, which of them a filter asks for, and how a request changes them.
+
+Source: ZkAdminManager.describeClientQuotas and alterClientQuotas, QuotaConfigs (Kafka 3.9).
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Address
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.config_values import INT32, INT64
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+USER, CLIENT_ID, IP = "user", "client-id", "ip"
+SHAPES: tuple[tuple[str, ...], ...] = ((USER,), (CLIENT_ID,), (USER, CLIENT_ID), (IP,))
+"""The combinations of entity types that can have quotas."""
+
+EXACT, DEFAULT, SPECIFIED = 0, 1, 2
+"""Match types of a filter: a name, the default entity, and every entity with this type."""
+
+LONGEST_NAME = 1024
+"""Characters in the name of a user, a client or an IP."""
+
+QuotaEntity = tuple[tuple[str, str | None], ...]
+"""(entity type, name) for each type of a shape, in its order; the name None is the default of all others."""
+
+_INT, _LONG = INT32, INT64
+_CLIENT_QUOTAS: Mapping[str, int | None] = {
+    "producer_byte_rate": _LONG,
+    "consumer_byte_rate": _LONG,
+    "request_percentage": None,
+    "controller_mutation_rate": None,
+}
+_IP_QUOTAS: Mapping[str, int | None] = {"connection_creation_rate": _INT}
+"""The highest value of each quota that is a whole number; None: any number."""
+
+_EPSILON = 1e-6
+"""Kafka takes a value that is so close to a whole number for that number, and refuses negative ones."""
+
+
+class FilterComponent(NamedTuple):
+    """What a filter asks of one entity type. `name` is None but for EXACT."""
+
+    entity_type: str
+    match_type: int
+    name: str | None
+
+
+class QuotaFilter(NamedTuple):
+    """A checked filter.
+
+    exact     the names that entities must have, by entity type; None: the default entity
+    any_name  entity types that entities must have, with any name
+    strict    whether entities must have no other types
+    """
+
+    exact: Mapping[str, str | None]
+    any_name: frozenset[str]
+    strict: bool
+
+    def shapes(self) -> Iterator[tuple[str, ...]]:
+        """The shapes of entities that match, if they have the names of `exact`."""
+        asked = self.exact.keys() | self.any_name
+        for shape in SHAPES:
+            if asked == set(shape) if self.strict else asked <= set(shape):
+                yield shape
+
+
+def quota_filter(components: Sequence[FilterComponent], *, strict: bool) -> QuotaFilter:
+    """Raises InvalidRequest, UnsupportedVersion."""
+    exact: dict[str, str | None] = {}
+    any_name: set[str] = set()
+    for kind, match_type, name in components:
+        if not kind:
+            raise InvalidRequest("Unexpected empty filter component entity type")
+        if kind not in (USER, CLIENT_ID, IP):
+            raise UnsupportedVersion(f"Custom entity type '{shortened(kind)}' not supported")
+        if kind in exact or kind in any_name:
+            raise InvalidRequest(f"Duplicate {'client' if kind == CLIENT_ID else kind} filter component entity type")
+        if match_type == SPECIFIED:
+            any_name.add(kind)
+        elif match_type == DEFAULT or (match_type == EXACT and name is not None):
+            exact[kind] = name if match_type == EXACT else None
+        else:
+            raise InvalidRequest(f"Unexpected match type {match_type}, or a name is missing")
+    asked = exact.keys() | any_name
+    if IP in asked and len(asked) > 1:
+        raise InvalidRequest(
+            "Invalid entity filter component combination, IP filter component should not be used with user or clientId "
+            "filter component."
+        )
+    return QuotaFilter(exact, frozenset(any_name), strict)
+
+
+def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
+    """Whose quotas a request changes. Raises InvalidRequest."""
+    given: dict[str, str | None] = {}
+    for kind, name in parts:
+        if kind not in (USER, CLIENT_ID, IP):
+            raise InvalidRequest(f"Unhandled client quota entity type: {shortened(kind)}")
+        if name == "":
+            raise InvalidRequest(f"Empty {kind} not supported")
+        if name in (".", "..") or (name is not None and len(name) > LONGEST_NAME):
+            raise InvalidRequest(
+                f"The name of a {kind} has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
+            )
+        if kind == IP and name is not None and not _is_ipv4(name):
+            raise InvalidRequest(
+                f"{name} is not a valid IP or resolvable host. This server takes IPv4 addresses and resolves no names."
+            )
+        given[kind] = name
+    if not given:
+        raise InvalidRequest("Invalid empty client quota entity")
+    for shape in SHAPES:
+        if given.keys() == set(shape):
+            return tuple((kind, given[kind]) for kind in shape)
+    raise InvalidRequest("Invalid quota entity combination, IP entity should not be used with user/client ID entity.")
+
+
+def quotas_of(entity: QuotaEntity, configs: Mapping[str, str]) -> dict[str, float]:
+    """The quotas among the configs of an entity, without those that are no numbers."""
+    found: dict[str, float] = {}
+    for name in _quotas(entity):
+        if name in configs:
+            try:
+                value = float(configs[name])
+            except ValueError:
+                continue
+            if math.isfinite(value):
+                found[name] = value
+    return found
+
+
+class QuotaChange(NamedTuple):
+    """A new value of one quota; None removes it."""
+
+    name: str
+    value: float | None
+
+
+def change_quotas(entity: QuotaEntity, changes: Iterable[QuotaChange], configs: Mapping[str, str]) -> dict[str, str]:
+    """The configs of the entity after these changes. Raises InvalidRequest."""
+    wanted = dict(configs)
+    known = _quotas(entity)
+    for name, value in changes:
+        if value is None:
+            wanted.pop(name, None)
+        elif name not in known:
+            raise InvalidRequest(f"Invalid configuration key {shortened(name)}")
+        else:
+            wanted[name] = _as_text(name, value, known[name])
+    return wanted
+
+
+def _is_ipv4(name: str) -> bool:
+    """Kafka refuses IPv6 addresses too: it looks up the quoted name."""
+    try:
+        IPv4Address(name)
+    except ValueError:
+        return False
+    return True
+
+
+def _quotas(entity: QuotaEntity) -> Mapping[str, int | None]:
+    return _IP_QUOTAS if entity[0][0] == IP else _CLIENT_QUOTAS
+
+
+def _as_text(name: str, value: float, highest: int | None) -> str:
+    if not math.isfinite(value):
+        raise InvalidRequest(f"Configuration {name} must be a finite number")
+    if highest is None:
+        return repr(value)
+    whole = min(int(value + _EPSILON), highest)  # as Java's conversion: a larger number is the highest
+    if abs(float(whole) - value) > _EPSILON:
+        raise InvalidRequest(f"Configuration {name} must be a {'INT' if highest == _INT else 'LONG'} value")
+    return str(whole)

@@ -1,0 +1,144 @@
+"""SCRAM credentials of users, as the configs of a user hold them (KIP-554).
+
+    SCRAM-SHA-256 → salt=$base64,stored_key=$base64,server_key=$base64,iterations=$number
+
+Source: ScramCredentialUtils, ScramFormatter, and ZkAdminManager.describeUserScramCredentials and
+alterUserScramCredentials (Kafka 3.9).
+"""
+
+import hashlib
+import hmac
+from base64 import b64encode
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.config_values import INT32, number
+from kafka_reassign_rpc.core.kafka_errors import (
+    DuplicateResource,
+    KafkaError,
+    ResourceNotFound,
+    UnacceptableCredential,
+    UnsupportedSaslMechanism,
+)
+
+LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
+LONGEST_NAME = 1024
+"""Characters in a user's name."""
+LONGEST_SECRET = 1024
+"""Bytes of a salt or of a salted password."""
+
+
+class Mechanism(NamedTuple):
+    """A SCRAM mechanism: its name in configs, and its hash."""
+
+    name: str
+    hash: str
+
+
+MECHANISMS: Mapping[int, Mechanism] = {1: Mechanism("SCRAM-SHA-256", "sha256"), 2: Mechanism("SCRAM-SHA-512", "sha512")}
+"""By Kafka's ScramMechanism types."""
+
+
+class Deletion(NamedTuple):
+    """A credential to delete."""
+
+    user: str
+    mechanism: int
+
+
+class Upsertion(NamedTuple):
+    """A credential to set."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    salt: bytes
+    salted_password: bytes
+
+
+Alteration = Deletion | Upsertion
+
+
+def iterations_of(configs: Mapping[str, str]) -> dict[int, int | None]:
+    """By mechanism type, the iterations of each credential that a user has; None: the credential cannot be read."""
+    return {
+        kind: _iterations(configs[mechanism.name])
+        for kind, mechanism in MECHANISMS.items()
+        if mechanism.name in configs
+    }
+
+
+def _iterations(credential: str) -> int | None:
+    fields = dict(field.partition("=")[::2] for field in credential.split(","))
+    if fields.keys() != {"salt", "stored_key", "server_key", "iterations"}:
+        return None
+    return number(fields["iterations"], 1, INT32)
+
+
+def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
+    """The users that a request may not ask for, with the reason."""
+    refused: dict[str, KafkaError] = {}
+    for user, count in Counter(users).items():
+        if not user:
+            refused[user] = ResourceNotFound("Username must not be empty")
+        elif count > 1:
+            refused[user] = DuplicateResource(
+                f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
+            )
+    return refused
+
+
+def refusals(alterations: Sequence[Alteration]) -> dict[str, KafkaError]:
+    """The users none of whose credentials a request may change, with the reason."""
+    refused: dict[str, KafkaError] = {}
+    for one in alterations:
+        reason = _refusal(one)
+        if reason is not None:
+            refused[one.user] = reason
+    for (user, _), count in Counter((one.user, one.mechanism) for one in alterations).items():
+        if count > 1 and user not in refused:
+            refused[user] = DuplicateResource("A user credential cannot be altered twice in the same request")
+    return refused
+
+
+def _refusal(one: Alteration) -> KafkaError | None:
+    if not one.user:
+        return UnacceptableCredential("Username must not be empty")
+    if one.mechanism not in MECHANISMS:
+        return UnsupportedSaslMechanism("Unknown SCRAM mechanism")
+    if len(one.user) > LONGEST_NAME or one.user in (".", ".."):
+        return UnacceptableCredential(f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'")
+    if isinstance(one, Upsertion):
+        if one.iterations < LEAST_ITERATIONS:
+            return UnacceptableCredential("Too few iterations")
+        if one.iterations > MOST_ITERATIONS:
+            return UnacceptableCredential("Too many iterations")
+        if len(one.salt) > LONGEST_SECRET or len(one.salted_password) > LONGEST_SECRET:
+            return UnacceptableCredential(f"A salt and a salted password have at most {LONGEST_SECRET} bytes")
+    return None
+
+
+def altered(alterations: Sequence[Alteration], configs: Mapping[str, str]) -> dict[str, str]:
+    """The configs of a user after the alterations, which are all of this user and not refused.
+
+    Raises ResourceNotFound.
+    """
+    wanted = dict(configs)
+    for one in alterations:
+        name = MECHANISMS[one.mechanism].name
+        if isinstance(one, Upsertion):
+            wanted[name] = credential(one)
+        elif wanted.pop(name, None) is None:
+            raise ResourceNotFound("Attempt to delete a user credential that does not exist")
+    return wanted
+
+
+def credential(one: Upsertion) -> str:
+    """The credential as a config holds it: the keys of RFC 5802, without the password."""
+    algorithm = MECHANISMS[one.mechanism].hash
+    client_key = hmac.digest(one.salted_password, b"Client Key", algorithm)
+    stored_key = hashlib.new(algorithm, client_key).digest()
+    server_key = hmac.digest(one.salted_password, b"Server Key", algorithm)
+    salt, stored, server = (b64encode(value).decode() for value in (one.salt, stored_key, server_key))
+    return f"salt={salt},stored_key={stored},server_key={server},iterations={one.iterations}"

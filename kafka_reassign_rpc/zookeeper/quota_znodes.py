@@ -1,0 +1,107 @@
+"""Configs of users, clients and IPs in ZooKeeper: their quotas (KIP-546) and SCRAM credentials (KIP-554).
+
+    /config/users/$user     /config/users/$user/clients/$client     /config/clients/$client     /config/ips/$ip
+
+Names are quoted for URLs (Kafka's Sanitizer); the znode `<default>` holds what is for all others. Contents and
+announcements: `config_znodes`.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterator, Mapping
+from urllib.parse import quote, unquote
+
+from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+
+log = logging.getLogger(__name__)
+
+DEFAULT = "<default>"
+READ_TOGETHER = 100
+"""Znodes, or the clients of so many users, that are read at a time."""
+NAMES_PER_SLICE = 1000
+
+_ENTITY_TYPES: Mapping[str, str] = {USER: "users", CLIENT_ID: "clients", IP: "ips"}
+
+
+def quote_name(name: str | None) -> str:
+    """A name as a znode's name: URL quoting, with `%20`, `%2A`, `%7E`. None: the default of all others."""
+    return DEFAULT if name is None else quote(name, safe="").replace("~", "%7E")
+
+
+def unquote_name(name: str) -> str | None:
+    return None if name == DEFAULT else unquote(name)
+
+
+def quota_path(entity: QuotaEntity) -> str:
+    """`users/alice%40x`, `users/alice%40x/clients/c`, `ips/<default>`: the path in an announcement."""
+    return "/".join(_path(entity))
+
+
+def _path(entity: QuotaEntity) -> list[str]:
+    return [part for kind, name in entity for part in (_ENTITY_TYPES[kind], quote_name(name))]
+
+
+class QuotaStore:
+    """Reads and changes configs of users, clients and IPs."""
+
+    def __init__(self, zk: ZooKeeper) -> None:
+        self._zk = zk
+        self._configs = ConfigStore(zk)
+
+    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
+        """The configs that the entity sets; empty where it sets none. Raises BadZnode."""
+        return await self._configs.get(*_split(entity))
+
+    async def alter(self, entity: QuotaEntity, change: Change) -> None:
+        """As ConfigStore.alter."""
+        await self._configs.alter(*_split(entity), change)
+
+    async def get_all(
+        self, shape: tuple[str, ...], exact: Mapping[str, str | None]
+    ) -> dict[QuotaEntity, Mapping[str, str]]:
+        """The configs of the entities with these types, and with the names that `exact` gives for some of the types.
+
+        A malformed znode is logged and left out.
+        """
+        entities: list[QuotaEntity] = [()]
+        for kind in shape:
+            if kind in exact:
+                entities = [(*entity, (kind, exact[kind])) for entity in entities]
+            else:
+                entities = await self._children(entities, kind)
+        found: dict[QuotaEntity, Mapping[str, str]] = {}
+        for some in _pieces(entities):
+            paths = [znode_paths.config(quota_path(entity)) for entity in some]
+            read = zip(paths, await self._zk.multi_get(paths), strict=True)
+            configs, bad = znode_contents.decode_many(znode_contents.decode_config, read)
+            for error in bad:
+                log.warning("left out: %s", error)
+            found |= {entity: configs[path] for entity, path in zip(some, paths, strict=True) if path in configs}
+        return found
+
+    async def _children(self, parents: list[QuotaEntity], kind: str) -> list[QuotaEntity]:
+        """The entities that have one more name than these."""
+        found: list[QuotaEntity] = []
+        for some in _pieces(parents):
+            paths = [znode_paths.config("/".join((*_path(parent), _ENTITY_TYPES[kind]))) for parent in some]
+            for parent, names in zip(some, await self._zk.multi_children(paths), strict=True):
+                for name, pause in in_slices(names or (), NAMES_PER_SLICE):
+                    found.append((*parent, (kind, unquote_name(name))))
+                    if pause:
+                        await asyncio.sleep(0)
+        return found
+
+
+def _split(entity: QuotaEntity) -> tuple[str, str]:
+    """The entity type and the rest of the path."""
+    entity_type, _, name = quota_path(entity).partition("/")
+    return entity_type, name
+
+
+def _pieces(entities: list[QuotaEntity]) -> Iterator[list[QuotaEntity]]:
+    for first in range(0, len(entities), READ_TOGETHER):
+        yield entities[first : first + READ_TOGETHER]
