@@ -1,15 +1,19 @@
-"""DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED, since there is no authorizer."""
+"""DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED.
+
+CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""
 
 from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import no_acls
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
 
 
-def handle(_node: Node, _request: DescribeAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise SecurityDisabled("No Authorizer is configured on the broker")
+def handle(node: Node, _request: DescribeAclsRequest, _ctx: RequestContext) -> NoReturn:
+    raise no_acls(node, "No Authorizer is configured on the broker")
 
 
 def fail(_request: DescribeAclsRequest, version: int, error: KafkaError) -> DescribeAclsResponse:

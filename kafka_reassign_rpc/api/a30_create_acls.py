@@ -1,17 +1,21 @@
-"""CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each ACL, since there is no authorizer."""
+"""CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each ACL.
+
+CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""
 
 from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import no_acls
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import CreateAclsRequest, CreateAclsResponse
 
 _Result = CreateAclsResponse.AclCreationResult
 
 
-def handle(_node: Node, _request: CreateAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise SecurityDisabled("No Authorizer is configured.")
+def handle(node: Node, _request: CreateAclsRequest, _ctx: RequestContext) -> NoReturn:
+    raise no_acls(node, "No Authorizer is configured.")
 
 
 def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> CreateAclsResponse:

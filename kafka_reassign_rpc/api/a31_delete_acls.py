@@ -1,17 +1,21 @@
-"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter, since there is no authorizer."""
+"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter.
+
+CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+"""
 
 from typing import NoReturn
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.brokers_authorizer import no_acls
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, SecurityDisabled
+from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
 
 
-def handle(_node: Node, _request: DeleteAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise SecurityDisabled("No Authorizer is configured.")
+def handle(node: Node, _request: DeleteAclsRequest, _ctx: RequestContext) -> NoReturn:
+    raise no_acls(node, "No Authorizer is configured.")
 
 
 def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> DeleteAclsResponse:

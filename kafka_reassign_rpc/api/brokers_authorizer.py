@@ -4,7 +4,7 @@ The server has no authorizer: it does for its callers what a broker without one 
 """
 
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, SecurityDisabled
 
 
 def check_no_authorizer(node: Node) -> None:
@@ -15,7 +15,18 @@ def check_no_authorizer(node: Node) -> None:
             "No broker has said yet whether it has an authorizer, so nobody is authorized. Try again."
         )
     if authorizer:
-        raise ClusterAuthorizationFailed(
-            f"The brokers have authorizer.class.name={authorizer}, which this server cannot ask. Send the request to a"
-            " broker."
-        )
+        raise _cannot_ask(authorizer)
+
+
+def no_acls(node: Node, text: str) -> KafkaError:
+    """The error of every request about ACLs: as of a broker without an authorizer (`text`), unless the brokers have
+    one."""
+    authorizer = node.authorizer()
+    return _cannot_ask(authorizer) if authorizer else SecurityDisabled(text)
+
+
+def _cannot_ask(authorizer: str) -> KafkaError:
+    return ClusterAuthorizationFailed(
+        f"The brokers have authorizer.class.name={authorizer}, which this server cannot ask. Send the request to a"
+        " broker."
+    )

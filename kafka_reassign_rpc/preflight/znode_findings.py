@@ -192,5 +192,5 @@ def _writes(state: FoundState) -> Finding:
         "writes",
         f"a server {made}; it never registers in {znode_paths.BROKER_IDS}; as the controller it writes"
         f" {znode_paths.CONTROLLER}, {znode_paths.CONTROLLER_EPOCH}, {znode_paths.PRODUCER_ID_BLOCK}, topics, their"
-        f" configs, and what stands under {znode_paths.ADMIN}",
+        f" configs, expired {znode_paths.DELEGATION_TOKENS}, and what stands under {znode_paths.ADMIN}",
     )

@@ -28,8 +28,6 @@ REASSIGN_QUEUE = "/admin/reassign_partitions_queue"
 REASSIGN_EXTRA = "/admin/reassign_partitions_extra"
 """The queue's name in an earlier version of the proposal."""
 QUEUES = (REASSIGN_QUEUE, REASSIGN_EXTRA)
-PREFERRED_REPLICA_ELECTION = "/admin/preferred_replica_election"
-"""A request for elections by kafka-preferred-replica-election.sh of Kafka 2."""
 CANCEL_IN_PROGRESS = "/admin/cancel_reassignment_in_progress"
 """Cancels all moves that are pending in REASSIGN_PARTITIONS (KIP-236)."""
 REASSIGN_CANCEL = "/admin/reassign_cancel"
@@ -48,6 +46,8 @@ ISR_CHANGES = "/isr_change_notification"
 """Has a sequential znode for each notification of a broker that has written states of partitions by itself."""
 LOG_DIR_EVENTS = "/log_dir_event_notification"
 """Has a sequential znode for each notification of a broker that has lost a log dir."""
+DELEGATION_TOKENS = "/delegation_token/tokens"
+DELEGATION_TOKEN_CHANGE_PREFIX = "/delegation_token/token_changes/token_change_"  # noqa: S105
 CONSUMERS = "/consumers"
 
 PERSISTENT = (
@@ -127,6 +127,10 @@ def queue_part_number(path: str) -> int:
     """The number of a queue's part, -1 where the path is none."""
     match = _QUEUE_PART.fullmatch(path)
     return -1 if match is None else int(match.group(1))
+
+
+def delegation_token(token_id: str) -> str:
+    return f"{DELEGATION_TOKENS}/{token_id}"
 
 
 def config_type(kind: str) -> str:

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, EXACT, IP, SPECIFIE
 from kafka_reassign_rpc.protocol.messages import (
     AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,
+    DescribeAclsRequest,
     DescribeClientQuotasRequest,
     DescribeUserScramCredentialsRequest,
 )
@@ -194,3 +195,23 @@ async def test_sv_5_where_brokers_have_an_authorizer_nobody_gets_more_rights_tha
     quotas = await ask(node, alter_quotas(1, (ALICE, {"producer_byte_rate": 5.0})), 1)
     assert [(one.error_code, one.error_message) for one in quotas.entries] == [(31, text)]
     assert node.quotas.entities == {ALICE: before}
+
+
+async def test_sv_5_nobody_is_told_that_there_are_no_acls_where_brokers_have_an_authorizer() -> None:
+    node = ModelNode()
+    request = DescribeAclsRequest(
+        version=3,
+        resource_type_filter=1,
+        resource_name_filter=None,
+        principal_filter=None,
+        host_filter=None,
+        operation=1,
+        permission_type=1,
+    )
+    assert (await ask(node, request, 3)).error_code == 54
+    node.brokers_authorizer = "org.Acl"
+    answer = await ask(node, request, 3)
+    assert (answer.error_code, answer.error_message) == (
+        31,
+        "The brokers have authorizer.class.name=org.Acl, which this server cannot ask. Send the request to a broker.",
+    )

@@ -5,5 +5,6 @@ topic_deletion      counts confirmed StopReplicas; removes a topic's znodes afte
 progress_sampling   asks brokers how far moves are
 self_healing        diagnoses failed brokers, plans and queues their repairs (KIP-46)
 leader_balance      preferred leader elections from time to time; purges old config change announcements
+delegation_tokens   removes delegation tokens that have expired
 producer_ids        allocates blocks of producer ids
 """

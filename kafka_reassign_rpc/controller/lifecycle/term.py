@@ -24,6 +24,7 @@ from kafka_reassign_rpc.controller.commit import topic_removal
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, purge_config_changes
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
@@ -167,6 +168,7 @@ class Term:
             self._background(self._sampler.run())
             self._background(self._healer.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
+            self._background(expire_delegation_tokens(self._zk, self._store, self._now_ms))
             began = True
             cluster = loaded.cluster
             log.info("controlling %d topics on %d brokers", len(cluster.topics), len(cluster.brokers))

@@ -1,0 +1,64 @@
+"""Removes delegation tokens that have expired. Kafka: DelegationTokenManager.expireTokens, which the controller runs.
+
+Brokers let nobody in with an expired token, and create and renew tokens themselves. A token that is renewed while it is
+being removed stays: the removal holds for one version of its znode.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_end, removal
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
+
+log = logging.getLogger(__name__)
+
+CHECK_INTERVAL_S = 3600.0
+"""Kafka's default of delegation.token.expiry.check.interval.ms."""
+READ_TOGETHER = 100
+
+
+async def expire_delegation_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Callable[[], int]) -> None:
+    """At once and then every hour, until cancelled or until another server is the controller (raises
+    ControllerMoved)."""
+    while True:
+        try:
+            await remove_expired_tokens(zk, store, now_ms)
+        except ZkError as error:
+            log.info("expired delegation tokens stay for now: %s", error)
+        await asyncio.sleep(CHECK_INTERVAL_S)
+
+
+async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Callable[[], int]) -> None:
+    """Raises ZkError, ControllerMoved."""
+    try:
+        tokens = await zk.children(znode_paths.DELEGATION_TOKENS, many=True)
+    except NoNode:
+        return
+    for first in range(0, len(tokens), READ_TOGETHER):
+        some = tokens[first : first + READ_TOGETHER]
+        read = await zk.multi_get([znode_paths.delegation_token(token) for token in some])
+        for token, found in zip(some, read, strict=True):
+            if found is None:
+                continue
+            data, stat = found
+            try:
+                expired = decode_end(data, znode_paths.delegation_token(token)) < now_ms()
+            except BadZnode as error:
+                log.error("left alone: %s", error)
+                continue
+            if expired:
+                await _remove(store, token, stat.version)
+
+
+async def _remove(store: DurableStore, token: str, version: int) -> None:
+    try:
+        await store.write_together([removal(token, version)])
+    except ReloadNeeded as error:
+        log.info("the expired delegation token %s stays for now: %s", token, error)
+    else:
+        log.info("the expired delegation token %s is removed", token)

@@ -1,0 +1,41 @@
+"""Delegation tokens in ZooKeeper (KIP-48), which brokers create and renew.
+
+/delegation_token/tokens/$token_id                   {"version":3,"expiryTimestamp":1,"maxTimestamp":2,…}
+/delegation_token/token_changes/token_change_…       the id of a token that has changed
+
+Source: DelegationTokenManagerZk.fromBytes.
+"""
+
+from typing import Annotated
+
+import msgspec
+
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.operations import Create, Delete, Op
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT64, decode_json
+
+
+class _Token(msgspec.Struct, rename="camel"):
+    version: Annotated[int, msgspec.Meta(ge=1, le=3)]
+    expiry_timestamp: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+    max_timestamp: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT64)]
+
+
+_token = msgspec.json.Decoder(_Token)
+
+
+def decode_end(data: bytes, path: str) -> int:
+    """When the token ends, in ms since the epoch: at its expiry, but no later than at its longest life.
+
+    Raises BadZnode.
+    """
+    found = decode_json(_token, data, path)
+    return min(found.expiry_timestamp, found.max_timestamp)
+
+
+def removal(token_id: str, version: int) -> tuple[Op, ...]:
+    """The operations that remove a token in this version of its znode, and make every broker forget it."""
+    return (
+        Delete(znode_paths.delegation_token(token_id), version),
+        Create(znode_paths.DELEGATION_TOKEN_CHANGE_PREFIX, token_id.encode(), sequence=True),
+    )
