@@ -6,7 +6,7 @@
     gone           `topic_commands.TopicsVanished` takes the topic out of the cluster
 
 A new topic may get the name of one that is gone while confirmations and notices of that one are still under way. So
-`Topic.created` says which topic is meant.
+`Topic.created` says which topic of that name is meant. Topics that one transaction has created share that number.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -14,6 +14,13 @@ from collections.abc import Callable, Iterator, Mapping
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.state.cluster import Cluster, Topic, TopicPartition
 from kafka_reassign_rpc.core.topics.topic_changes import replicas_to_delete
+
+_Key = tuple[str, int]
+"""A topic among all that are, were or will be: its name, and `Topic.created`."""
+
+
+def _key(topic: Topic) -> _Key:
+    return topic.name, topic.created
 
 
 class TopicDeletions:
@@ -25,8 +32,8 @@ class TopicDeletions:
     def __init__(self, cluster: Cluster, due: Callable[[Topic], None]) -> None:
         self._cluster = cluster
         self._due = due
-        self._confirmed: dict[int, set[tuple[int, int]]] = {}
-        self._in_removal: set[int] = set()
+        self._confirmed: dict[_Key, set[tuple[int, int]]] = {}
+        self._in_removal: set[_Key] = set()
 
     def confirm(self, broker: int, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has deleted these replicas. Those of topics that are not in deletion (any more) do not count."""
@@ -34,7 +41,7 @@ class TopicDeletions:
         for name, stop in stops.items():
             topic = self._cluster.topics.get(name.topic)
             if topic is not None and topic.created == stop.created and self.is_waiting(topic):
-                self._confirmed.setdefault(topic.created, set()).add((name.partition, broker))
+                self._confirmed.setdefault(_key(topic), set()).add((name.partition, broker))
                 topics[topic.name] = topic
         for topic in topics.values():
             self.check(topic)
@@ -46,27 +53,27 @@ class TopicDeletions:
 
     def is_waiting(self, topic: Topic) -> bool:
         """Whether the topic's replicas are to be deleted now: it is in deletion, and not in removal yet."""
-        return topic.deleting and self.is_enabled and topic.created not in self._in_removal
+        return topic.deleting and self.is_enabled and _key(topic) not in self._in_removal
 
     def remaining(self, topic: Topic) -> Iterator[tuple[int, int]]:
         """(partition, broker) of the replicas that have to be deleted; nothing where the topic waits for none."""
         if self.is_waiting(topic):
-            yield from replicas_to_delete(self._cluster, topic.name, self._confirmed.get(topic.created, set()))
+            yield from replicas_to_delete(self._cluster, topic.name, self._confirmed.get(_key(topic), set()))
 
     def check(self, topic: Topic) -> None:
         """Begin the removal, once, if no replica is left of a topic in deletion."""
         if self.is_waiting(topic) and next(self.remaining(topic), None) is None:
-            self._in_removal.add(topic.created)
+            self._in_removal.add(_key(topic))
             self._due(topic)
 
     def forget(self, topic: Topic) -> None:
         """The topic is gone, or its deletion has ended otherwise."""
-        self._confirmed.pop(topic.created, None)
-        self._in_removal.discard(topic.created)
+        self._confirmed.pop(_key(topic), None)
+        self._in_removal.discard(_key(topic))
 
     def read_again(self) -> None:
         """The cluster was read again: a topic whose mark is gone is not in deletion any more."""
-        deleting = {topic.created for topic in self._cluster.topics.values() if topic.deleting}
-        for created in self._confirmed.keys() - deleting:
-            del self._confirmed[created]
+        deleting = {_key(topic) for topic in self._cluster.topics.values() if topic.deleting}
+        for gone in self._confirmed.keys() - deleting:
+            del self._confirmed[gone]
         self._in_removal &= deleting

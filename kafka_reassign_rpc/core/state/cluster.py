@@ -144,7 +144,7 @@ class Topic(msgspec.Struct):
     """True once its deletion is durable: from then on no command finds the topic."""
     created: int = -1
     """The czxid of the topic znode. It distinguishes this topic from all others of its name, also where topics have no
-    ids."""
+    ids. Topics of other names share it: one transaction creates many."""
 
 
 class Endpoint(msgspec.Struct, frozen=True):

@@ -28,17 +28,15 @@ from tests.controller.bare_controller import BareController, elected_controller,
 from tests.controller.cluster import cluster
 from tests.waiting import eventually
 
-T0 = TopicPartition("t", 0)
 
-
-def in_deletion(known: Known, created: int, *replicas: int) -> Topic:
+def in_deletion(known: Known, created: int, *replicas: int, name: str = "t") -> Topic:
     return put_known_topic(
-        known, "t", None, {0: Partition(replicas=replicas)}, version=0, deleting=True, created=created
+        known, name, None, {0: Partition(replicas=replicas)}, version=0, deleting=True, created=created
     )
 
 
-def stop_of(created: int) -> dict[TopicPartition, StopReplicaState]:
-    return {T0: StopReplicaState(DELETED_EPOCH, delete=True, created=created)}
+def stop_of(created: int, name: str = "t") -> dict[TopicPartition, StopReplicaState]:
+    return {TopicPartition(name, 0): StopReplicaState(DELETED_EPOCH, delete=True, created=created)}
 
 
 @pytest.fixture
@@ -50,6 +48,25 @@ def due() -> list[int]:
 def deletions(due: list[int]) -> tuple[Known, TopicDeletions]:
     known = Known(broker_settings=KAFKA_DEFAULTS)
     return known, TopicDeletions(known, lambda topic: due.append(topic.created))
+
+
+def test_sv_10_each_of_the_topics_that_one_transaction_created_waits_for_its_own_replicas() -> None:
+    """They have one czxid: what brokers confirm for one says nothing about the others, nor does its removal."""
+    known, removed = Known(broker_settings=KAFKA_DEFAULTS), list[str]()
+    counted = TopicDeletions(known, lambda topic: removed.append(topic.name))
+    first, second = (in_deletion(known, 5, 1, 2, name=name) for name in ("first", "second"))
+    counted.confirm(1, stop_of(5, "first"))
+    assert list(counted.remaining(second)) == [(0, 1), (0, 2)]
+    counted.confirm(2, stop_of(5, "first"))
+    assert removed == ["first"]
+    assert counted.is_waiting(second), "it is not in removal because the other one is"
+
+    counted.confirm(1, stop_of(5, "second"))
+    remove_topic(known, "first")
+    counted.forget(first)
+    assert list(counted.remaining(second)) == [(0, 2)], "nor are its confirmations forgotten with the other one"
+    counted.confirm(2, stop_of(5, "second"))
+    assert removed == ["first", "second"]
 
 
 def test_sv_10_a_removal_begins_once_however_often_brokers_confirm_and_come_back(
