@@ -1,5 +1,6 @@
 """Messages that Hypothesis generates from a parsed schema."""
 
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -33,8 +34,9 @@ _INTEGERS = {codecs.Int8: (-(1 << 7), (1 << 7) - 1), codecs.Int16: (-(1 << 15), 
              codecs.UnsignedInt16: (0, (1 << 16) - 1)}  # fmt: skip
 
 
+@cache
 def messages(cls: Any, version: int) -> st.SearchStrategy[Any]:
-    """Instances of `cls` with any value in each field of `version`."""
+    """Instances of `cls` with any value in each field of `version`. A strategy costs more than an example: it is kept."""
     return _structures(cls._struct, cls, version)
 
 
