@@ -16,10 +16,12 @@ from typing import Any
 from kafka_reassign_rpc.api.api_definition import ApiGroup
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME, LONGEST_REASON, MOST_IDS
+from kafka_reassign_rpc.controller.telemetry.event_recorder import LONGEST_NAME, LONGEST_REASON, LONGEST_WHO, MOST_IDS
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
+from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.requesters import LONGEST_PART
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
@@ -162,13 +164,21 @@ def events_page() -> str:
         "A server records each decision three times: as a line on standard error, as a JSON line in"
         " `--event-log-dir`, and for clients (`kafka-reassign --events`, vendor API 32242). A field that does not apply"
         " is left out.",
-        f"Long values are cut: a `reason` after {LONGEST_REASON} characters, other texts after {LONGEST_NAME}, a list"
-        f" of brokers after {MOST_IDS}. A text that was cut ends with its full length. On standard error every other"
+        "Decisions and refusals have files of their own (`events-*` and `refusals-*`), each with its own limit: whoever"
+        " may not change anything cannot push out who did. Their numbers are those of one sequence, and readers get"
+        f" both in that order. Refusals have a limited rate: those of one address {OF_AN_ADDRESS.at_once} at once and"
+        f" {OF_AN_ADDRESS.per_second} more each second, those of all addresses {OF_ALL_ADDRESSES.at_once} and"
+        f" {OF_ALL_ADDRESSES.per_second}, those of znodes {OF_ZNODES.at_once} and {OF_ZNODES.per_second}. The others"
+        f" are counted in the metrics, and in an event `refusals.left_out` {REPORT_MS // 1000} seconds later.",
+        f"Long values are cut: a `reason` after {LONGEST_REASON} characters, `who` after {LONGEST_WHO}, a topic after"
+        f" {LONGEST_NAME}, a principal or client id after {LONGEST_PART}, a list of brokers after {MOST_IDS}. Texts for"
+        " people that were cut end with their full length. On standard error every other"
         f" value is cut after {LONGEST_FIELD} characters and a line after {LONGEST_LINE}.",
         "```\n"
         '{"seq":12,"at":1795257132502,"server":1000,"epoch":1,"event":"move.refused","topic":"payments","partition":1,\n'
         ' "who":"User:ANONYMOUS as kafka-python-3.0.12 from 127.0.0.1","reason":"INVALID_REPLICA_ASSIGNMENT: Replica'
-        ' assignment has brokers that are not alive. …","target":[9]}\n'
+        ' assignment has brokers that are not alive. …","target":[9],\n'
+        ' "principal":"User:ANONYMOUS","client_id":"kafka-python-3.0.12","address":"127.0.0.1"}\n'
         "```",
         "## Names",
         table(["event", "level", "meaning", "fields"], rows),

@@ -2,6 +2,7 @@
 
 Behaviour   The events from a number on, as JSON, at most `MAX_BYTES` of them. The answer gives the number to go on
             with. Where the log no longer has the wanted event, the answer begins with the oldest one and names it.
+            Refusals are deleted before decisions: the answer also names the number from which on none is deleted.
             Every server answers with its own events, whether it is the controller or not; the answer says which
             server it is. POLICY_VIOLATION where the server keeps no event log.
 """
@@ -38,6 +39,7 @@ def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> Des
         error_message=None if error is None else error.message,
         server_id=server,
         oldest_seq=found.oldest_seq,
+        complete_seq=found.complete_seq,
         next_seq=found.next_seq,
         events=list(found.events),
     )

@@ -261,12 +261,17 @@ class LogDirsPort(Protocol):
 
 
 class RecordedEvents(NamedTuple):
-    """Events as JSON objects, the number of the next event to ask for, and the number of the oldest event in
-    the log."""
+    """Events as JSON objects.
+
+    next_seq      the number of the next event to ask for
+    oldest_seq    the number of the oldest event in the log
+    complete_seq  from this number on the log has every event; -1 where it has all from the oldest on
+    """
 
     events: Sequence[str]
     next_seq: int
     oldest_seq: int
+    complete_seq: int = -1
 
 
 # ---------------------------------------------------------------------------------------------------- the node

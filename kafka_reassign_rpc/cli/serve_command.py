@@ -112,7 +112,9 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
         directory = Path(values["data.dir"]) / f"events-{values['broker.id']}"
     elif not directory:
         return None
-    return EventLogConfig(Path(directory), values["event.log.file.bytes"], values["event.log.files"])
+    return EventLogConfig(
+        Path(directory), values["event.log.file.bytes"], values["event.log.files"], values["event.log.refusals.files"]
+    )
 
 
 def check_listeners(values: dict[str, Any]) -> None:

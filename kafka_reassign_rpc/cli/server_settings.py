@@ -408,7 +408,16 @@ SETTINGS: tuple[Setting, ...] = (
         "event.log.files",
         whole(2),
         8,
-        "The number of files of the event log that the server keeps. It deletes the oldest. At least 2.",
+        "The number of files with decisions that the event log keeps. The server deletes the oldest. At least 2.",
+        group=PROCESS,
+        metavar="FILES",
+    ),
+    Setting(
+        "event.log.refusals.files",
+        whole(2),
+        2,
+        "The number of files with refusals that the event log keeps besides those: refusals, which anybody can cause,"
+        " push no decision out. At least 2.",
         group=PROCESS,
         metavar="FILES",
     ),

@@ -24,14 +24,16 @@ Event = dict[str, Any]
 class EventPage:
     """Events of one server.
 
-    oldest_seq   the number of the oldest event that the server still has
-    next_seq     the number from which the next page begins
+    oldest_seq    the number of the oldest event that the server still has
+    next_seq      the number from which the next page begins
+    complete_seq  from this number on the server has every event; of older ones it may have deleted some
     """
 
     server: int
     events: tuple[Event, ...]
     oldest_seq: int
     next_seq: int
+    complete_seq: int = 0
 
 
 async def event_page(router: RequestRouter, from_seq: int, server: int | None) -> EventPage:
@@ -45,7 +47,8 @@ async def event_page(router: RequestRouter, from_seq: int, server: int | None) -
         answer = await router.ask_controller(request, cls)
     raise_for(answer.error_code, answer.error_message)
     events = tuple(msgspec.json.decode(one, type=Event) for one in answer.events)
-    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq)
+    complete_seq = max(answer.oldest_seq, answer.complete_seq)
+    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq, complete_seq)
 
 
 class EventCursor:

@@ -1721,6 +1721,7 @@ class DescribeReassignmentEventsResponse(Message):
     error_message: str | None
     server_id: int
     oldest_seq: int
+    complete_seq: int
     next_seq: int
     events: list[str]
     def __init__(
@@ -1731,6 +1732,7 @@ class DescribeReassignmentEventsResponse(Message):
         error_message: str | None = ...,
         server_id: int = ...,
         oldest_seq: int = ...,
+        complete_seq: int = ...,
         next_seq: int = ...,
         events: Sequence[str] = ...,
         version: int | None = ...,

@@ -3,6 +3,8 @@
 This module is pure: `core` may use it.
 """
 
+import json
+
 DIGITS = 20
 """Of the longest number, with leading zeros; an INT64 has 19."""
 SHOWN = 120
@@ -28,6 +30,25 @@ def whole_number(text: str, low: int, high: int) -> int | None:
 def shortened(text: str, limit: int = SHOWN) -> str:
     """The text itself, or its first `limit` characters and how many it has."""
     return text if len(text) <= limit else f"{text[:limit]}… ({len(text)} characters)"
+
+
+def word(text: str, limit: int) -> str:
+    """The text where it is one plain word; else in quotes, within the limit, with escapes as JSON has them.
+
+    A plain word is printable ASCII without spaces, quotes and backslashes, so nothing in it looks like its end.
+    """
+    if 0 < len(text) <= limit and text.isascii() and text.isprintable() and not set(text) & set(' "\\'):
+        return text
+    escaped = ""
+    for character in text[:limit]:
+        more = json.dumps(character)[1:-1]
+        if len(escaped) + len(more) > limit:
+            break
+        escaped += more
+    else:
+        if len(text) <= limit:
+            return f'"{escaped}"'
+    return f'"{escaped}… ({len(text)} characters)"'
 
 
 def shown(value: object) -> str:

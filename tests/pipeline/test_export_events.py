@@ -4,7 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient
 from kafka_reassign_rpc.client.event_calls import EventPage
@@ -22,6 +24,7 @@ class SimulatedLogs:
     def __init__(self) -> None:
         self.logs: dict[int, list[dict[str, Any]]] = {1000: []}
         self.kept_from = 0
+        self.refusals_from = 0
         self.torn = False
 
     def record(self, *events: str, server: int = 1000, **more: Any) -> None:
@@ -40,10 +43,15 @@ class SimulatedLogs:
         if self.torn and from_seq > 0:
             raise msgspec.DecodeError("Input data was truncated")
         server = 1000 if server is None else server
-        log = [event for event in self.logs[server] if event["seq"] >= self.kept_from]
+        log = [
+            event
+            for event in self.logs[server]
+            if event["seq"] >= (self.refusals_from if event["event"].endswith("refused") else self.kept_from)
+        ]
         page = tuple(event for event in log if from_seq <= event["seq"])[:2] if from_seq >= 0 else ()
         after = self.logs[server][-1]["seq"] + 1 if self.logs[server] else 0
-        return EventPage(server, page, self.kept_from, page[-1]["seq"] + 1 if page else after)
+        next_seq = page[-1]["seq"] + 1 if page else after
+        return EventPage(server, page, self.kept_from, next_seq, max(self.kept_from, self.refusals_from))
 
 
 def exported(directory: Path) -> list[tuple[int, int, str]]:
@@ -100,6 +108,44 @@ def test_dp_1_a_warning_names_events_that_the_server_deleted_before_the_export(t
         1, 1, ["server 1000 has deleted events 2 to 3: they are missing"]
     )
     assert [seq for _, seq, _ in exported(tmp_path)] == [0, 1, 4]
+
+
+def test_dp_1_refusals_that_the_server_deleted_before_decisions_make_no_new_log_of_it(tmp_path: Path) -> None:
+    log = SimulatedLogs()
+    log.record("a", "b", "c", "move.refused", "move.refused")
+    follow(log, tmp_path)
+    log.record("move.refused", "d", "move.refused", "e")
+    log.refusals_from = 7
+    assert follow(log, tmp_path) == export_events.ExportedEvents(
+        3, 1, ["server 1000 has deleted some of the events 5 to 6: refusals may be missing"]
+    )
+    assert [seq for _, seq, _ in exported(tmp_path)] == [0, 1, 2, 3, 4, 6, 7, 8]
+    assert [file.generation for file in event_files.list_files(tmp_path)] == [0, 0, 0, 0, 0]
+    log.logs[1000] = []
+    log.refusals_from = 0
+    log.record(*"abcdefghijk")
+    assert follow(log, tmp_path).warnings == ["server 1000 has started its log anew"]
+
+
+def test_dp_1_who_asked_is_exported_in_columns_and_files_of_an_earlier_release_go_on(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    log = SimulatedLogs()
+    log.record("a", who="User:a as x from 10.0.0.7")
+    follow(log, tmp_path)
+    [file] = event_files.list_files(tmp_path)
+    old = pa.schema([field for field in event_files.EVENTS if field.name not in ("principal", "client_id", "address")])
+    rows = parquet_files.read(file.path, event_files.EVENTS).select(old.names).to_pylist()
+    with parquet_files.TableWriter(file.path, old) as writer:
+        writer.extend(tuple(row[name] for name in old.names) for row in rows)
+    log.record("b", who="User:b from 10.0.0.8", principal="User:b", client_id="y z", address="10.0.0.8")
+    assert follow(log, tmp_path) == export_events.ExportedEvents(1, 1, [])
+    assert event_files.check(tmp_path) == 2
+    found = event_files.data_frame(spark, tmp_path).orderBy("seq").collect()
+    assert [(row["who"], row["principal"], row["client_id"], row["address"], row["more"]) for row in found] == [
+        ("User:a as x from 10.0.0.7", None, None, None, None),
+        ("User:b from 10.0.0.8", "User:b", "y z", "10.0.0.8", None),
+    ]
 
 
 def test_dp_1_unknown_fields_are_kept_and_malformed_events_are_named(tmp_path: Path) -> None:

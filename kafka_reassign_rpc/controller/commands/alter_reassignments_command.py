@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.core import restrictions
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Refusals, reassigned
+from kafka_reassign_rpc.core.events.decided_events import Refusals, reassigned
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.state.cluster import Partition, TopicPartition
@@ -25,7 +26,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
     for the queue joins it, also while reassignments are disabled or brokers of the target are not alive.
     """
 
-    def __init__(self, request: AlterReassignments, by: str = CONTROLLER) -> None:
+    def __init__(self, request: AlterReassignments, by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._request = request
@@ -39,7 +40,7 @@ class AlterReassignmentsCommand(Command[Sequence[ItemResult]]):
         disabled = None if self._request.queue else restrictions.reassignments_disabled(work.view.cluster)
         may_change = restrictions.replication_factor_may_change(work.view.cluster, work.settings)
         results: list[ItemResult] = []
-        refusals = Refusals(self.by)
+        refusals = Refusals()
         for topic, items in self._request.topics:
             too_large = work.refused.get(topic)
             for (index, target, expected), pause in in_slices(items, SLICE):

@@ -6,7 +6,7 @@ from typing import Generic, TypeVar
 from uuid import uuid4
 
 from kafka_reassign_rpc.core import reassignment_settings
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester, znode
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.in_flight_caps import MovesInFlight
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -18,7 +18,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 
 Answer = TypeVar("Answer")
 
-BY_QUEUE = f"znode {znode_paths.REASSIGN_QUEUE}"
+BY_QUEUE = znode(znode_paths.REASSIGN_QUEUE)
 
 SLICE = 100
 """Partitions that a command decides between two yields."""
@@ -104,10 +104,10 @@ class Round:
 class Command(Generic[Answer]):
     """Subclasses decide. After a lost commit `decide` runs again for the same command, on the state as read again.
 
-    by   who asked for it, as events name them
+    by   who asked for it
     """
 
-    by: str = CONTROLLER
+    by: Requester = CONTROLLER
 
     def __init__(self) -> None:
         self.future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

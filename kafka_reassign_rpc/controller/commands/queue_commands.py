@@ -9,7 +9,8 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.controller.commands.reassign_partitions_commands import process_batch_and_queue
 from kafka_reassign_rpc.controller.loading.load_queue import QueueRootRead, ZnodeProblem
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission
@@ -70,7 +71,7 @@ class QueueZnodesRead(Command[None]):
 class WithdrawQueuedMoves(Command[int]):
     """Withdraw the waiting moves for which `which` is true. Answers how many they were."""
 
-    def __init__(self, which: Callable[[TopicPartition, WaitingMove], bool], by: str = CONTROLLER) -> None:
+    def __init__(self, which: Callable[[TopicPartition, WaitingMove], bool], by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._which = which

@@ -14,6 +14,7 @@ from kafka_reassign_rpc.controller.loading.load_queue import ZnodeProblem
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import znode
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry, BatchZnode
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
@@ -22,8 +23,8 @@ from kafka_reassign_rpc.support.slices import in_slices
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassign_partitions_znode import encode_reassignments
 
-BY_BATCH = f"znode {znode_paths.REASSIGN_PARTITIONS}"
-BY_CANCEL = f"znode {znode_paths.CANCEL_IN_PROGRESS}"
+BY_BATCH = znode(znode_paths.REASSIGN_PARTITIONS)
+BY_CANCEL = znode(znode_paths.CANCEL_IN_PROGRESS)
 
 ROOM = MAX_STEP_BYTES - 4096
 """Bytes that the batch may take. The rest is for the path and for the notes of a cancel."""
@@ -185,7 +186,7 @@ class AdminZnodesRead(Command[None]):
             self._problems = self._put(work, self._read)
             self._read = None
         for problem in self._problems:
-            work.view.report(Event(catalogue.ENTRY_REFUSED, who=BY_BATCH, reason=problem.text))
+            work.view.report(Event(catalogue.ENTRY_REFUSED, who=BY_BATCH.who, reason=problem.text))
         yield from process_batch_and_queue(work)
         self.answer(None)
 

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round, every_partition
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -249,7 +250,7 @@ class QueueRepairs(Command[None]):
         fastest: int,
         memory: RepairMemory,
         now_ms: int,
-        by: str,
+        by: Requester,
     ) -> None:
         super().__init__()
         self.by = by

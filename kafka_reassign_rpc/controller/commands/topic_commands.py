@@ -14,7 +14,8 @@ from kafka_reassign_rpc.controller.commands.command import SLICE, Command, Round
 from kafka_reassign_rpc.core.broker_settings import BrokerSettings
 from kafka_reassign_rpc.core.controller_failover import fail_over
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import (
@@ -46,7 +47,7 @@ class CreateTopicsCommand(Command[Mapping[str, CreatedTopic | KafkaError]]):
         validate_only: bool,
         new_id: Callable[[], UUID],
         random: Random,
-        by: str = CONTROLLER,
+        by: Requester = CONTROLLER,
     ) -> None:
         super().__init__()
         self.by = by
@@ -116,7 +117,7 @@ def _created(change: TopicCreated) -> CreatedTopic:
 class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
     """DeleteTopics: from its answer on clients do not see the topic. Its znodes go when all replicas are deleted."""
 
-    def __init__(self, names: Sequence[str], by: str = CONTROLLER) -> None:
+    def __init__(self, names: Sequence[str], by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._names = names
@@ -146,7 +147,7 @@ class DeleteTopicsCommand(Command[Mapping[str, KafkaError | None]]):
 class CreatePartitionsCommand(Command[Mapping[str, KafkaError | None]]):
     """CreatePartitions."""
 
-    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool, by: str = CONTROLLER) -> None:
+    def __init__(self, wanted: Sequence[NewPartitions], *, validate_only: bool, by: Requester = CONTROLLER) -> None:
         super().__init__()
         self.by = by
         self._wanted = wanted

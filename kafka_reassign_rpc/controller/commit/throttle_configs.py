@@ -25,7 +25,8 @@ from typing import NamedTuple
 from kafka_reassign_rpc.controller.commit.durable_store import MAX_STEP_BYTES, DurableStore, ReloadNeeded, TopicTooLarge
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, Event
+from kafka_reassign_rpc.core.events.decided_events import Event
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.round import replay
 from kafka_reassign_rpc.core.round.round_view import RoundView
@@ -442,10 +443,10 @@ def _events(broker: int, current: Configs, known: BrokerMemory, after: leased_co
     rate = None if now is None else whole_number(now, 0, znode_contents.MAX_INT64)
     if before != now:
         if lease is not None:
-            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER, broker=broker, bytes=rate)
+            yield Event(catalogue.THROTTLE_SET, who=CONTROLLER.who, broker=broker, bytes=rate)
         else:
             reason = None if now is not None else "no rate"
-            yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER, broker=broker, bytes=rate, reason=reason)
+            yield Event(catalogue.THROTTLE_RESTORED, who=CONTROLLER.who, broker=broker, bytes=rate, reason=reason)
     elif known.leader is not None and before != known.leader.set and lease is not None:
         reason = f"by somebody else, in the place of the {lease.lease} B/s of leases"
         yield Event(catalogue.THROTTLE_SET, broker=broker, bytes=rate, reason=reason)

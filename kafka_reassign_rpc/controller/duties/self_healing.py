@@ -27,7 +27,7 @@ from kafka_reassign_rpc.controller.commands.repair_commands import (
 )
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.healing import repair_targets
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, PREPARE_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -139,7 +139,7 @@ class Healer:
             problems=[*self._memory.problems, *self._memory.impossible],
         )
 
-    async def heal(self, broker: int, by: str, *, dry_run: bool) -> Repair:
+    async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:
         """An operator wants a failed broker healed now, or wants to see the plan for it.
 
         Raises InvalidRequest where it is not lost, PolicyViolation where something holds repairs back.
@@ -181,7 +181,7 @@ class Healer:
         )
         return found
 
-    async def _heal(self, brokers: tuple[int, ...], settings: HealingSettings, by: str) -> Plan:
+    async def _heal(self, brokers: tuple[int, ...], settings: HealingSettings, by: Requester) -> Plan:
         """Queue the repair of these brokers. One repair at a time: the next one knows the queued moves of this one."""
         async with self._repairs:
             prepared = self._prepared_for(brokers) or await self._prepare(brokers)

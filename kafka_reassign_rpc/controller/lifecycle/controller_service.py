@@ -22,6 +22,8 @@ from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
 from kafka_reassign_rpc.core import restrictions
+from kafka_reassign_rpc.core.events import requesters
+from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
@@ -36,19 +38,10 @@ DELETION_KNOWN_S = 5.0
 """How long DeleteTopics waits at most until it is known whether the brokers allow it: they answer within a moment, and
 a request that waits takes the place of others."""
 
-WHO_LENGTH = 100
-"""Recorded characters of a principal or a client id: clients choose their length."""
 
-
-def who(ctx: RequestContext) -> str:
-    """The name of a client in events."""
-    client = f" as {_clipped(ctx.client_id)}" if ctx.client_id else ""
-    return f"{_clipped(ctx.principal)}{client} from {ctx.client_host}"
-
-
-def _clipped(text: str) -> str:
-    """A text from a client, made fit for a line of a log."""
-    return "".join([character if character.isprintable() else "?" for character in text[:WHO_LENGTH]])
+def _asked(ctx: RequestContext) -> Requester:
+    """The client that sent a request."""
+    return requesters.client(ctx.principal, ctx.client_id, ctx.client_host)
 
 
 class TermServices(NamedTuple):
@@ -109,7 +102,7 @@ class ControllerService:
         term = self._active()
         if any(target is not None for _, items in request.topics for _, target, _ in items):
             await term.up_to_date()  # reassignments may have been disabled
-        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, who(ctx)))
+        return await self._submit(lambda: alter_reassignments_command.AlterReassignmentsCommand(request, _asked(ctx)))
 
     def list_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -132,7 +125,7 @@ class ControllerService:
 
     async def heal(self, broker: int, ctx: RequestContext, *, dry_run: bool) -> Repair:
         await self._active().up_to_date()
-        return await self._active().healer.heal(broker, who(ctx), dry_run=dry_run)
+        return await self._active().healer.heal(broker, _asked(ctx), dry_run=dry_run)
 
     def waiting_reassignments(
         self, wanted: Mapping[str, Collection[int]] | None
@@ -173,7 +166,7 @@ class ControllerService:
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         return await self._submit(
             lambda: topic_commands.CreateTopicsCommand(
-                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=who(ctx)
+                topics, validate_only=validate_only, new_id=uuid4, random=self._random, by=_asked(ctx)
             )
         )
 
@@ -184,13 +177,13 @@ class ControllerService:
         if not known.is_set():
             with suppress(TimeoutError):
                 await asyncio.wait_for(known.wait(), min(max(timeout_ms, 0) / 1000, DELETION_KNOWN_S))
-        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, who(ctx)))
+        return await self._submit(lambda: topic_commands.DeleteTopicsCommand(names, _asked(ctx)))
 
     async def create_partitions(
         self, topics: Sequence[NewPartitions], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, KafkaError | None]:
         return await self._submit(
-            lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, by=who(ctx))
+            lambda: topic_commands.CreatePartitionsCommand(topics, validate_only=validate_only, by=_asked(ctx))
         )
 
     async def elect_leaders(

@@ -102,11 +102,10 @@ class ServerNode:
             read = await self._recorder.read(first, max_bytes)
         except OSError as error:
             raise KafkaStorageError(f"The event log cannot be read: {error}") from error
-        return (
-            None
-            if read is None
-            else RecordedEvents([one.decode() for one in read.events], read.next_seq, read.oldest_seq)
-        )
+        if read is None:
+            return None
+        events = [one.decode() for one in read.events]
+        return RecordedEvents(events, read.next_seq, read.oldest_seq, read.complete_seq)
 
     def _own(self, listener: str) -> NodeEndpoint | None:
         endpoints = self._endpoints()

@@ -59,6 +59,7 @@ class EventLogConfig(msgspec.Struct, frozen=True):
     directory: Path
     file_bytes: int = 16 * 2**20
     files: int = 8
+    refusal_files: int = 2
 
 
 class ServerConfig(msgspec.Struct, frozen=True):
@@ -127,7 +128,11 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
 
 
 def _event_log(config: EventLogConfig | None) -> EventLog | None:
-    return None if config is None else EventLog(config.directory, file_bytes=config.file_bytes, files=config.files)
+    if config is None:
+        return None
+    return EventLog(
+        config.directory, file_bytes=config.file_bytes, files=config.files, refusal_files=config.refusal_files
+    )
 
 
 def _waiting(cluster: Cluster) -> Counter[str]:

@@ -3,6 +3,8 @@
 Recording is not part of an answer. A decision is durable in ZooKeeper before its answer, and the recorder writes its
 event a few milliseconds later, in the order of the decisions. A process that is killed in between does not write its
 last events. A full disk loses events, and stops nothing else.
+
+Refusals beyond a rate are counted, in the metrics and in an event of their own, and not recorded one by one.
 """
 
 import asyncio
@@ -15,10 +17,11 @@ from typing import Protocol
 import msgspec
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLogPage, EventsLost
+from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, RefusalLimit
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
-from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.bounded_text import shortened, word
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -33,13 +36,16 @@ LINES = 10
 CHUNK = 262_144
 """Bytes that are written to the event log at once."""
 
-LONGEST = 16_384
+LONGEST = 20_000
 """Bytes of one event at the most, by the limits of its fields."""
 LONGEST_NAME, LONGEST_REASON, MOST_IDS = 250, 1000, 100
 """Characters of a topic's name (Kafka allows 249) or another text, characters of a `reason`, and broker ids of a list,
 in an event and its line: a request or a znode may name a topic of any length."""
+LONGEST_WHO, LONGEST_WORD = 400, 130
+"""Characters of `who`, which has a principal, a client id and an address, and of each of these, or of a route."""
 
 _LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
+_REFUSALS = frozenset(name for name, type_ in catalogue.EVENTS.items() if type_.refusal)
 
 
 class EventCounter(Protocol):
@@ -86,8 +92,11 @@ class EventRecorder:
         self._task: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(1, "event-log")
         self._encoder = msgspec.json.Encoder()
-        self._chunk = bytearray()
+        self._decisions, self._refusals = bytearray(), bytearray()
         self._seq = self._first = 0
+        self._limit = RefusalLimit()
+        self._report: asyncio.TimerHandle | None = None
+        self._epoch = -1
         self._failing = False
 
     async def open(self) -> None:
@@ -107,8 +116,10 @@ class EventRecorder:
 
     async def close(self) -> None:
         """Wait until all events are recorded."""
-        if self._task is not None:
-            await self._task
+        while self._task is not None or self._report is not None:
+            if self._task is not None:
+                await self._task
+            self._report_left_out()
         if self.event_log is not None:
             await self._in_thread(self.event_log.close)
         self._thread.shutdown()
@@ -149,39 +160,61 @@ class EventRecorder:
             event = _bounded(full)
             if self.counter is not None:
                 self.counter.event(event, at)
-            seen[event.event] += 1
-            if seen[event.event] <= LINES:
-                log.log(level(event), "%s", line(event))
-            if self.event_log is not None:
-                self._encode(epoch, at, event)
-                if len(self._chunk) > CHUNK:
-                    await self._write()
+            if self._admits(epoch, at, event):
+                seen[event.event] += 1
+                if seen[event.event] <= LINES:
+                    log.log(level(event), "%s", line(event))
+                if self.event_log is not None:
+                    self._encode(epoch, at, event)
+                    if len(self._decisions) + len(self._refusals) > CHUNK:
+                        await self._write()
             if pause:
                 await pace.rest()
         for name, number in seen.items():
             if number > LINES:
                 log.info("%s: %d more", name, number - LINES)
 
+    def _admits(self, epoch: int, at: int, event: Event) -> bool:
+        """Whether to record the event: every decision, and refusals up to a rate. The others are reported later."""
+        if event.event not in _REFUSALS or event.event == catalogue.REFUSALS_LEFT_OUT:
+            return True
+        if self._limit.admits(event, at):
+            return True
+        self._epoch = epoch
+        if self._report is None:
+            self._report = asyncio.get_running_loop().call_later(REPORT_MS / 1000, self._report_left_out)
+        return False
+
+    def _report_left_out(self) -> None:
+        if self._report is not None:
+            self._report.cancel()
+            self._report = None
+        event = self._limit.left_out()
+        if event is not None:
+            self.record(self._epoch, [event])
+
     def _encode(self, epoch: int, at: int, event: Event) -> None:
         try:
             encoded = self._encoder.encode(event)
         except UnicodeEncodeError:
             encoded = self._encoder.encode(_with_whole_characters(event))
-        self._chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
-        self._chunk += encoded[1:]
-        self._chunk += b"\n"
+        chunk = self._refusals if event.event in _REFUSALS else self._decisions
+        chunk += b'{"seq":%d,"at":%d,"server":%d,"epoch":%d,' % (self._seq, at, self._server, epoch)
+        chunk += encoded[1:]
+        chunk += b"\n"
         self._seq += 1
 
     async def _write(self) -> None:
-        if self.event_log is None or not self._chunk:
+        if self.event_log is None or self._first == self._seq:
             return
-        chunk, first = bytes(self._chunk), self._first
-        self._chunk.clear()
+        decisions, refusals, first = bytes(self._decisions), bytes(self._refusals), self._first
+        self._decisions.clear()
+        self._refusals.clear()
         self._first = self._seq
         try:
-            await self._in_thread(self.event_log.append, chunk, first, self._seq)
-        except OSError as error:
-            self.lost += self._seq - first
+            await self._in_thread(self.event_log.append, decisions, refusals, first, self._seq)
+        except EventsLost as error:
+            self.lost += error.count
             if not self._failing:
                 log.warning("events are lost, %s takes none: %s", self.event_log.directory, error)
             self._failing = True
@@ -208,7 +241,12 @@ def _bounded(event: Event) -> Event:
     return replace(event, **changes) if changes else event
 
 
-_TEXTS = {"topic": LONGEST_NAME, "who": LONGEST_NAME, "route": LONGEST_NAME, "reason": LONGEST_REASON}
+_TEXTS = {
+    "topic": LONGEST_NAME,
+    "who": LONGEST_WHO,
+    "reason": LONGEST_REASON,
+    **dict.fromkeys(("route", "principal", "client_id", "address"), LONGEST_WORD),
+}
 _ID_LISTS = ("target", "original", "replicas")
 
 
@@ -232,7 +270,8 @@ def line(event: Event) -> str:
     """An event as a line for people: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
     text = event.event
     if event.topic is not None:
-        text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
+        topic = word(event.topic, LONGEST_NAME)  # in a znode or a request it may have any characters
+        text += f" {topic}" if event.partition is None else f" {topic}-{event.partition}"
     if event.broker is not None:
         text += f" broker {event.broker}"
     details = [event.reason] if event.reason else []
@@ -242,4 +281,4 @@ def line(event: Event) -> str:
         text += f": {' '.join(details)}"
     if event.who:
         text += f" ({event.who})"
-    return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may have any characters
+    return text if text.isprintable() else ascii(text)[1:-1]

@@ -28,6 +28,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import BY_REQUEST, Event
+from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.core.round.round_view import RequestEnded
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -111,7 +112,7 @@ class StartRequests(Command[RequestsOutcome]):
         yield from work.count_moves_in_flight()
         slices = SliceCounter(SLICE)
         for found in self._found:
-            work.view.by = BY_REQUEST + found.name
+            work.view.by = Requester(BY_REQUEST + found.name)
             for problem in found.problems:
                 work.view.report(Event(catalogue.ENTRY_REFUSED, reason=problem))
             for name, target in found.request.targets.items():

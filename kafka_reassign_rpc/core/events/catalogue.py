@@ -6,6 +6,7 @@ construct `Event(catalogue.NAME, …)` where the event happens. The event log, s
 follow this catalogue.
 
     move.*            one partition's move: from its start, or from joining the queue, to its end
+    refusals.*        refusals beyond the limit on their rate
     entry.*           one entry of a znode: of the batch, of the queue, or one request znode
     batch.*           `/admin/reassign_partitions` as a whole
     reassignments.*   whether new moves may start
@@ -30,6 +31,8 @@ MOVE_WAITING = "move.waiting"
 MOVE_WITHDRAWN = "move.withdrawn"
 MOVE_STALLED = "move.stalled"
 MOVE_RESUMED = "move.resumed"
+
+REFUSALS_LEFT_OUT = "refusals.left_out"
 
 ENTRY_REFUSED = "entry.refused"
 ENTRY_WAITING = "entry.waiting"
@@ -73,12 +76,14 @@ class EventType(NamedTuple):
 
     level    of its line on standard error, as `logging` spells it: "WARNING" where an operator may have to do something
     fields   what an event of this name can have besides `EVERY_EVENT`; one that does not apply is left out
+    refusal  whether nothing was done: anybody can cause such events, so they have files and a limited rate of their own
     """
 
     name: str
     level: str
     fields: tuple[str, ...]
     meaning: str
+    refusal: bool = False
 
 
 EVERY_EVENT = {
@@ -95,7 +100,11 @@ EVENT_FIELDS = {
     "partition": "the partition's number; without it the event is about the whole topic",
     "id": "id of the move: the czxid of `/admin/reassignments/TOPIC/PARTITION`",
     "route": "how the move came: `rpc`, `batch`, `queue`, `request` or `heal`",
-    "who": "who asked: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`",
+    "who": "who asked, for people: a client (`User:alice as admin-1 from 10.0.0.7`), `znode /admin/…`, or `controller`;"
+    " a principal or client id that is not one plain word is in quotes, with escapes as in JSON",
+    "principal": "the principal of the client that asked",
+    "client_id": "the client id of the client that asked, if it sends one: it may be anything",
+    "address": "the address of the client that asked",
     "reason": "free text: the error of a refusal; for a move, the reason that was given together with its target",
     "target": "replicas that the move leads to",
     "original": "replicas that a cancel goes back to",
@@ -103,13 +112,14 @@ EVENT_FIELDS = {
     "bytes": "a rate in bytes per second",
     "broker": "id of a broker",
     "started": "when the move started, in ms since the epoch: the ctime of its znode",
-    "count": "number of partitions that share the event, where it is not one",
+    "count": "number of partitions or refusals that the event stands for, where it is not one",
 }
 """The fields that only some events have, and their meaning."""
 
-_MOVE = ("topic", "partition", "id", "route", "who", "reason", "target", "original", "replicas", "started")
-_QUEUED = ("topic", "partition", "route", "who", "reason", "target")
-_ENTRY = ("topic", "partition", "who", "reason", "target")
+_WHO = ("who", "principal", "client_id", "address")
+_MOVE = ("topic", "partition", "id", "route", *_WHO, "reason", "target", "original", "replicas", "started")
+_QUEUED = ("topic", "partition", "route", *_WHO, "reason", "target")
+_ENTRY = ("topic", "partition", *_WHO, "reason", "target")
 _SAMPLED = ("topic", "partition", "id", "target", "replicas")
 
 _TYPES = (
@@ -120,9 +130,10 @@ _TYPES = (
     EventType(
         MOVE_REFUSED,
         "INFO",
-        ("topic", "partition", "who", "reason", "target", "count"),
-        "A client's target for a partition was refused. Of one request the first 100 refusals have an event each; the"
-        " others share one for each topic and error, with `count`.",
+        ("topic", "partition", *_WHO, "reason", "target", "count"),
+        "A client's target for a partition was refused. Of one request the first 10 refusals have an event each; the"
+        " others share one, with `count` and how many had which error.",
+        refusal=True,
     ),
     EventType(MOVE_WAITING, "INFO", _QUEUED, "A move has joined the queue."),
     EventType(MOVE_WITHDRAWN, "INFO", _QUEUED, "A move has left the queue before it started."),
@@ -138,6 +149,15 @@ _TYPES = (
         "WARNING",
         (*_ENTRY, "route"),
         "An entry of a znode cannot be carried out, or a znode cannot be read.",
+        refusal=True,
+    ),
+    EventType(
+        REFUSALS_LEFT_OUT,
+        "WARNING",
+        ("reason", "count"),
+        "There were more refusals than the log takes in a second: `count` of them have no event. `reason` says how many"
+        " came from which addresses.",
+        refusal=True,
     ),
     EventType(
         ENTRY_WAITING,
@@ -160,7 +180,7 @@ _TYPES = (
     EventType(
         BATCH_CANCELLED,
         "WARNING",
-        ("who", "reason"),
+        (*_WHO, "reason"),
         "`/admin/cancel_reassignment_in_progress` was carried out.",
     ),
     EventType(
@@ -182,20 +202,20 @@ _TYPES = (
     EventType(
         BROKER_REPLICAS_OFFLINE,
         "WARNING",
-        ("broker", "count", "reason", "who"),
+        ("broker", "count", "reason", *_WHO),
         "A log dir of a broker has failed: `count` replicas are offline, the first of them in `reason`. Others lead.",
     ),
-    EventType(HEAL_NOTICED, "INFO", ("broker", "who", "reason"), "A broker that holds replicas counts as failed."),
+    EventType(HEAL_NOTICED, "INFO", ("broker", *_WHO, "reason"), "A broker that holds replicas counts as failed."),
     EventType(
         HEAL_ALERT,
         "INFO",
-        ("broker", "who", "reason"),
+        ("broker", *_WHO, "reason"),
         "A failed broker has been gone for longer than `failure.alert.interval.ms`.",
     ),
     EventType(
         HEAL_OVER,
         "INFO",
-        ("broker", "who", "reason"),
+        ("broker", *_WHO, "reason"),
         "A broker does not count as failed any more: it is back, or it holds no replica any more.",
     ),
     EventType(HEAL_PAUSED, "INFO", ("reason",), "Self-healing was paused by an operator."),
@@ -203,34 +223,34 @@ _TYPES = (
     EventType(
         HEAL_HELD_BACK,
         "INFO",
-        ("who", "reason"),
+        (*_WHO, "reason"),
         "Repairs are due and do not start: too many brokers are gone, say, or reassignments are disabled.",
     ),
-    EventType(HEAL_MISCONFIGURED, "INFO", ("who", "reason"), "A setting of self-healing is not understood."),
-    EventType(HEAL_SCHEDULED, "INFO", ("broker", "who", "reason"), "The moves of a broker's repair joined the queue."),
-    EventType(HEAL_IMPOSSIBLE, "INFO", ("who", "reason"), "A repair has to leave partitions as they are."),
+    EventType(HEAL_MISCONFIGURED, "INFO", (*_WHO, "reason"), "A setting of self-healing is not understood."),
+    EventType(HEAL_SCHEDULED, "INFO", ("broker", *_WHO, "reason"), "The moves of a broker's repair joined the queue."),
+    EventType(HEAL_IMPOSSIBLE, "INFO", (*_WHO, "reason"), "A repair has to leave partitions as they are."),
     EventType(
         HEAL_DROPPED,
         "INFO",
-        ("who", "reason"),
+        (*_WHO, "reason"),
         "A broker is back: the moves of its repair that had not started left the queue.",
     ),
-    EventType(HEAL_DONE, "INFO", ("who", "reason"), "The last move of a repair has ended."),
+    EventType(HEAL_DONE, "INFO", (*_WHO, "reason"), "The last move of a repair has ended."),
     EventType(
         THROTTLE_SET,
         "INFO",
-        ("broker", "bytes", "who", "reason"),
+        ("broker", "bytes", *_WHO, "reason"),
         "A broker has got a leased rate; or, with a `reason`, somebody else has changed the rate meanwhile.",
     ),
     EventType(
         THROTTLE_RESTORED,
         "INFO",
-        ("broker", "bytes", "who", "reason"),
+        ("broker", "bytes", *_WHO, "reason"),
         "A broker's last lease has ended, and its rate is what it was before, or none.",
     ),
-    EventType(TOPIC_CREATED, "INFO", ("topic", "who", "reason"), "A client has created a topic."),
-    EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", "who", "reason"), "A client has added partitions to a topic."),
-    EventType(TOPIC_DELETED, "INFO", ("topic", "who"), "The deletion of a topic has begun."),
+    EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
+    EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),
+    EventType(TOPIC_DELETED, "INFO", ("topic", *_WHO), "The deletion of a topic has begun."),
     EventType(CONTROLLER_ELECTED, "INFO", (), "This server has become the controller."),
     EventType(
         CONTROLLER_RESIGNED,

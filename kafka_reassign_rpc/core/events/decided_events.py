@@ -19,7 +19,7 @@ further life. `ClusterNews` makes events of changes that are read, not decided: 
 self-healing paused.
 """
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -28,19 +28,21 @@ from msgspec.structs import replace
 
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER, Requester
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import original
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, MoveRecord, Partition, TopicPartition
-
-CONTROLLER = "controller"
-"""`who` of decisions without a request, such as the completion of a move."""
+from kafka_reassign_rpc.support.bounded_text import shortened, word
 
 BY_REQUEST = "znode /admin/reassignment_requests/"
 """`who` of a request znode; its name follows."""
 
-REFUSALS = 100
-"""So many refused partitions of a request have an event each; the others share one for each topic and error."""
+REFUSALS = 10
+"""So many refused partitions of a request have an event each; the others share one."""
+
+LONGEST_ERROR = 400
+"""Characters of an error's text in the event that many refusals share."""
 
 SLICE = 200
 """Number of events between two `yield`s."""
@@ -66,6 +68,14 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     broker: int | None = None
     started: int | None = None
     count: int | None = None
+    principal: str | None = None
+    client_id: str | None = None
+    address: str | None = None
+
+    def asked_by(self, requester: Requester) -> "Event":
+        """The same event with its requester."""
+        who, principal, client_id, address = requester
+        return replace(self, who=who, principal=principal, client_id=client_id, address=address)
 
 
 class AssignmentDecision(NamedTuple):
@@ -75,7 +85,7 @@ class AssignmentDecision(NamedTuple):
     partition: int
     before: Partition
     after: Partition
-    who: str
+    by: Requester
 
 
 RoundNote = AssignmentDecision | Event
@@ -169,7 +179,7 @@ def _is_queued(cluster: Cluster, event: Event) -> bool:
 
 
 def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    topic, partition, before, after, who = decision
+    topic, partition, before, after, by = decision
     move = after.move or before.move
     route, reason = (None, None) if move is None else (move.route, move.reason or None)
     if move is not None and move.id < 0:
@@ -177,18 +187,22 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = original(before), after.target
     for name in _event_names(before, after, back):
+        who, principal, client_id, address = CONTROLLER if name == catalogue.MOVE_COMPLETED else by
         yield Event(
             name,
             topic,
             partition,
             id_,
             route,
-            CONTROLLER if name == catalogue.MOVE_COMPLETED else who,
+            who,
             reason,
             before.target if name == catalogue.MOVE_CANCELLED else target,
             back,
             after.replicas,
             started=started,
+            principal=principal,
+            client_id=client_id,
+            address=address,
         )
 
 
@@ -203,27 +217,30 @@ def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> 
 
 
 class Refusals:
-    """The refused partitions of one request: one event each for the first `REFUSALS`, then one per topic and error."""
+    """The refused partitions of one request: an event each for the first `REFUSALS`, and one for all others."""
 
-    def __init__(self, who: str) -> None:
-        self._who = who
+    def __init__(self) -> None:
         self._events: list[Event] = []
-        self._others: dict[tuple[str, str], list[KafkaError | int]] = {}
+        self._others: Counter[str] = Counter()
+        self._first_other = ""
 
     def add(self, topic: str, partition: int, target: tuple[int, ...] | None, error: KafkaError) -> None:
         if len(self._events) < REFUSALS:
             reason = f"{error.name}: {error}"
-            self._events.append(
-                Event(catalogue.MOVE_REFUSED, topic, partition, who=self._who, reason=reason, target=target)
-            )
-        else:
-            self._others.setdefault((topic, error.name), [error]).append(partition)
+            self._events.append(Event(catalogue.MOVE_REFUSED, topic, partition, reason=reason, target=target))
+            return
+        if not self._others:
+            self._first_other = f"{word(topic, LONGEST_ERROR)}-{partition}: {shortened(str(error), LONGEST_ERROR)}"
+        self._others[error.name] += 1
 
     def events(self) -> Iterator[Event]:
+        """Without their requester."""
         yield from self._events
-        for (topic, name), (error, *partitions) in self._others.items():
-            reason = f"{len(partitions)} more partitions, the first of them {partitions[0]}: {name}: {error}"
-            yield Event(catalogue.MOVE_REFUSED, topic, who=self._who, reason=reason, count=len(partitions))
+        if self._others:
+            errors = ", ".join(f"{count} {name}" for name, count in self._others.most_common())
+            count = self._others.total()
+            reason = f"{count} more partitions: {errors}; the first of them {self._first_other}"
+            yield Event(catalogue.MOVE_REFUSED, reason=reason, count=count)
 
 
 class ClusterNews:

@@ -5,10 +5,9 @@ from enum import Enum
 from typing import NamedTuple
 from uuid import UUID
 
-from msgspec.structs import replace
-
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.decided_events import CONTROLLER, AssignmentDecision, Event, RoundNote, reassigned
+from kafka_reassign_rpc.core.events.decided_events import AssignmentDecision, Event, RoundNote, reassigned
+from kafka_reassign_rpc.core.events.requesters import CONTROLLER
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import QueueChanges
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchChanges
@@ -214,7 +213,7 @@ class RoundView:
 
     def report(self, event: Event) -> None:
         """An event for the log, once the round is durable. Without `who` it gets the requester of this decision."""
-        self.notes.append(event if event.who is not None else replace(event, who=self.by))
+        self.notes.append(event if event.who is not None else event.asked_by(self.by))
 
     def _note(self, before: Partition | None, change: PartitionChange) -> None:
         if before is None or not reassigned(before, change.value):

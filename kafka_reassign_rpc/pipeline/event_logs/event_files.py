@@ -40,9 +40,17 @@ EVENTS = pa.schema(
         pa.field("server", pa.int32(), nullable=False),
         pa.field("seq", pa.int64(), nullable=False),
         pa.field("more", pa.string()),
+        pa.field("principal", pa.string()),
+        pa.field("client_id", pa.string()),
+        pa.field("address", pa.string()),
     ]
 )
 """`at`: ms since the epoch (UTC). `more`: fields that this release does not know, as JSON."""
+
+_ADDED = ("principal", "client_id", "address")
+"""Columns that files of release 0.1.0 do not have."""
+_IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
+WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
 
 
 class _KnownFields(msgspec.Struct):
@@ -64,6 +72,9 @@ class _KnownFields(msgspec.Struct):
     replicas: list[int] | None = None
     bytes: int | None = None
     broker: int | None = None
+    principal: str | None = None
+    client_id: str | None = None
+    address: str | None = None
 
 
 class EventFile(NamedTuple):
@@ -104,7 +115,7 @@ def check(directory: Path) -> int:
     found = list_files(directory)
     if not found:
         raise BadInput(f"{directory}: no events there; `kafka-reassign-rpc export --events` writes them")
-    return sum(parquet_files.check(file.path, EVENTS) for file in found)
+    return sum(parquet_files.check(file.path, _IN_EVERY_FILE) for file in found)
 
 
 def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -115,7 +126,7 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
         raise BadInput(f"event {event.get('seq')} of server {event.get('server')}: {error}") from None
     more = {key: value for key, value in event.items() if key not in _KnownFields.__struct_fields__}
     text = msgspec.json.encode(more).decode() if more else None
-    return (*(getattr(known, name) for name in EVENTS.names[:-1]), text)
+    return tuple(text if name == "more" else getattr(known, name) for name in EVENTS.names)
 
 
 def data_frame(spark: "SparkSession", directory: Path) -> "DataFrame":

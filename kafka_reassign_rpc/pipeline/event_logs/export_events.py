@@ -74,6 +74,7 @@ class _ServerLog:
         self._server = server
         self._last = last
         self._warnings = warnings
+        self._warned = False
 
     def run(self) -> int:
         generation, seq = (0, 0) if self._last is None else (self._last.generation, self._last.last + 1)
@@ -82,23 +83,32 @@ class _ServerLog:
             self._warnings.append(f"server {self._server} has started its log anew")
         count = 0
         for page in self._pages(seq):
-            if page.oldest_seq > seq and page.events:
-                deleted = f"events {seq} to {page.oldest_seq - 1}"
-                self._warnings.append(f"server {self._server} has deleted {deleted}: they are missing")
+            if page.events:
+                self._warn_of_deleted(page, seq)
             count += self._write(page, generation)
             seq = page.next_seq
         return count
+
+    def _warn_of_deleted(self, page: EventPage, seq: int) -> None:
+        """Warn of what the server has deleted since the last export. It deletes refusals before decisions."""
+        if page.oldest_seq > seq:
+            deleted = f"events {seq} to {page.oldest_seq - 1}"
+            self._warnings.append(f"server {self._server} has deleted {deleted}: they are missing")
+        elif page.complete_seq > seq and not self._warned:
+            self._warned = True
+            deleted = f"some of the events {seq} to {page.complete_seq - 1}"
+            self._warnings.append(f"server {self._server} has deleted {deleted}: refusals may be missing")
 
     def _is_same_log(self, last: event_files.EventFile) -> bool:
         """Whether the server still writes the log of the files: it has the last event, or has deleted it meanwhile."""
         page = self._page(last.last)
         if page.next_seq <= last.last:
             return False
-        [*_, batch] = parquet_files.record_batches(last.path, event_files.EVENTS)
+        [*_, batch] = parquet_files.record_batches(last.path, event_files.WHAT_AND_WHEN)
         stored = batch.slice(len(batch) - 1).to_pylist()[0]
         first = page.events[0] if page.events else None
         if first is None or first["seq"] > last.last:
-            return page.oldest_seq > last.last
+            return max(page.oldest_seq, page.complete_seq) > last.last
         return bool((first["at"], first["event"]) == (stored["at"], stored["event"]))
 
     def _pages(self, seq: int) -> Iterator[EventPage]:

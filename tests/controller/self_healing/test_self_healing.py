@@ -7,6 +7,7 @@ import pytest
 from kafka_reassign_rpc.controller.commands import cluster_commands
 from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
+from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
@@ -25,6 +26,8 @@ from tests.controller.self_healing.healing_controller import (
     queued,
     targets,
 )
+
+ME = Requester("me")
 
 
 async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end_is_reported(
@@ -345,13 +348,13 @@ async def test_46_a_senseless_order_to_heal_is_refused_and_a_dry_run_changes_not
     async with elected_controller(zk_connect) as controller:
         healing = HealingController(controller, HealingSettings(paused=True))
         with pytest.raises(InvalidRequest, match="registered"):
-            await healing.healer.heal(1, "me", dry_run=False)
+            await healing.healer.heal(1, ME, dry_run=False)
         with pytest.raises(InvalidRequest, match="holds no replica"):
-            await healing.healer.heal(77, "me", dry_run=False)
+            await healing.healer.heal(77, ME, dry_run=False)
         with pytest.raises(PolicyViolation, match="paused"):
-            await healing.healer.heal(3, "me", dry_run=False)
+            await healing.healer.heal(3, ME, dry_run=False)
         healing.new_events()
-        shown = await healing.healer.heal(3, "me", dry_run=True)
+        shown = await healing.healer.heal(3, ME, dry_run=True)
         assert {one.partition for one in shown.moves} == {("a", 0), ("b", 0), ("b", 1)}
         assert (queued(controller), healing.new_events()) == ({}, [])
 

@@ -6,15 +6,18 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller.telemetry import event_recorder
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventsLost
 from kafka_reassign_rpc.controller.telemetry.event_recorder import LINES, LONGEST, LONGEST_NAME, EventRecorder, line
 from kafka_reassign_rpc.core.events.decided_events import Event
+from tests.waiting import eventually
 
 
 def lines(first: int, after: int, size: int = 100) -> bytes:
@@ -22,7 +25,7 @@ def lines(first: int, after: int, size: int = 100) -> bytes:
 
 
 def write(log: EventLog, first: int, after: int, size: int = 100) -> None:
-    log.append(lines(first, after, size), first, after)
+    log.append(lines(first, after, size), b"", first, after)
 
 
 def numbers(log: EventLog, first: int = 0, max_bytes: int = 2**20) -> list[int]:
@@ -54,9 +57,9 @@ def test_sv_7_events_are_read_from_any_number_on_in_answers_of_a_bounded_size(lo
     page = log.read(500, 3 * one)
     assert ([json.loads(event)["seq"] for event in page.events], page.next_seq) == ([500, 501, 502], 503)
     assert numbers(log, 500, 0) == [500], "at least one, or nobody could ever go on"
-    assert log.read(1000, 100) == ([], 1000, 0)
-    assert log.read(10**9, 100) == ([], 1000, 0), "what has not happened yet"
-    assert log.read(-1, 100) == ([], 1000, 0)
+    assert log.read(1000, 100) == ([], 1000, 0, 0)
+    assert log.read(10**9, 100) == ([], 1000, 0, 0), "what has not happened yet"
+    assert log.read(-1, 100) == ([], 1000, 0, 0)
 
 
 def test_sv_7_the_log_keeps_a_limited_number_of_files_of_limited_size(log: EventLog) -> None:
@@ -140,6 +143,86 @@ def test_sv_7_a_removed_directory_is_created_again(log: EventLog) -> None:
     assert numbers(log) == [2, 3]
 
 
+def refuse(log: EventLog, first: int, after: int, size: int = 100) -> None:
+    log.append(b"", lines(first, after, size), first, after)
+
+
+def test_sv_7_refusals_never_push_a_decision_out(log: EventLog) -> None:
+    write(log, 0, 5)
+    for first in range(5, 10_005, 10):
+        refuse(log, first, first + 10, size=1_000)
+    write(log, 10_005, 10_007)
+    kept = numbers(log, 0, 2**30)
+    assert kept[:5] == [0, 1, 2, 3, 4]
+    assert kept[-3:] == [10_004, 10_005, 10_006]
+    assert 5 not in kept
+    assert sum(path.stat().st_size for path in log.directory.glob("refusals-*.jsonl")) <= 2 * 65_536
+    page = log.read(3, 250)
+    assert [json.loads(event)["seq"] for event in page.events] == [3, 4]
+    assert (page.oldest_seq, page.complete_seq, page.next_seq) == (0, kept[5], kept[5])
+    assert numbers(log, 10_004) == [10_004, 10_005, 10_006]
+
+
+def test_sv_7_decisions_and_refusals_are_read_in_the_order_in_which_they_happened(log: EventLog) -> None:
+    for number in range(1_000):
+        (refuse if number % 3 else write)(log, number, number + 1)
+    assert numbers(log, 0, 2**30) == list(range(1_000))
+    found: list[int] = []
+    while page := numbers(log, len(found), 1_000):
+        found += page
+    assert found == list(range(1_000))
+
+
+@pytest.mark.parametrize("last", [write, refuse])
+def test_sv_7_numbers_go_on_after_a_restart_whatever_was_recorded_last(
+    log: EventLog, last: Callable[[EventLog, int, int], None]
+) -> None:
+    write(log, 0, 1)
+    refuse(log, 1, 2)
+    last(log, 2, 4)
+    after = again(log)
+    assert after.next_seq == 4
+    refuse(after, 4, 5)
+    write(after, 5, 6)
+    assert numbers(after) == [0, 1, 2, 3, 4, 5]
+    assert after.read(0, 0).complete_seq == 0
+    after.close()
+
+
+def test_sv_7_the_log_of_an_earlier_release_is_read_on(tmp_path: Path) -> None:
+    """It had one series of files, for refusals too."""
+    (tmp_path / "events-00000000000000000700.jsonl").write_bytes(lines(700, 710))
+    (tmp_path / "events-00000000000000000710.jsonl").write_bytes(lines(710, 720))
+    log = EventLog(tmp_path, file_bytes=65_536, files=3)
+    log.open()
+    refuse(log, 720, 721)
+    write(log, 721, 722)
+    assert numbers(log) == list(range(700, 722))
+    page = log.read(0, 0)
+    assert (page.oldest_seq, page.complete_seq, page.next_seq) == (700, 700, 701)
+    log.close()
+
+
+def test_sv_7_what_does_not_fit_into_one_series_does_not_keep_the_other_from_being_written(
+    log: EventLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.append(lines(0, 1), lines(1, 2), 0, 2)
+    really = os.write
+
+    def full(descriptor: int, data: bytes) -> int:
+        if b'"seq":3' in data:
+            raise OSError(28, "No space left on device")
+        return really(descriptor, data)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", full)
+        with pytest.raises(EventsLost, match="No space") as caught:
+            log.append(lines(2, 5), lines(5, 7), 2, 7)
+    assert caught.value.count == 3
+    log.append(lines(8, 9), lines(7, 8), 7, 9)
+    assert numbers(log) == [0, 1, 5, 6, 7, 8], "the gap shows that something is missing"
+
+
 # ------------------------------------------------------------------------------------------------------- recorder
 
 
@@ -213,8 +296,8 @@ async def test_sv_7_a_full_disk_stops_no_move_and_is_reported_once(
     log = EventLog(tmp_path)
     really = log.append
 
-    def full(lines: bytes, first: int, after: int) -> None:
-        raise OSError(28, "No space left on device")
+    def full(decisions: bytes, refusals: bytes, first: int, after: int) -> None:
+        raise EventsLost(after - first, OSError(28, "No space left on device"))
 
     async with recorder(log) as made:
         monkeypatch.setattr(log, "append", full)
@@ -294,6 +377,64 @@ async def test_sv_7_an_event_with_half_a_character_is_kept(tmp_path: Path) -> No
         assert json.loads(read.events[0])["topic"] == "a\\ud800é"
 
 
+def refused(number: int, address: str | None = "10.0.0.7") -> Event:
+    return Event("move.refused", f"t{number}", 0, who="x", address=address)
+
+
+async def test_sv_7_refusals_beyond_a_rate_are_counted_and_decisions_are_all_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO)
+    count = Counted()
+    async with recorder(EventLog(tmp_path)) as made:
+        made.counter = count
+        for number in range(2_000):
+            made.record(1, [refused(number), Event("move.started", f"s{number}", 0)])
+        made.record(1, [refused(0, "10.0.0.8")])
+    log = EventLog(tmp_path)
+    log.open()
+    found = [json.loads(one) for one in log.read(0, 2**30).events]
+    log.close()
+    assert [event["topic"] for event in found if event["event"] == "move.started"] == [f"s{n}" for n in range(2_000)]
+    told = [event["topic"] for event in found if event["event"] == "move.refused"]
+    assert told == [*(f"t{number}" for number in range(100)), "t0"], "another address has a limit of its own"
+    (left_out,) = [event for event in found if event["event"] == "refusals.left_out"]
+    assert (left_out["count"], left_out["reason"]) == (1_900, "1900 from 10.0.0.7")
+    assert [event["seq"] for event in found] == list(range(2_102)), "no gap: what was left out has no number"
+    assert count.events["move.refused"] == 2_001, "the metrics count all"
+    shown = [record.getMessage() for record in caplog.records]
+    assert sum("move.refused" in text for text in shown) == 101
+    assert "refusals.left_out: 1900 from 10.0.0.7" in shown
+    assert not any(b"move.started" in path.read_bytes() for path in tmp_path.glob("refusals-*"))
+    assert not any(b"refused" in path.read_bytes() for path in tmp_path.glob("events-*"))
+
+
+async def test_sv_7_what_was_left_out_is_told_while_the_server_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_recorder, "REPORT_MS", 1)
+    async with recorder(EventLog(tmp_path)) as made:
+        made.record(1, [refused(number) for number in range(150)])
+
+        async def told() -> bool:
+            return (await recorded(made))[-1].get("count") == 50
+
+        await eventually(told)
+
+
+class Counted:
+    """The metrics of a recorder: events by name."""
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+
+    def event(self, event: Event, at: int) -> None:
+        self.events[event.event] += 1
+
+    def observe_duration(self, what: str, seconds: float) -> None:
+        raise NotImplementedError
+
+
 def test_sv_7_no_name_or_reason_can_forge_a_line_of_the_log() -> None:
     text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)))
-    assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: no to [1] (znode)"
+    assert text == 'entry.refused "t\\n2026-01-01 ERROR: forged"-0: no to [1] (znode)'

@@ -6,8 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from kafka_reassign_rpc.core.controller_failover import fail_over
-from kafka_reassign_rpc.core.events import decided_events
+from kafka_reassign_rpc.core.events import requesters
 from kafka_reassign_rpc.core.events.decided_events import (
+    LONGEST_ERROR,
+    REFUSALS,
     AssignmentDecision,
     ClusterNews,
     Event,
@@ -15,6 +17,7 @@ from kafka_reassign_rpc.core.events.decided_events import (
     durable_notes,
     events_of,
 )
+from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicaAssignment, KafkaError, NoReassignmentInProgress
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.round.replay import Durable, ReplayedChanges, put_partition, replay
@@ -25,7 +28,8 @@ from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.core.znode_routes import queue_admission
 from tests.core.build import TOPIC, broker, cluster, moving, not_moving, view
 
-ALICE = "User:alice as admin-1 from 10.0.0.7"
+ALICE = requesters.client("User:alice", "admin-1", "10.0.0.7")
+BOB, CAROL, DAVE = map(Requester, ("bob", "carol", "dave"))
 
 
 def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
@@ -35,21 +39,21 @@ def seen(made: list[Event]) -> list[tuple[str, str | None, int | None]]:
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [
-        (not_moving(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE, 400)]),
+        (not_moving(1, 2), moving((1, 2), (3, 2)), [("move.started", ALICE.who, 400)]),
         (
             not_moving(1, 2),
             not_moving(2, 1),
-            [("move.started", ALICE, None), ("move.completed", "controller", None)],
+            [("move.started", ALICE.who, None), ("move.completed", "controller", None)],
         ),
-        (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE, 400)]),
+        (moving((1, 2), (3, 2)), moving((1, 2), (4, 2)), [("move.retargeted", ALICE.who, 400)]),
         (moving((1, 2), (3, 2)), not_moving(3, 2), [("move.completed", "controller", 400)]),
-        (moving((1, 2), (3, 2)), not_moving(1, 2), [("move.cancelled", ALICE, 400)]),
+        (moving((1, 2), (3, 2)), not_moving(1, 2), [("move.cancelled", ALICE.who, 400)]),
         (
             moving((1, 2), (3, 2)),
             not_moving(2),
-            [("move.retargeted", ALICE, 400), ("move.completed", "controller", 400)],
+            [("move.retargeted", ALICE.who, 400), ("move.completed", "controller", 400)],
         ),
-        (moving((1, 2), (3, 2), recorded=False), not_moving(2, 1), [("move.cancelled", ALICE, None)]),
+        (moving((1, 2), (3, 2), recorded=False), not_moving(2, 1), [("move.cancelled", ALICE.who, None)]),
     ],
 )
 def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name(
@@ -66,12 +70,11 @@ def test_sv_7_an_event_of_a_move_has_its_id_target_and_replicas() -> None:
         3,
         400,
         "rpc",
-        ALICE,
         target=(3, 2),
         original=(1, 2),
         replicas=(3, 2, 1),
         started=1_700_000_000_000,
-    )
+    ).asked_by(ALICE)
     (back,) = events_of(deque([AssignmentDecision(TOPIC, 3, moving((1, 2), (3, 2)), not_moving(1, 2), ALICE)]), {})
     assert (back.target, back.original, back.replicas) == ((3, 2), (1, 2), (1, 2))
 
@@ -89,7 +92,7 @@ def test_sv_7_a_move_is_recorded_with_its_route_and_the_reason_that_was_given_fo
     assert {(event.route, event.reason) for event in events} == {(HEAL, expected)}
 
 
-def decide(here: RoundView, target: tuple[int, ...] | None, by: str = ALICE) -> KafkaError | None:
+def decide(here: RoundView, target: tuple[int, ...] | None, by: Requester = ALICE) -> KafkaError | None:
     here.by = by
     error, changes = alter(here, TOPIC, 0, target, allow_replication_factor_change=True)
     for change in changes:
@@ -100,16 +103,16 @@ def decide(here: RoundView, target: tuple[int, ...] | None, by: str = ALICE) -> 
 def test_sv_7_every_decision_of_a_round_has_an_event_with_its_requester_and_id() -> None:
     here = view(not_moving(1, 2))
     decide(here, (3, 2))
-    decide(here, (4, 2), by="bob")
-    decide(here, None, by="carol")
-    decide(here, (5, 2), by="dave")
+    decide(here, (4, 2), by=BOB)
+    decide(here, None, by=CAROL)
+    decide(here, (5, 2), by=DAVE)
     applied = ReplayedChanges()
     for _ in replay(
         here.cluster, here, Durable({}, {TopicPartition(TOPIC, 0): 5}, {TopicPartition(TOPIC, 0): (77, 1)}), 9, applied
     ):
         pass
     assert seen(list(events_of(deque(here.notes), applied.moves))) == [
-        ("move.started", ALICE, 77),
+        ("move.started", ALICE.who, 77),
         ("move.retargeted", "bob", 77),
         ("move.cancelled", "carol", 77),
         ("move.started", "dave", 77),
@@ -133,7 +136,7 @@ def test_sv_7_the_deletion_of_a_topic_is_reported_with_its_requester() -> None:
     here.add(TopicDeletionStarted(TOPIC))
     here.report(Event("entry.refused", TOPIC, 0, who="znode /x"))
     assert list(events_of(deque(here.notes), {})) == [
-        Event("topic.deleted", TOPIC, who=ALICE),
+        Event("topic.deleted", TOPIC).asked_by(ALICE),
         Event("entry.refused", TOPIC, 0, who="znode /x"),
     ]
 
@@ -145,15 +148,15 @@ def test_sv_7_of_a_lost_commit_only_durable_decisions_are_reported() -> None:
     assert list(durable_notes(here.notes, unchanged)) == []
 
     durable = cluster(replace(moving((1, 2), (3, 2)), move=MoveRecord((3, 2), (1, 2), id=88)))
-    assert seen(list(events_of(deque(durable_notes(here.notes, durable)), {}))) == [("move.started", ALICE, 88)]
+    assert seen(list(events_of(deque(durable_notes(here.notes, durable)), {}))) == [("move.started", ALICE.who, 88)]
 
     decide(here, None)
     assert list(durable_notes(here.notes, durable)) == [], "half of a round: the cancel is decided again"
     assert list(durable_notes(here.notes, unchanged)) == [], "nothing is there of it"
     put_partition(unchanged, unchanged.topics[TOPIC], 0, replace(not_moving(1, 2, epoch=7), pending_deletion=(3,)))
     assert seen(list(events_of(deque(durable_notes(here.notes, unchanged)), {}))) == [
-        ("move.started", ALICE, None),
-        ("move.cancelled", ALICE, None),
+        ("move.started", ALICE.who, None),
+        ("move.cancelled", ALICE.who, None),
     ]
     assert list(durable_notes(here.notes, Cluster())) == [], "the topic is gone"
 
@@ -165,7 +168,7 @@ def test_sv_7_after_a_lost_commit_the_record_shows_whether_a_move_has_ended() ->
     assert list(durable_notes(here.notes, cluster(standing_now))) == []
     as_read = replace(standing_now, replicas=(1, 2, 3), adding=(), removing=(3,), move=None, leader_epoch=7)
     assert seen(list(events_of(deque(durable_notes(here.notes, cluster(as_read))), {}))) == [
-        ("move.cancelled", ALICE, 400)
+        ("move.cancelled", ALICE.who, 400)
     ]
 
 
@@ -200,7 +203,8 @@ def test_sv_7_a_move_that_joins_or_leaves_the_queue_is_reported_once() -> None:
     assert not queue_admission.withdraw(here, name)
 
     def event(what: str, move: WaitingMove) -> Event:
-        return Event(f"move.{what}", *name, None, move.route, ALICE, move.reason or None, move.target)
+        asked = Event(f"move.{what}", *name, None, move.route, reason=move.reason or None, target=move.target)
+        return asked.asked_by(ALICE)
 
     assert list(events_of(deque(here.notes), {})) == [
         event("waiting", first),
@@ -229,20 +233,33 @@ def test_sv_7_of_a_lost_commit_durable_changes_of_the_queue_are_reported() -> No
     assert list(durable_notes(again.notes, here.cluster)) == again.notes
 
 
-def test_sv_7_many_refusals_of_one_request_share_an_event_for_each_topic_and_error() -> None:
-    refusals = Refusals(ALICE)
-    for index in range(10_000):
-        error = NoReassignmentInProgress() if index % 2 else InvalidReplicaAssignment("not alive")
-        refusals.add(f"t{index % 2}", index, None if index % 2 else (9,), error)
-    made = list(refusals.events())
-    assert len(made) == decided_events.REFUSALS + 2
-    assert made[0] == Event(
-        "move.refused", "t0", 0, who=ALICE, reason="INVALID_REPLICA_ASSIGNMENT: not alive", target=(9,)
+def test_sv_7_many_refusals_of_one_request_are_a_few_events_and_one_with_the_number_of_the_others() -> None:
+    refusals = Refusals()
+    errors = (InvalidReplicaAssignment("not alive" * 100_000), NoReassignmentInProgress(), NoReassignmentInProgress())
+    for index in range(99_000):
+        refusals.add(f"t{index}", 0, None if index % 3 else (9,), errors[index % 3])
+    *first, others = refusals.events()
+    assert [event.topic for event in first] == [f"t{index}" for index in range(REFUSALS)]
+    assert [event.target for event in first[:2]] == [(9,), None]
+    assert others.topic is None
+    assert others.count == 99_000 - REFUSALS
+    reason = others.reason or ""
+    assert len(reason) < LONGEST_ERROR + 300
+    assert reason.startswith(
+        "98990 more partitions: 65994 NO_REASSIGNMENT_IN_PROGRESS, 32996 INVALID_REPLICA_ASSIGNMENT; the first of them"
+        " t10-0: "
     )
-    assert made[-1].topic == "t1"
-    assert made[-1].reason is not None
-    assert made[-1].reason.startswith("4950 more partitions, the first of them 101: NO_REASSIGNMENT_IN_PROGRESS: ")
-    assert {event.who for event in made} == {ALICE}
+
+
+def test_sv_7_a_request_that_is_refused_in_a_few_partitions_has_an_event_for_each() -> None:
+    refusals = Refusals()
+    assert list(refusals.events()) == []
+    for index in range(REFUSALS):
+        refusals.add("t", index, (9,), InvalidReplicaAssignment("not alive"))
+    assert list(refusals.events()) == [
+        Event("move.refused", "t", index, reason="INVALID_REPLICA_ASSIGNMENT: not alive", target=(9,))
+        for index in range(REFUSALS)
+    ]
 
 
 def test_sv_7_changes_of_brokers_and_disabled_reassignments_are_reported_once() -> None:

@@ -1,0 +1,110 @@
+"""How many refusals a second the event log and standard error take: anybody can cause as many as he likes.
+
+Each address may have a number at once, and some more each second; so may all addresses together. Refusals of znodes,
+which nobody without rights in ZooKeeper can cause, have a limit of their own. Pure: the caller passes the time in.
+"""
+
+from collections import Counter
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.events import catalogue
+from kafka_reassign_rpc.core.events.decided_events import Event
+
+
+class Allowed(NamedTuple):
+    """So many refusals at once, and so many more each second."""
+
+    at_once: int
+    per_second: float
+
+
+OF_AN_ADDRESS = Allowed(100, 5)
+OF_ALL_ADDRESSES = Allowed(500, 25)
+OF_ZNODES = Allowed(1_000, 25)
+
+REPORT_MS = 10_000
+"""How long refusals are left out before an event tells how many."""
+NAMED = 5
+"""Addresses that this event names."""
+COUNTED = 100
+"""Addresses whose left out refusals are counted one by one."""
+KEPT = 2_000
+"""Addresses that are remembered before those with nothing to remember are forgotten."""
+
+
+class _Bucket:
+    """What is left of one `Allowed`, at a time in ms."""
+
+    def __init__(self, allowed: Allowed, now: int) -> None:
+        self._allowed = allowed
+        self._left = float(allowed.at_once)
+        self._now = now
+
+    def left(self, now: int) -> float:
+        """How many refusals are allowed now. A clock that goes back adds none."""
+        more = max(0, now - self._now) / 1000 * self._allowed.per_second
+        self._left = min(self._allowed.at_once, self._left + more)
+        self._now = now
+        return self._left
+
+    def take(self) -> None:
+        self._left -= 1
+
+    def is_full(self, now: int) -> bool:
+        return self.left(now) >= self._allowed.at_once
+
+
+class RefusalLimit:
+    """Decides which refusals are recorded, and counts the others."""
+
+    def __init__(self) -> None:
+        self._all = _Bucket(OF_ALL_ADDRESSES, 0)
+        self._znodes = _Bucket(OF_ZNODES, 0)
+        self._addresses: dict[str, _Bucket] = {}
+        self._left_out: Counter[str] = Counter()
+
+    def admits(self, event: Event, now: int) -> bool:
+        """Whether to record this refusal. `now`: ms since the epoch."""
+        address = event.address
+        if address is None:
+            admitted = self._takes(now, self._znodes)
+        else:
+            own = self._addresses.get(address) or _Bucket(OF_AN_ADDRESS, now)
+            admitted = self._takes(now, own, self._all)
+            if admitted:
+                self._remember(address, own, now)
+        if not admitted:
+            name = "ZooKeeper" if address is None else address
+            known = name in self._left_out or len(self._left_out) < COUNTED
+            self._left_out[name if known else ""] += event.count or 1
+        return admitted
+
+    @property
+    def has_left_out(self) -> bool:
+        return bool(self._left_out)
+
+    def left_out(self) -> Event | None:
+        """The event of what was left out since the last call; None where nothing was."""
+        if not self._left_out:
+            return None
+        count = self._left_out.total()
+        named = [(name, number) for name, number in self._left_out.most_common(NAMED + 1) if name][:NAMED]
+        self._left_out.clear()
+        parts = [f"{number} from {name}" for name, number in named]
+        others = count - sum(number for _, number in named)
+        if others:
+            parts.append(f"{others} from others")
+        return Event(catalogue.REFUSALS_LEFT_OUT, reason=", ".join(parts), count=count)
+
+    @staticmethod
+    def _takes(now: int, *buckets: _Bucket) -> bool:
+        if any(bucket.left(now) < 1 for bucket in buckets):
+            return False
+        for bucket in buckets:
+            bucket.take()
+        return True
+
+    def _remember(self, address: str, own: _Bucket, now: int) -> None:
+        self._addresses[address] = own
+        if len(self._addresses) > KEPT:
+            self._addresses = {name: bucket for name, bucket in self._addresses.items() if not bucket.is_full(now)}
