@@ -81,6 +81,7 @@ HERE = {
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",
     "SecurityDisabled": "This version has no authorizer, so there are no ACLs to show or change",
     "ResourceNotFound": "The user has no such SCRAM credential",
+    "ThrottlingQuotaExceeded": "The client's controller_mutation_rate is used up. Wait as long as the answer says",
     "DuplicateResource": "Name each user once",
     "UnacceptableCredential": "The text says what is wrong with the user or the credential",
     "UnsupportedSaslMechanism": "Use SCRAM-SHA-256 or SCRAM-SHA-512",

@@ -3,7 +3,9 @@
 Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTopics: duplicate name, existing topic,
             null config values, counts together with assignments, config names and values; then the controller's
             checks (name, broker ids, counts). `validate_only` from version 1. From version 5 the answer has the
-            counts and every config of the topic, from version 7 its id.
+            counts and every config of the topic, from version 7 its id. From version 6 a topic beyond the client's
+            controller mutation quota gets THROTTLING_QUOTA_EXCEEDED; before, it is created, and the client asked to
+            wait.
 """
 
 from collections import Counter
@@ -13,6 +15,7 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -22,6 +25,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     TopicAlreadyExists,
 )
+from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 
 _Result = CreateTopicsResponse.CreatableTopicResult
@@ -51,14 +55,14 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
             accepted[topic.name] = new
         except KafkaError as error:
             outcomes[topic.name] = error
-    if accepted:
+    validate_only = ctx.api_version >= 1 and request.validate_only
+    partitions = {} if validate_only else {name: _partitions(node, new) for name, new in accepted.items()}
+    quota = await mutation_quota(node, ctx, strict_since=6) if partitions else UNLIMITED
+    outcomes.update(recorded(quota, partitions))
+    wanted = [new for name, new in accepted.items() if name not in outcomes]
+    if wanted:
         outcomes.update(
-            await controller.create_topics(
-                list(accepted.values()),
-                validate_only=ctx.api_version >= 1 and request.validate_only,
-                timeout_ms=request.timeout_ms,
-                ctx=ctx,
-            )
+            await controller.create_topics(wanted, validate_only=validate_only, timeout_ms=request.timeout_ms, ctx=ctx)
         )
     entries: dict[str, list[ConfigEntry]] = {}
     if ctx.api_version >= _FIRST_WITH_CONFIGS:
@@ -69,9 +73,16 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
                 entries[name] = topic_entries(new.configs, own, defaults, node.static_configs)
     return CreateTopicsResponse(
         version=ctx.api_version,
-        throttle_time_ms=0,
+        throttle_time_ms=throttle_time_ms(quota, partitions, outcomes),
         topics=[_result(ctx.api_version, name, outcomes[name], entries.get(name)) for name in counts],
     )
+
+
+def _partitions(node: Node, new: NewTopic) -> int:
+    """How many partitions the topic will have."""
+    if new.assignments:
+        return len(new.assignments)
+    return new.num_partitions if new.num_partitions > 0 else int(node.static_configs.get("num.partitions", 1))
 
 
 def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:

@@ -7,12 +7,15 @@ Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID
             which takes a moment after the start of a server, the request waits, for as long as its timeout says and at
             most 5 s; then it fails with REQUEST_TIMED_OUT and nothing is deleted. The answer has the id only where the
             request had it. It comes once the deletion is durable; the replicas are deleted later.
+            From version 5 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
+            before, it is deleted, and the client asked to wait.
 """
 
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -23,6 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
@@ -47,10 +51,10 @@ async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) 
     asked = list(dict.fromkeys(_asked(request, ctx.api_version)))
     if any(name is not None and topic_id != ZERO_UUID for name, topic_id in asked):
         raise InvalidRequest("Topic name and topic ID can not both be specified.")
-    outcomes = await _delete(node, controller, asked, request.timeout_ms, ctx)
+    throttle_ms, outcomes = await _delete(node, controller, asked, request.timeout_ms, ctx)
     return DeleteTopicsResponse(
         version=ctx.api_version,
-        throttle_time_ms=0,
+        throttle_time_ms=throttle_ms,
         responses=[_result(ctx.api_version, *outcome) for outcome in outcomes],
     )
 
@@ -66,13 +70,19 @@ def _disabled(request: DeleteTopicsRequest, version: int) -> DeleteTopicsRespons
 
 async def _delete(
     node: Node, controller: ControllerPort, asked: list[NameOrId], timeout_ms: int, ctx: RequestContext
-) -> list[tuple[str | None, UUID, KafkaError | None]]:
+) -> tuple[int, list[tuple[str | None, UUID, KafkaError | None]]]:
+    """How long the client should wait, in ms, and the outcome of each topic."""
     known = node.topics_now()
     if known is None:
         known = await node.topics(None)
     names = [name if topic_id == ZERO_UUID else node.topic_name(topic_id) for name, topic_id in asked]
     existing = list(dict.fromkeys(name for name in names if name is not None and is_visible(known.get(name))))
-    deleted = await controller.delete_topics(existing, timeout_ms=timeout_ms, ctx=ctx) if existing else {}
+    partitions = {name: len(known[name].partitions) for name in existing}
+    quota = await mutation_quota(node, ctx, strict_since=5) if partitions else UNLIMITED
+    deleted: dict[str, KafkaError | None] = dict(recorded(quota, partitions))
+    wanted = [name for name in existing if name not in deleted]
+    if wanted:
+        deleted.update(await controller.delete_topics(wanted, timeout_ms=timeout_ms, ctx=ctx))
     outcomes: list[tuple[str | None, UUID, KafkaError | None]] = []
     for (_, topic_id), name in zip(asked, names, strict=True):
         if name is None or (topic_id != ZERO_UUID and name not in deleted):
@@ -81,7 +91,7 @@ async def _delete(
             outcomes.append((name, topic_id, UnknownTopicOrPartition()))
         else:
             outcomes.append((name, topic_id, deleted[name]))
-    return outcomes
+    return throttle_time_ms(quota, partitions, deleted), outcomes
 
 
 def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> _Result:

@@ -2,14 +2,19 @@
 
 Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twice; REASSIGNMENT_IN_PROGRESS while a
             partition of the topic moves (as in ZooKeeper mode, not in KRaft). The controller makes all other checks.
+            From version 3 a topic beyond the client's controller mutation quota gets THROTTLING_QUOTA_EXCEEDED;
+            before, it grows, and the client is asked to wait.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
@@ -24,17 +29,33 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
     accepted = [_new_partitions(topic) for topic in request.topics if topic.name not in outcomes]
-    if accepted:
+    partitions = {} if request.validate_only else await _growth(node, accepted)
+    quota = await mutation_quota(node, ctx, strict_since=3) if partitions else UNLIMITED
+    outcomes.update(recorded(quota, partitions))
+    wanted = [new for new in accepted if new.topic not in outcomes]
+    if wanted:
         outcomes.update(
             await controller.create_partitions(
-                accepted, validate_only=request.validate_only, timeout_ms=request.timeout_ms, ctx=ctx
+                wanted, validate_only=request.validate_only, timeout_ms=request.timeout_ms, ctx=ctx
             )
         )
     return CreatePartitionsResponse(
         version=ctx.api_version,
-        throttle_time_ms=0,
+        throttle_time_ms=throttle_time_ms(quota, partitions, outcomes),
         results=[_result(ctx.api_version, name, outcomes[name]) for name in counts],
     )
+
+
+async def _growth(node: Node, wanted: Sequence[NewPartitions]) -> dict[str, int]:
+    """How many partitions each topic gets, if it does."""
+    known = node.topics_now()
+    if known is None:
+        known = await node.topics([new.topic for new in wanted])
+    return {
+        new.topic: new.count - len(known[new.topic].partitions)
+        for new in wanted
+        if new.topic in known and new.count > len(known[new.topic].partitions)
+    }
 
 
 def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> NewPartitions:

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
+from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import RPC, Partition, Topic, TopicPartition
@@ -214,6 +215,9 @@ class QuotaPort(Protocol):
     async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
         """The configs that the entity sets; empty where it sets none."""
 
+    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        """The configs of those of the entities that exist."""
+
     async def get_all(
         self, shape: tuple[str, ...], exact: Mapping[str, str | None]
     ) -> Mapping[QuotaEntity, Mapping[str, str]]:
@@ -322,6 +326,10 @@ class Node(Protocol):
     @property
     def quotas(self) -> QuotaPort:
         """Configs of users, clients and IPs."""
+
+    @property
+    def mutation_quotas(self) -> MutationQuotas:
+        """What clients have used of their controller mutation quotas."""
 
     def authorizer(self) -> str | None:
         """The class of the authorizer that the brokers have; "" where they have none, None while that is not known."""

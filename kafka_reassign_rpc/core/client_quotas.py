@@ -93,6 +93,11 @@ def quota_filter(components: Sequence[FilterComponent], *, strict: bool) -> Quot
     return QuotaFilter(exact, frozenset(any_name), strict)
 
 
+def can_be_a_name(name: str) -> bool:
+    """Whether a znode can have the name of a user, a client or an IP."""
+    return 0 < len(name) <= LONGEST_NAME and name not in (".", "..")
+
+
 def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
     """Whose quotas a request changes. Raises InvalidRequest."""
     given: dict[str, str | None] = {}
@@ -101,7 +106,7 @@ def quota_entity(parts: Iterable[tuple[str, str | None]]) -> QuotaEntity:
             raise InvalidRequest(f"Unhandled client quota entity type: {shortened(kind)}")
         if name == "":
             raise InvalidRequest(f"Empty {kind} not supported")
-        if name in (".", "..") or (name is not None and len(name) > LONGEST_NAME):
+        if name is not None and not can_be_a_name(name):
             raise InvalidRequest(
                 f"The name of a {kind} has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
             )

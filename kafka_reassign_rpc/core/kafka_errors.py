@@ -142,6 +142,9 @@ CoordinatorLoadInProgress = _error(
 )
 NotCoordinator = _error("NotCoordinator", 16, "This is not the correct coordinator.", retriable=True)
 SecurityDisabled = _error("SecurityDisabled", 54, "Security features are disabled.")
+ThrottlingQuotaExceeded = _error(
+    "ThrottlingQuotaExceeded", 89, "The throttling quota has been exceeded.", retriable=True
+)
 ResourceNotFound = _error("ResourceNotFound", 91, "A request illegally referred to a resource that does not exist.")
 OperationNotAttempted = _error(
     "OperationNotAttempted",

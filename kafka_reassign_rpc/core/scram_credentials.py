@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kafka_reassign_rpc.core.client_quotas import LONGEST_NAME, can_be_a_name
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.kafka_errors import (
     DuplicateResource,
@@ -23,8 +24,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
 )
 
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
-LONGEST_NAME = 1024
-"""Characters in a user's name."""
+IMPOSSIBLE_NAME = f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
 LONGEST_SECRET = 1024
 """Bytes of a salt or of a salted password."""
 
@@ -82,6 +82,10 @@ def refusals_of_names(users: Sequence[str]) -> dict[str, KafkaError]:
     for user, count in Counter(users).items():
         if not user:
             refused[user] = ResourceNotFound("Username must not be empty")
+        elif not can_be_a_name(user):
+            refused[user] = ResourceNotFound(
+                f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"
+            )
         elif count > 1:
             refused[user] = DuplicateResource(
                 f"Cannot describe SCRAM credentials for the same user twice in a single request: {user}"
@@ -107,8 +111,8 @@ def _refusal(one: Alteration) -> KafkaError | None:
         return UnacceptableCredential("Username must not be empty")
     if one.mechanism not in MECHANISMS:
         return UnsupportedSaslMechanism("Unknown SCRAM mechanism")
-    if len(one.user) > LONGEST_NAME or one.user in (".", ".."):
-        return UnacceptableCredential(f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'")
+    if not can_be_a_name(one.user):
+        return UnacceptableCredential(IMPOSSIBLE_NAME)
     if isinstance(one, Upsertion):
         if one.iterations < LEAST_ITERATIONS:
             return UnacceptableCredential("Too few iterations")

@@ -10,6 +10,7 @@ from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
+from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration
@@ -82,6 +83,7 @@ class SimulatedBroker:
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
         self.configs = ConfigStore(self._zk)
         self.quotas = QuotaStore(self._zk)
+        self.mutation_quotas = MutationQuotas()
         self._table = ReplicaTable(config.log_dirs)
         self._cache = MetadataCache()
         self._metadata_changed = asyncio.Condition()

@@ -8,7 +8,7 @@ announcements: `config_znodes`.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
@@ -73,6 +73,10 @@ class QuotaStore:
                 entities = [(*entity, (kind, exact[kind])) for entity in entities]
             else:
                 entities = await self._children(entities, kind)
+        return await self.get_many(entities)
+
+    async def get_many(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Mapping[str, str]]:
+        """The configs of those of the entities that exist. A malformed znode is logged and left out."""
         found: dict[QuotaEntity, Mapping[str, str]] = {}
         for some in _pieces(entities):
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
@@ -102,6 +106,6 @@ def _split(entity: QuotaEntity) -> tuple[str, str]:
     return entity_type, name
 
 
-def _pieces(entities: list[QuotaEntity]) -> Iterator[list[QuotaEntity]]:
+def _pieces(entities: Sequence[QuotaEntity]) -> Iterator[Sequence[QuotaEntity]]:
     for first in range(0, len(entities), READ_TOGETHER):
         yield entities[first : first + READ_TOGETHER]

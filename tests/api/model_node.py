@@ -25,11 +25,13 @@ from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
+    InvalidReplicationFactor,
     KafkaError,
     NoReassignmentInProgress,
     NotController,
     UnknownTopicOrPartition,
 )
+from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -95,6 +97,9 @@ class DictQuotas:
             and all(name == exact.get(kind, name) for kind, name in entity)
         }
 
+    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        return {entity: self.entities[entity] for entity in entities if entity in self.entities}
+
     async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
         self.entities[entity] = dict(change(self.entities.get(entity, {})))
 
@@ -109,6 +114,7 @@ class ModelController:
         self.hold: asyncio.Event | None = None
         self.raises: Exception | None = None
         self.disabled: KafkaError | None = None
+        self.refuses_topics = False
         self.health = HealingStatus(None, False, None, (), 0, 0)
         self.repair = Repair((), {}, 0)
         self.figures: dict[tuple[str, int], MoveProgress] = {}
@@ -186,6 +192,8 @@ class ModelController:
         self, topics: Sequence[NewTopic], *, validate_only: bool, timeout_ms: int, ctx: RequestContext
     ) -> Mapping[str, CreatedTopic | KafkaError]:
         await self._enter("create_topics", topics, validate_only)
+        if self.refuses_topics:
+            return {t.name: InvalidReplicationFactor() for t in topics}
         return {t.name: CreatedTopic(uuid5(NAMESPACE, t.name), t.num_partitions, t.replication_factor) for t in topics}
 
     async def delete_topics(
@@ -265,6 +273,7 @@ class ModelNode:
         self.endpoints.append(NodeEndpoint(1000, "server", 9093))
         self.configs = DictConfigs()
         self.quotas = DictQuotas()
+        self.mutation_quotas = MutationQuotas()
         self.brokers_authorizer: str | None = ""
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}

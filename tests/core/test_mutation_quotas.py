@@ -1,0 +1,105 @@
+"""Controller mutation quotas: whose quota holds, and what a token bucket gives."""
+
+import pytest
+
+from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
+from kafka_reassign_rpc.core.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas, entities
+
+ORDER: list[QuotaEntity] = [
+    ((USER, "u"), (CLIENT_ID, "c")),
+    ((USER, "u"), (CLIENT_ID, None)),
+    ((USER, "u"),),
+    ((USER, None), (CLIENT_ID, "c")),
+    ((USER, None), (CLIENT_ID, None)),
+    ((USER, None),),
+    ((CLIENT_ID, "c"),),
+    ((CLIENT_ID, None),),
+]
+"""As Kafka's documentation of quotas lists them, the one that takes precedence first."""
+
+
+def quota(
+    quotas: MutationQuotas,
+    entity: QuotaEntity,
+    rate: str,
+    now: float,
+    *,
+    client: str = "c",
+    user: str = "u",
+    strict: bool = True,
+) -> MutationQuota:
+    return quotas.of_request({entity: {RATE: rate}}, user, client, now, strict=strict)
+
+
+def test_sv_5_the_quota_of_the_most_specific_entity_holds() -> None:
+    for index in range(len(ORDER)):
+        found = {entity: {RATE: str(at + 1)} for at, entity in enumerate(ORDER) if at >= index}
+        one = MutationQuotas().of_request(found, "u", "c", 0.0, strict=True)
+        one.record(11 * (index + 1) + 1)  # one more than the bucket holds
+        assert one.throttle_time_ms(refused=True) == round(1000 / (index + 1)), ORDER[index]
+    assert MutationQuotas().of_request({}, "u", "c", 0.0, strict=True).throttle_time_ms(refused=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("entity", "shared_by_clients", "shared_by_users"),
+    [(ORDER[0], False, False), (ORDER[2], True, False), (ORDER[5], True, False), (ORDER[7], False, True)],
+)
+def test_sv_5_who_shares_a_bucket_follows_from_the_entity(
+    entity: QuotaEntity, shared_by_clients: bool, shared_by_users: bool
+) -> None:
+    quotas = MutationQuotas()
+
+    def left(user: str, client: str) -> MutationQuota:
+        names = {USER: user, CLIENT_ID: client}
+        theirs = tuple((kind, None if name is None else names[kind]) for kind, name in entity)
+        return quota(quotas, theirs, "1", 0.0, user=user, client=client)
+
+    left("u", "c").record(100)
+    assert bool(left("u", "other").throttle_time_ms(refused=True)) == shared_by_clients
+    assert bool(left("other", "c").throttle_time_ms(refused=True)) == shared_by_users
+
+
+def test_sv_6_names_that_no_znode_can_have_are_looked_for_nowhere() -> None:
+    for client in ("", ".", "..", "x" * 1025):
+        names = {name for entity, _ in entities("u", client) for _, name in entity}
+        assert names == {"u", None}
+
+
+def test_sv_5_a_strict_quota_gives_a_burst_of_eleven_seconds_once_and_then_the_rate() -> None:
+    quotas = MutationQuotas()
+    quota(quotas, ORDER[7], "2", 100.0).record(22)
+    quota(quotas, ORDER[7], "2", 100.0).record(6)  # at zero nothing is missing yet
+    spent = quota(quotas, ORDER[7], "2", 101.0)
+    with pytest.raises(ThrottlingQuotaExceeded):
+        spent.record(1)
+    assert spent.throttle_time_ms(refused=True) == 2000
+    assert spent.throttle_time_ms(refused=False) == 0
+    refilled = quota(quotas, ORDER[7], "2", 103.0)
+    refilled.record(1)
+    refilled.give_back(1)
+    assert refilled.throttle_time_ms(refused=True) == 0
+    quota(quotas, ORDER[7], "2", 1000.0).record(23)
+    assert quota(quotas, ORDER[7], "2", 1000.0).throttle_time_ms(refused=True) == 500, "no more than a burst is kept"
+
+
+def test_sv_5_a_quota_that_is_not_strict_accepts_all_and_asks_to_wait() -> None:
+    quotas = MutationQuotas()
+    for _ in range(2):
+        quota(quotas, ORDER[7], "1", 0.0, strict=False).record(11)
+    assert quota(quotas, ORDER[7], "1", 0.0, strict=False).throttle_time_ms(refused=False) == 11_000
+
+
+def test_sv_5_a_quota_of_zero_stops_its_clients_for_as_long_as_can_be_said() -> None:
+    quotas = MutationQuotas()
+    quota(quotas, ORDER[7], "0", 0.0).record(1)
+    assert quota(quotas, ORDER[7], "0", 1e9).throttle_time_ms(refused=True) == 2**31 - 1
+
+
+def test_sv_6_clients_with_ever_new_names_fill_no_memory() -> None:
+    quotas = MutationQuotas()
+    for index in range(MOST_BUCKETS + 10):
+        quota(quotas, ORDER[7], "1", 0.0, client=f"c{index}").record(100)
+    assert len(quotas._buckets) == MOST_BUCKETS
+    assert quota(quotas, ORDER[7], "1", 0.0, client="c5").throttle_time_ms(refused=True) == 0
+    assert quota(quotas, ORDER[7], "1", 0.0, client=f"c{MOST_BUCKETS}").throttle_time_ms(refused=True) > 0
