@@ -14,7 +14,10 @@ class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
     a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
     ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
     for a block of producer ids
-    ZkError or a defect, at a config    UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
+    NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    controller/lifecycle/
+    a config                                                                      served_configs.py
+    another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
+    config
     any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py
     RemoteProtocolError                 none: the connection closes, as in        protocol/connection_state.py
                                         Kafka; UNSUPPORTED_VERSION where the

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
@@ -235,7 +236,7 @@ class ControllerProcess:
             SERVER_APIS,
             self._service,
             self._standby,
-            ConfigStore(self._zk),
+            ServedConfigs(ConfigStore(self._zk)),
             QuotaStore(self._zk),
             self._endpoints,
             _static_configs(config),
