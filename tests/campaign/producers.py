@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -29,8 +29,7 @@ _COMMON: dict[str, str | int | bool] = {
     "log_level": 0,
 }
 _OF_KIND: dict[str, dict[str, str | int | bool]] = {
-    # One request in flight keeps the order where a producer without sequence numbers repeats a request.
-    PLAIN: {"enable.idempotence": False, "max.in.flight.requests.per.connection": 1},
+    PLAIN: {"enable.idempotence": False},
     IDEMPOTENT: {"enable.idempotence": True},
     TRANSACTIONAL: {"message.timeout.ms": 60_000, "transaction.timeout.ms": 60_000},
 }
@@ -45,6 +44,8 @@ class LoadProducer:
         self._config = {"bootstrap.servers": bootstrap, **_COMMON, **_OF_KIND[kind]}
         if kind == TRANSACTIONAL:
             self._config["transactional.id"] = f"{topic}-{incarnation}"
+        self._in_flight: Counter[int] = Counter()
+        """Records without an answer, by partition."""
         self._end = threading.Event()
         self._abandoned = threading.Event()
         work = self._transactions if kind == TRANSACTIONAL else self._stream
@@ -65,10 +66,14 @@ class LoadProducer:
     # Plain and idempotent
 
     def _stream(self) -> None:
+        """Without sequence numbers, only a partition with one record in flight keeps the order: while its leader
+        changes, a client has requests in flight to both.
+        """
         producer = Producer(self._config)
         while not self._end.wait(EVERY_S):
             for partition in range(self.partitions):
-                self._produce(producer, partition)
+                if self.journal.once or not self._in_flight[partition]:
+                    self._produce(producer, partition)
             producer.poll(0)
         deadline = time.monotonic() + PATIENCE_S
         while producer.flush(0.2) and not self._abandoned.is_set():
@@ -82,6 +87,7 @@ class LoadProducer:
         record = self.journal.next(partition)
 
         def delivered(error: KafkaError | None, _: Message) -> None:
+            self._in_flight[record.partition] -= 1
             if error is None:
                 self.journal.acked[record.partition].add(record.number)
             else:
@@ -89,6 +95,7 @@ class LoadProducer:
 
         with suppress(KafkaException):  # a partition that this client has not heard of yet
             producer.produce(self.journal.topic, record.encode(), partition=partition, on_delivery=delivered)
+            self._in_flight[partition] += 1
 
     def _refuse(self, error: KafkaError) -> None:
         # A partition that this client has not heard of yet is no one's fault.

@@ -1,6 +1,12 @@
-"""What happens to our servers and to ZooKeeper. Each step leaves them running."""
+"""What happens to our servers and to ZooKeeper. Each step leaves them running.
+
+A stock broker that has become the controller meanwhile, as its session has outlived ours, gives way at the end of a
+step that does something to our servers: it is these that a campaign is about.
+"""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 from .generator import BROKER_IDS, SERVER_NAMES
 from .proxies import cut
@@ -8,26 +14,25 @@ from .site import SERVER_IDS, Site
 
 
 async def kill_server(site: Site, server: str, away: float) -> str:
-    was = await _role(site, server)
-    await site.cluster.servers[server].kill()
-    await asyncio.sleep(away)
-    await site.serve(server)
+    async with _in_our_hands(site, server) as was:
+        await site.cluster.servers[server].kill()
+        await asyncio.sleep(away)
+        await site.serve(server)
     return f"killed {was}"
 
 
 async def freeze_server(site: Site, server: str, away: float) -> str:
-    was = await _role(site, server)
-    site.cluster.servers[server].freeze()
-    try:
-        await asyncio.sleep(away)
-    finally:
-        site.cluster.servers[server].thaw()
+    async with _in_our_hands(site, server) as was:
+        site.cluster.servers[server].freeze()
+        try:
+            await asyncio.sleep(away)
+        finally:
+            site.cluster.servers[server].thaw()
     return f"froze {was}"
 
 
 async def cut_server(site: Site, server: str, away: float, how: str) -> str:
-    was = await _role(site, server)
-    async with cut(site.proxies[server], how):
+    async with _in_our_hands(site, server) as was, cut(site.proxies[server], how):
         await asyncio.sleep(away)
     return f"cut off {was}"
 
@@ -70,5 +75,9 @@ async def restart_reader(site: Site, member: int, away: float) -> str:
     return "joined again"
 
 
-async def _role(site: Site, server: str) -> str:
-    return "the controller" if await site.read(site.controller) == SERVER_IDS[server] else "a standby"
+@asynccontextmanager
+async def _in_our_hands(site: Site, server: str) -> AsyncIterator[str]:
+    """Gives the role of the server; at the end one of ours is the controller."""
+    yield "the controller" if await site.read(site.controller) == SERVER_IDS[server] else "a standby"
+    if await site.read(site.controller) is not None:
+        await site.take_over()
