@@ -33,9 +33,10 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
-    """An answer whose body the handler has encoded itself (everything after the response header)."""
+    """An answer whose body the handler has encoded itself (everything after the response header): its bytes, or a list
+    of their pieces."""
 
-    body: bytes
+    body: bytes | list[bytes]
 
 
 Answer = ApiMessage | Encoded
@@ -45,8 +46,18 @@ Handled = Answer | Awaitable[Answer]
 Handler = Callable[[Any, Any, RequestContext], Handled]
 """(the `ports.Node`, request body of the API's own class, context) -> the answer."""
 
-ErrorAnswer = Callable[[Any, int, KafkaError], ApiMessage]
+ErrorAnswer = Callable[[Any, int, KafkaError], Handled]
 """(request body, api version, error) -> the response body that says that the whole request failed."""
+
+FEW = 5_000
+"""Array elements of a request that names things of which a cluster has few, or which a client changes by hand."""
+MANY = 50_000
+"""... of which a cluster may have tens of thousands, such as groups and topics."""
+ALL_PARTITIONS = 300_000
+"""... of a request that may name each partition, of 200,000 and more, with numbers alone (four of them are one
+element), or each topic."""
+ALL_REPLICAS = 600_000
+"""... of a request that may describe each partition with its replicas."""
 
 
 class ApiGroup(Enum):
@@ -101,6 +112,9 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     acl             the permissions that Kafka asks for. No authorizer checks them yet
     handle          answers a request
     fail            makes the answer when `handle` has raised a KafkaError
+    max_elements    the most array elements of a request, at all depths together (`protocol.bounded_decoder` says how it
+                    counts): more than honest clients send. A request with more is not decoded. The answer is
+                    INVALID_REQUEST where the version has an error for the whole request; else the connection closes
     advertised      False: served, but not shown in ApiVersions
     to_controller   clients send it to the controller alone (ControllerNodeProvider of Java's KafkaAdminClient): the
                     versions of brokers do not matter
@@ -114,5 +128,6 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     acl: tuple[Acl, ...]
     handle: Handler
     fail: ErrorAnswer
+    max_elements: int = FEW
     advertised: bool = True
     to_controller: bool = False

@@ -3,12 +3,14 @@
 import logging
 from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
+from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Peer, RequestContext
+from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Handled, Peer, RequestContext
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
-from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
-from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, UnknownServerError
+from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
+from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +32,27 @@ class Dispatcher:
         """The versions that the node serves, by API key."""
         return {key: (api.min_version, api.max_version) for key, api in self._apis.items()}
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> ApiMessage | bytes | Awaitable[ApiMessage | bytes]:
+    @property
+    def max_elements(self) -> Mapping[int, int]:
+        """The most array elements of a request, by API key."""
+        return {key: api.max_elements for key, api in self._apis.items()}
+
+    def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
+        """The answer to a request that was not decoded; None where the connection has to close.
+
+        Only a request with too many elements has one, in versions with an error for the whole request.
+        """
+        key, version = header.api_key, header.api_version
+        if not isinstance(error, TooManyElements) or not _has_top_level_error(RESPONSES[key], version):
+            return None
+        request_class: Any = REQUESTS[key]
+        api, empty = self._apis[key], request_class(version=version)
+        text = f"The request has more than the {api.max_elements} array elements that {api.name} may have in all."
+        answer = api.fail(empty, version, InvalidRequest(text))
+        assert isinstance(answer, ApiMessage)  # the answer to a small request
+        return answer
+
+    def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
         """The body of the answer, its bytes, or an awaitable of either."""
         header = request.header
         api = self._apis[header.api_key]
@@ -46,21 +68,35 @@ class Dispatcher:
         try:
             result = api.handle(self._node, request.body, ctx)
         except Exception as error:
-            return self._failed(api, request, error)
+            result = self._failed(api, request, error)
+            return _later(result) if isawaitable(result) else _body(result)
         if isawaitable(result):
-            return self._later(api, request, result)
-        return result.body if isinstance(result, Encoded) else result
+            return self._answer_later(api, request, result)
+        return _body(result)
 
-    async def _later(self, api: Api, request: DecodedRequest, result: Awaitable[Answer]) -> ApiMessage | bytes:
+    async def _answer_later(self, api: Api, request: DecodedRequest, result: Awaitable[Answer]) -> Body:
         try:
-            body = await result
+            return _body(await result)
         except Exception as error:
-            return self._failed(api, request, error)
-        return body.body if isinstance(body, Encoded) else body
+            failed = self._failed(api, request, error)
+        return _body(await failed if isawaitable(failed) else failed)
 
-    def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> ApiMessage:
+    def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Handled:
         if not isinstance(error, KafkaError):
             self.failures += 1
             log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)
             error = UnknownServerError()
         return api.fail(request.body, request.header.api_version, error)
+
+
+def _body(answer: Answer) -> Body:
+    return answer.body if isinstance(answer, Encoded) else answer
+
+
+async def _later(answer: Awaitable[Answer]) -> Body:
+    return _body(await answer)
+
+
+def _has_top_level_error(response: type[ApiMessage], version: int) -> bool:
+    field = response._struct.fields.get("error_code")
+    return field is not None and bool(field.for_version_q(version))

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.registry import CLIENT_APIS, INTER_BROKER_APIS, table
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.protocol.frame_codec import MAX_ELEMENTS
 from kafka_reassign_rpc.protocol.messages import (
     ApiMessage,
     LeaderAndIsrRequest,
@@ -76,6 +77,7 @@ def _api(request_class: type[ApiMessage], response_class: type[_Response], handl
         acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
         handle=handle,
         fail=_fail(response_class),
+        max_elements=MAX_ELEMENTS,
     )
 
 

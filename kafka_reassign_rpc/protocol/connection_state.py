@@ -29,8 +29,8 @@ the mistake still get their answers. When these are out, `over` turns true, and 
 `over` is ENDED with nothing queued and nothing in work. Every frame is a request: bare tokens follow a SaslHandshake 0
 only where it succeeds, and no listener does SASL.
 
-Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. Another
-thread may call `parse`, which changes nothing, and no other method.
+Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. `parse` and
+`parse_in_slices` change nothing.
 
 Memory and time
 ===============
@@ -40,16 +40,19 @@ pass through the buffer.
 """
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 import msgspec
 
 from kafka_reassign_rpc.protocol.frame_codec import (
+    ANY_REQUEST,
+    Body,
     DecodedRequest,
     RequestHeader,
     answer_header,
     decode_request,
+    decode_request_in_slices,
     decode_response,
     encode_request,
     encode_response,
@@ -123,7 +126,8 @@ class FrameBuffer:
             if stop > end:
                 self._missing = stop - end
                 break
-            frames.append(bytes(source[pos + 4 : stop]))
+            with memoryview(source) as view:  # one copy
+                frames.append(bytes(view[pos + 4 : stop]))
             pos = stop
         if source is self._kept:
             del self._kept[:pos]
@@ -139,12 +143,20 @@ class Connection:
     """The server's side of one connection.
 
     served            versions accepted, by API key
+    max_elements      the most array elements of a request, by API key
     max_frame_bytes   a larger frame is a fault
     fault             the peer's first mistake, None while there is none
     """
 
-    def __init__(self, served: Mapping[int, tuple[int, int]], *, max_frame_bytes: int = MAX_REQUEST_BYTES) -> None:
+    def __init__(
+        self,
+        served: Mapping[int, tuple[int, int]],
+        max_elements: Mapping[int, int] = ANY_REQUEST,
+        *,
+        max_frame_bytes: int = MAX_REQUEST_BYTES,
+    ) -> None:
         self._served = served
+        self._max_elements = max_elements
         self._frames = FrameBuffer(MIN_REQUEST_BYTES, max_frame_bytes)
         self._queue: deque[bytes] = deque()
         self._queued_bytes = 0
@@ -219,23 +231,34 @@ class Connection:
         return frame
 
     def parse(self, frame: bytes) -> DecodedRequest | Refusal:
-        """Decodes a frame. Changes nothing, so that a thread can decode a large one."""
+        """Decodes a frame. Changes nothing."""
         try:
-            return decode_request(frame, self._served)
+            return decode_request(frame, self._served, max_elements=self._max_elements)
+        except RemoteProtocolError as error:
+            return Refusal(error, peek_request_header(frame))
+
+    def parse_in_slices(self, frame: bytes) -> Generator[None, None, DecodedRequest | Refusal]:
+        """`parse` of a large frame as a generator: it yields between slices of its work, and returns the result."""
+        try:
+            return (yield from decode_request_in_slices(frame, self._served, self._max_elements))
         except RemoteProtocolError as error:
             return Refusal(error, peek_request_header(frame))
 
     # ------------------------------------------------------------------------------------------------ out
 
-    def answer(self, request: DecodedRequest, body: ApiMessage | bytes) -> bytes:
-        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (see encode_body).
+    def answer(self, request: DecodedRequest, body: Body) -> bytes:
+        """The bytes of the answer to the request in work. `body` is a message, or an encoded one (see encode_body). Of
+        an encoded one in pieces, only the bytes before the first piece are returned.
 
         Raises LocalProtocolError, and leaves the request in work, where the message does not fit its schema.
         """
         if self._in_work is None:
             raise LocalProtocolError("no request is in work")
         header = request.header
-        if isinstance(body, bytes):
+        if isinstance(body, list):
+            size = sum(map(len, body))
+            data = response_prefix(header.api_key, header.api_version, header.correlation_id, size)
+        elif isinstance(body, bytes):
             prefix = response_prefix(header.api_key, header.api_version, header.correlation_id, len(body))
             data = prefix + body
         else:
@@ -243,14 +266,18 @@ class Connection:
         self._in_work = None
         return data
 
-    def refuse(self, refusal: Refusal) -> bytes:
+    def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
         """The bytes of the answer to a refused request in work; none where the refusal closes the connection.
 
         A refused ApiVersions is answered in version 0 with error 35 and the versions of ApiVersions that are served.
+        With `body`, the request is answered with that instead, and the connection goes on.
         """
         if self._in_work is None:
             raise LocalProtocolError("no request is in work")
         self._in_work = None
+        if body is not None:
+            header = refusal.header
+            return encode_response(body, version=header.api_version, correlation_id=header.correlation_id)
         if refusal.closes:
             self._wrong(refusal.error)
             self.abandon()

@@ -13,15 +13,17 @@ Answer header   v0: correlation id.
 
 import struct
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from functools import cache
+from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 from kafka.protocol.schemas.fields.codecs import EncodeBufferPool
 from kafka.protocol.schemas.fields.codecs.encode_buffer import EncodeBuffer
 
-from kafka_reassign_rpc.protocol.bounded_decoder import UNLIMITED, Decoder, Parts, decoder, parts, skip_tags
+from kafka_reassign_rpc.protocol.bounded_decoder import Decoder, Parts, SlicedDecoder, decoder, parts, sliced_decoder
+from kafka_reassign_rpc.protocol.decoder_writer import UNLIMITED, skip_tags
 from kafka_reassign_rpc.protocol.frame_errors import (
     UNSUPPORTED_VERSION,
     BadLength,
@@ -36,9 +38,12 @@ from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 
 MAX_ELEMENTS = 1_000_000
-"""The most array elements, at all depths together, of a request. More than 100,000 partitions with five replicas each
-need. An element costs some 100 bytes of objects but as few as three on the wire, so this limit bounds memory; the size
-of the frame does not."""
+"""The most array elements, at all depths together, of a request whose reader sets no limit of its own. An element costs
+some 100 bytes of objects but as few as three on the wire, so this limit bounds memory; the size of the frame does not.
+`api.api_definition` has the limits of a server."""
+
+ANY_REQUEST: Mapping[int, int] = MappingProxyType({})
+"""No limits of its own for any API key: `MAX_ELEMENTS` for each."""
 
 _NO_CLIENT_ID = -(1 << 16)
 """The length of the client id where the frame is too short to have one; smaller than any int16."""
@@ -50,8 +55,13 @@ _ANSWER_HEAD = struct.Struct(">ii")
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
 
+ENCODING_MISTAKES = (struct.error, TypeError, ValueError, AttributeError)
+"""What kafka-python's encoders raise where a message does not fit its schema."""
+
 AnyMessage = TypeVar("AnyMessage", bound="ApiMessage")
-Encoder = Callable[[ApiMessage, EncodeBuffer], None]
+Body = ApiMessage | bytes | list[bytes]
+"""The body of an answer: a message, the bytes of an encoded one, or the pieces of these."""
+Encoder = Callable[[Any, EncodeBuffer], None]
 
 
 class RequestHeader(msgspec.Struct, frozen=True, gc=False):
@@ -85,13 +95,33 @@ def decode_request(
     frame: bytes | bytearray | memoryview,
     served: Mapping[int, tuple[int, int]] = SUPPORTED,
     *,
-    max_elements: int = MAX_ELEMENTS,
+    max_elements: Mapping[int, int] = ANY_REQUEST,
 ) -> DecodedRequest:
     """Decodes a request (header and body, without the four bytes of length).
 
-    `served` has the accepted versions by API key. Raises a RemoteProtocolError for any mistake in the bytes.
+    `served` has the accepted versions by API key, `max_elements` the most array elements (see bounded_decoder). Raises
+    a RemoteProtocolError for any mistake in the bytes.
     """
     data = frame if type(frame) is bytes else bytes(frame)
+    header, pos = _request_header(data, served)
+    key = header.api_key
+    body, _ = _reader(key, header.api_version).decode(data, pos, max_elements.get(key, MAX_ELEMENTS))
+    return DecodedRequest(header, body)
+
+
+def decode_request_in_slices(
+    frame: bytes, served: Mapping[int, tuple[int, int]], max_elements: Mapping[int, int]
+) -> Generator[None, None, DecodedRequest]:
+    """`decode_request` as a generator: it yields between slices of its work, and returns the request."""
+    header, pos = _request_header(frame, served)
+    key = header.api_key
+    decode = _sliced_decoder(REQUESTS[key], header.api_version)
+    body, _ = yield from decode(frame, pos, max_elements.get(key, MAX_ELEMENTS))
+    return DecodedRequest(header, body)
+
+
+def _request_header(data: bytes, served: Mapping[int, tuple[int, int]]) -> tuple[RequestHeader, int]:
+    """The header of a request of a served API and version, and the offset of its body."""
     try:
         key, version, correlation_id, size = _REQUEST_HEAD.unpack_from(data)
     except struct.error:
@@ -126,8 +156,7 @@ def decode_request(
             raise BadLength(f"client id has length {size}")
         if reader.flexible:
             pos = _skip_header_tags(data, pos)
-    body, _ = reader.decode(data, pos, max_elements)
-    return DecodedRequest(RequestHeader(key, version, correlation_id, client_id), body)
+    return RequestHeader(key, version, correlation_id, client_id), pos
 
 
 def peek_request_header(frame: bytes) -> RequestHeader:
@@ -276,6 +305,11 @@ def _decoder(cls: type[ApiMessage], version: int) -> Decoder:
 
 
 @cache
+def _sliced_decoder(cls: type[ApiMessage], version: int) -> SlicedDecoder:
+    return sliced_decoder(cls, version)
+
+
+@cache
 def _parts(cls: type[ApiMessage], version: int, array: str) -> Parts:
     return parts(cls, version, array)
 
@@ -312,5 +346,10 @@ def _finish(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) 
 def _run(body: ApiMessage, version: int, encode: Encoder, out: EncodeBuffer) -> None:
     try:
         encode(body, out)
-    except (struct.error, TypeError, ValueError, AttributeError) as error:
-        raise LocalProtocolError(f"{type(body).__name__} v{version} cannot be encoded: {error}") from error
+    except ENCODING_MISTAKES as error:
+        raise not_encodable(type(body), version, error) from error
+
+
+def not_encodable(cls: type[ApiMessage], version: int, error: Exception) -> LocalProtocolError:
+    """The error of a message that does not fit its schema."""
+    return LocalProtocolError(f"{cls.__name__} v{version} cannot be encoded: {error}")

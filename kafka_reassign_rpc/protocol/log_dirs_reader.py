@@ -10,7 +10,7 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kafka_reassign_rpc.protocol.bounded_decoder import skip_tags, varint
+from kafka_reassign_rpc.protocol.decoder_writer import skip_tags, varint
 from kafka_reassign_rpc.protocol.frame_errors import BadLength, BadText, RemoteProtocolError, Truncated
 
 MAX_VERSION = 4

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
+from kafka_reassign_rpc.server.large_work import LargeWork
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -68,6 +69,7 @@ class OpenConnections:
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._closing = False
+        self.large_work = LargeWork(self._too_many_answers)
         self.refused_lines, self.malformed_lines = LineLimit(), LineLimit()
         self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
 
@@ -172,6 +174,15 @@ class OpenConnections:
         if self._starving and not over and difference < 0:
             self.loop.call_soon(self._feed)
         return over
+
+    def charge_answers(self, difference: int) -> None:
+        """A connection has so many bytes more of answers that its peer has not read. (It charges them as well.)"""
+        self.stats.answer_bytes_now += difference
+        if difference < 0:
+            self.large_work.look_again()
+
+    def _too_many_answers(self) -> bool:
+        return 0 <= self.limits.queued_max_request_bytes < self.stats.answer_bytes_now
 
     def starving(self, connection: OpenConnection) -> None:
         """A connection has stopped reading until there is room for request bytes."""

@@ -4,7 +4,8 @@ from collections.abc import Awaitable, Mapping
 from typing import Protocol
 
 from kafka_reassign_rpc.api.api_definition import Peer
-from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest
+from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 
 
@@ -15,8 +16,15 @@ class Service(Protocol):
     def served(self) -> Mapping[int, tuple[int, int]]:
         """The versions that are served, by API key. A request for any other closes the connection."""
 
-    def handle(self, request: DecodedRequest, peer: Peer) -> ApiMessage | bytes | Awaitable[ApiMessage | bytes]:
-        """The body of the answer: a message, an encoded one, or an awaitable of either.
+    @property
+    def max_elements(self) -> Mapping[int, int]:
+        """The most array elements of a request, by API key."""
+
+    def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
+        """The answer to a request that cannot be decoded; None closes the connection."""
+
+    def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
+        """The body of the answer, or an awaitable of it.
 
         Raises nothing for a request's own errors: every answer has a place for them.
         """

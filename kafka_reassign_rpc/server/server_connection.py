@@ -9,31 +9,45 @@ server.
     waiting     accepted, has to wait (creation rate)           the delay is over
     reading     nothing in work                                 frames arrive
     working     a request is in work, or frames are queued      the last queued frame is answered
-    clogged     the peer does not read its answers              the transport has written enough
+    clogged     the peer has answers to read                    it has read all of them
     ending      the stream has ended: malformed input, drain,   all requests that arrived are answered; then the
                 or the peer has sent all its requests           socket closes
 
 Only in state `reading` does a connection read. It pauses reading when bytes arrive in another state, not before, since
 most clients wait for their answer; it resumes when the last frame is answered. Sync handlers run straight through: the
 answers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and continues in the next
-turn of the loop, so that one busy client does not keep the loop. A thread decodes a large frame and encodes its answer.
+turn of the loop, so that one busy client does not keep the loop.
+
+A large frame waits for room (`large_work`). It is decoded, and freed, in slices of the loop, in turns with all others.
+A large answer goes to the transport piece by piece, as the peer reads. What the peer has not read counts as held bytes,
+like a frame without an answer.
 """
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections import deque
+from collections.abc import Awaitable, Coroutine, Generator, Iterator
 from inspect import isawaitable
 from typing import Any, cast
 
 from kafka_reassign_rpc.api.api_definition import Peer
 from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
-from kafka_reassign_rpc.protocol.frame_codec import DecodedRequest, encode_body
+from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
+from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.server.open_connections import OpenConnections
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 log = logging.getLogger(__name__)
 
 CLOCK_EVERY = 16
 """Requests between two looks at the clock in one run."""
+CLOCK_BYTES = 4096
+"""After a request with more bytes the run looks at the clock in any case."""
+PIECE_BYTES = 64 * 1024
+"""An answer goes to the transport in pieces of about this size."""
+BURST_BYTES = 1024 * 1024
+"""So much goes to the transport in one turn of the loop."""
 
 
 class ServerConnection(asyncio.Protocol):
@@ -44,21 +58,29 @@ class ServerConnection(asyncio.Protocol):
         self._listener = listener
         self._loop = shared.loop
         self._limits = shared.limits
-        self._stream = Connection(shared.served, max_frame_bytes=shared.limits.socket_request_max_bytes)
+        self._stream = Connection(
+            shared.served, shared.service.max_elements, max_frame_bytes=shared.limits.socket_request_max_bytes
+        )
         self._transport: asyncio.Transport | None = None
         self._peer = Peer("", listener)
         self._charged = 0
         """Bytes of the shared budget that this connection holds."""
         self._busy = False
         """A run is under way: on the stack, in a task, or due in the next turn of the loop."""
-        self._clogged = False
+        self._full = False
+        """The transport has bytes that it could not write yet."""
+        self._unsent: deque[bytes | memoryview] = deque()
+        """Pieces of answers that the transport does not have yet."""
+        self._unsent_bytes = 0
+        self._unread_bytes = 0
+        """Bytes of answers that count as held."""
         self._paused = False
         self._starved = False
         """Reading is paused until the server has room for more request bytes."""
         self._counted = False
         self.last_active = 0.0
         self.frame_since = 0.0
-        """When the incomplete frame began; 0 where there is none."""
+        """When the incomplete frame began, or the peer last read of its answers; 0 where neither is open."""
 
     # ------------------------------------------------------------------------------------------------ transport
 
@@ -73,7 +95,7 @@ class ServerConnection(asyncio.Protocol):
             self._transport.abort()
             return
         self._counted = True
-        self._transport.set_write_buffer_limits(high=self._limits.write_high_water_bytes)
+        self._transport.set_write_buffer_limits(high=0)  # whatever is not written clogs, and counts
         self.last_active = self._loop.time()
         delay = self._shared.creation_delay()
         if delay > 0:
@@ -88,6 +110,10 @@ class ServerConnection(asyncio.Protocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
         self._stream.abandon()
+        self._unsent.clear()
+        self._unsent_bytes = 0
+        self._full = False
+        self._count_unread(0)
         self._charge(0)
         if self._counted:
             self._counted = False
@@ -105,13 +131,16 @@ class ServerConnection(asyncio.Protocol):
             self._close_now()
 
     def pause_writing(self) -> None:
-        self._clogged = True
+        self._full = True
+        self.frame_since = self._loop.time()
 
     def resume_writing(self) -> None:
-        self._clogged = False
-        self.last_active = self._loop.time()
-        if not self._busy:
-            self._run()
+        self._full = False
+        self._write_on()
+
+    @property
+    def _clogged(self) -> bool:
+        return self._full or bool(self._unsent)
 
     # ------------------------------------------------------------------------------------------------ in
 
@@ -125,7 +154,7 @@ class ServerConnection(asyncio.Protocol):
         if stream.partial_bytes:
             if frames or not self.frame_since:
                 self.frame_since = now
-        else:
+        elif not self._clogged:
             self.frame_since = 0.0
         if stream.fault is not None:
             self._malformed(stream.fault)
@@ -142,7 +171,12 @@ class ServerConnection(asyncio.Protocol):
 
     def _settle(self) -> None:
         """After any change: updates the held bytes, and pauses or resumes reading."""
-        held = self._stream.held_bytes
+        transport = self._transport
+        unread = self._unsent_bytes
+        if self._full and transport is not None:
+            unread += transport.get_write_buffer_size()
+        self._count_unread(unread)
+        held = self._stream.held_bytes + unread
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
             self._shared.starving(self)
@@ -150,6 +184,11 @@ class ServerConnection(asyncio.Protocol):
             self._pause()
         else:
             self._resume()
+
+    def _count_unread(self, unread: int) -> None:
+        difference, self._unread_bytes = unread - self._unread_bytes, unread
+        if difference:
+            self._shared.charge_answers(difference)
 
     def _charge(self, held: int) -> bool:
         """Updates the shared count of held bytes. Returns whether all connections together are over the limit."""
@@ -185,18 +224,19 @@ class ServerConnection(asyncio.Protocol):
         while stream.queued and not self._clogged:
             if not self._shared.may_work(self):
                 break  # `work` is called when there is room
-            waits = self._answer(stream.next_frame(), out)
+            frame = stream.next_frame()
+            waits = self._answer(frame, out)
             if waits is not None:
                 self._shared.work(self._finish(waits))
                 break
             count += 1
             if out:
                 size += len(out[-1])
-                if size > self._limits.write_high_water_bytes:
+                if size > PIECE_BYTES:
                     self._write(out)  # may clog
-                    out.clear()
+                    out = []
                     size = 0
-            if count % CLOCK_EVERY == 0 and stream.queued:
+            if stream.queued and (count % CLOCK_EVERY == 0 or len(frame) > CLOCK_BYTES):
                 now = self._loop.time()
                 if not until:
                     until = now + self._limits.turn_ms / 1000
@@ -219,7 +259,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
         """Puts the answer to `frame` into `out`, or returns a coroutine where the answer has to wait."""
-        if len(frame) > self._limits.off_loop_bytes:
+        if len(frame) > self._limits.large_frame_bytes:
             return self._large(frame)
         stream = self._stream
         request = stream.parse(frame)
@@ -231,6 +271,8 @@ class ServerConnection(asyncio.Protocol):
             if not isinstance(result, bytes) and isawaitable(result):
                 return self._later(request, result)
             out.append(stream.answer(request, result))
+            if isinstance(result, list):
+                out += result
         except Exception:
             self._unanswerable(request)
             return None
@@ -239,7 +281,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _refuse(self, refusal: Refusal, out: list[bytes]) -> None:
         first = self._stream.fault is None
-        answer = self._stream.refuse(refusal)
+        answer = self._stream.refuse(refusal, self._shared.service.refusal(refusal.header, refusal.error))
         if answer:
             out.append(answer)
         elif first:
@@ -253,28 +295,36 @@ class ServerConnection(asyncio.Protocol):
         self.abort()
 
     async def _large(self, frame: bytes) -> None:
-        request = await asyncio.to_thread(self._stream.parse, frame)
-        if isinstance(request, Refusal):
-            out: list[bytes] = []
-            self._refuse(request, out)
-            self._write(out)
-        else:
-            await self._later(request, None, large=True)
+        async with self._shared.large_work.room(len(frame)):
+            if self._transport is None:
+                return
+            request = await in_turns(self._stream.parse_in_slices(frame))
+            if isinstance(request, Refusal):
+                out: list[bytes] = []
+                self._refuse(request, out)
+                self._write(out)
+                return
+            try:
+                await self._later(request, self._handle(request))
+            finally:
+                await in_turns(_nothing(take_apart(request.body)))
 
-    async def _later(self, request: DecodedRequest, result: Any, *, large: bool = False) -> None:
+    async def _later(self, request: DecodedRequest, result: Awaitable[Body]) -> None:
         """Waits for the answer and sends it."""
         try:
-            if large:
-                result = self._shared.service.handle(request, self._peer)
-            body = await result if isawaitable(result) else result
-            if large and not isinstance(body, bytes):
-                body = await asyncio.to_thread(encode_body, body, version=request.header.api_version)
-            answer = self._stream.answer(request, body)
+            body = await result
+            out = [self._stream.answer(request, body)]
         except Exception:
             self._unanswerable(request)
             return
+        if isinstance(body, list):
+            out += body
         self._shared.stats.requests[request.header.api_key] += 1
-        self._write([answer])
+        self._write(out)
+
+    async def _handle(self, request: DecodedRequest) -> Body:
+        result = self._shared.service.handle(request, self._peer)
+        return result if isinstance(result, ApiMessage | bytes | list) else await result
 
     async def _finish(self, waits: Coroutine[Any, Any, None]) -> None:
         """Finishes a request that has to wait, then continues with the next one, if any."""
@@ -292,13 +342,50 @@ class ServerConnection(asyncio.Protocol):
     # ------------------------------------------------------------------------------------------------ out
 
     def _write(self, out: list[bytes]) -> None:
-        if out and self._transport is not None:
-            data = out[0] if len(out) == 1 else b"".join(out)
+        """Sends answers, or pieces of one: at once what the peer takes, the rest as it reads."""
+        if not out or self._transport is None:
+            return
+        data = out[0] if len(out) == 1 else b"".join(out) if sum(map(len, out)) <= PIECE_BYTES else b""
+        if 0 < len(data) <= PIECE_BYTES and not self._clogged:
             self._shared.stats.bytes_sent += len(data)
             self._transport.write(data)
+            return
+        for piece in out:
+            self._unsent_bytes += len(piece)
+            if len(piece) <= 2 * PIECE_BYTES:
+                self._unsent.append(piece)
+            else:
+                view = memoryview(piece)
+                self._unsent.extend(view[at : at + PIECE_BYTES] for at in range(0, len(piece), PIECE_BYTES))
+        self._send_unsent()
+
+    def _send_unsent(self) -> None:
+        """Gives pieces to the transport until it is full, or the turn is over."""
+        burst = 0
+        while self._unsent and not self._full and self._transport is not None:
+            if burst > BURST_BYTES:
+                self._loop.call_soon(self._write_on)
+                return
+            piece = self._unsent.popleft()
+            burst += len(piece)
+            self._unsent_bytes -= len(piece)
+            self._shared.stats.bytes_sent += len(piece)
+            self._transport.write(piece)
+
+    def _write_on(self) -> None:
+        """The transport has written what it had."""
+        if self._transport is None:
+            return
+        self.last_active = now = self._loop.time()
+        self._send_unsent()
+        self.frame_since = now if self._clogged or self._stream.partial_bytes else 0.0
+        if self._clogged:
+            self._settle()
+        elif not self._busy:
+            self._run()
 
     def _close_now(self) -> None:
-        if self._transport is not None:
+        if self._transport is not None and not self._unsent:
             self._transport.close()
 
     # -------------------------------------------------------------------------------------- called by OpenConnections
@@ -316,3 +403,7 @@ class ServerConnection(asyncio.Protocol):
         """Closes at once, whatever is under way."""
         if self._transport is not None:
             self._transport.abort()
+
+
+def _nothing(steps: Iterator[None]) -> Generator[None, None, None]:
+    yield from steps

@@ -23,7 +23,7 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     queued_max_requests: int = 500
     """Requests in work or waiting for it. While there are more, connections are not read."""
     queued_max_request_bytes: int = 256 * 1024 * 1024
-    """Bytes of unanswered requests of all connections together; -1 = unlimited (Kafka's default)."""
+    """Bytes of unanswered requests and unread answers of all connections together; -1 = unlimited (Kafka's default)."""
     max_connections: int = UNLIMITED
     max_connections_per_ip: int = UNLIMITED
     max_connections_per_ip_overrides: Mapping[str, int] = {}
@@ -34,11 +34,10 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     socket_listen_backlog_size: int = 1024
     """Kafka: 50. With 1024 none of a burst of a thousand clients is refused."""
     slow_frame_ms: int = 10_000
-    """While request bytes are over their limit, a connection may be closed whose frame takes longer than this."""
-    write_high_water_bytes: int = 1024 * 1024
-    """A connection with more unsent answer bytes is not read."""
-    off_loop_bytes: int = 64 * 1024
-    """A thread decodes a frame larger than this, and encodes its answer."""
+    """While request bytes are over their limit, a connection may be closed whose frame, or whose reading of an answer,
+    takes longer than this."""
+    large_frame_bytes: int = 8 * 1024
+    """A frame larger than this is decoded, answered and freed in slices."""
     turn_ms: int = 5
     """How long one connection with many requests may keep the event loop before other tasks run."""
     tls_handshake_timeout_ms: int = 10_000

@@ -22,6 +22,9 @@ class ServerStats(msgspec.Struct):
     requests_in_work_now: int = 0
     requests_waiting_now: int = 0
     request_bytes_now: int = 0
+    """Of requests without an answer, and of answers that clients have not read."""
+    answer_bytes_now: int = 0
+    """Of these, the bytes of answers."""
     requests: defaultdict[int, int] = msgspec.field(default_factory=lambda: defaultdict(int))
     """Answered requests, by API key."""
     handler_failures: int = 0

@@ -2,7 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from typing import TypeVar
+from weakref import WeakKeyDictionary
+
+T = TypeVar("T")
 
 YIELD_AFTER_S = 0.005
 """How long a task works before others run: well under the 20 ms for which a task may hold the loop."""
@@ -33,3 +37,29 @@ class SliceTimer:
         for _ in steps:
             if self.is_due:
                 await self.rest()
+
+
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
+
+
+async def in_turns(steps: Generator[None, None, T]) -> T:
+    """Run a generator to its end, as all others that are run by this function on the same event loop: one at a time has
+    the turn, for `YIELD_AFTER_S`, then other tasks run and the next has it. So a hundred of them hold up the loop no
+    longer than one. Returns what the generator returns.
+
+    For the work of requests: clients choose how many there are. Steps must be short, and `steps` must not wait.
+    """
+    loop = asyncio.get_running_loop()
+    turn = _TURNS.get(loop)
+    if turn is None:
+        turn = _TURNS[loop] = asyncio.Lock()
+    while True:
+        async with turn:
+            until = time.perf_counter() + YIELD_AFTER_S
+            while time.perf_counter() < until:
+                try:
+                    next(steps)
+                except StopIteration as end:
+                    result: T = end.value
+                    return result
+        await asyncio.sleep(0)

@@ -26,6 +26,8 @@ async def ask(node: Any, body: Any, version: int) -> Any:
     result = dispatcher.handle(request, PEER)
     if isawaitable(result):
         result = await result
+    if isinstance(result, list):
+        result = b"".join(result)
     if isinstance(result, bytes):
         frame = response_prefix(key, version, 7, len(result)) + result
     else:

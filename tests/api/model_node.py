@@ -314,4 +314,14 @@ class ModelNode:
 def handler_service(handle: Callable[[Any], Any | Awaitable[Any]], *keys: int) -> Any:
     """A service that answers what `handle(request)` returns, for these API keys (by default all of the server's)."""
     served = {k: (a.min_version, a.max_version) for k, a in SERVER_APIS.items() if not keys or k in keys}
-    return SimpleNamespace(served=served, handle=lambda request, _peer: handle(request))
+    return service(served, handle)
+
+
+def service(served: Mapping[int, tuple[int, int]], handle: Callable[[Any], Any | Awaitable[Any]]) -> Any:
+    """A service that serves these versions."""
+    return SimpleNamespace(
+        served=served,
+        max_elements={},
+        refusal=lambda _header, _error: None,
+        handle=lambda request, _peer: handle(request),
+    )

@@ -3,16 +3,19 @@
 import contextlib
 import struct
 import tracemalloc
-from typing import Any
+from collections.abc import Generator
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.protocol.bounded_decoder import UNLIMITED, decoder
+from kafka_reassign_rpc.protocol.bounded_decoder import decoder, sliced_decoder
+from kafka_reassign_rpc.protocol.decoder_writer import MOST_TAGS, UNLIMITED
 from kafka_reassign_rpc.protocol.frame_codec import (
     DecodedRequest,
     decode_request,
+    decode_request_in_slices,
     decode_response,
     encode_body,
     encode_request,
@@ -43,8 +46,11 @@ from kafka_reassign_rpc.protocol.messages import (
     MetadataRequest,
     SaslAuthenticateRequest,
 )
+from kafka_reassign_rpc.protocol.sliced_messages import take_apart
 from kafka_reassign_rpc.protocol.versions import SUPPORTED, ApiKey
 from tests.protocol import kafka_bodies
+
+T = TypeVar("T")
 
 ABSURD = (
     b"\x7f\xff\xff\xff",  # the largest int32
@@ -70,6 +76,16 @@ def alter(body: bytes, version: int = 0) -> DecodedRequest:
     return decode_request(struct.pack(">hhih", 45, version, 1, -1) + b"\0" + body)
 
 
+def in_one_go(steps: Generator[None, None, T]) -> T:
+    """What a generator of slices returns."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
 REQUESTS = [body for body in kafka_bodies.load() if body.direction == "request" and body.key != 7]
 
 
@@ -79,6 +95,15 @@ def test_sv_6_a_body_that_ends_early_is_a_typed_error(body: kafka_bodies.Body) -
     for end in range(len(body.data)):
         with pytest.raises(RemoteProtocolError):
             read(body.data[:end], 0, UNLIMITED)
+
+
+@pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
+def test_sv_6_a_decoder_of_slices_reads_what_the_other_reads(body: kafka_bodies.Body) -> None:
+    read, sliced = decoder(body.cls, body.version), sliced_decoder(body.cls, body.version)
+    assert in_one_go(sliced(body.data, 0, UNLIMITED)) == read(body.data, 0, UNLIMITED)
+    for end in range(0, len(body.data), 3):
+        with pytest.raises(RemoteProtocolError):
+            in_one_go(sliced(body.data[:end], 0, UNLIMITED))
 
 
 @pytest.mark.parametrize("body", kafka_bodies.load(), ids=str)
@@ -208,11 +233,63 @@ def test_sv_6_an_absurd_count_allocates_nothing() -> None:
 
 
 def test_sv_6_a_request_may_not_have_more_elements_than_a_server_will_build() -> None:
-    body = ListPartitionReassignmentsRequest(version=0, topics=[("t", list(range(50))), ("u", list(range(48)))])
+    """Four numbers of an array count as one element."""
+    body = ListPartitionReassignmentsRequest(version=0, topics=[("t", list(range(200))), ("u", list(range(192)))])
     frame = encode_request(body, version=0, correlation_id=1, client_id=None)[4:]
-    assert decode_request(frame, max_elements=100).body.topics[1].partition_indexes == list(range(48))
+    assert decode_request(frame, max_elements={46: 100}).body.topics[1].partition_indexes == list(range(192))
     with pytest.raises(TooManyElements):
-        decode_request(frame, max_elements=99)
+        decode_request(frame, max_elements={46: 99, 45: 200})
+    with pytest.raises(TooManyElements):
+        in_one_go(decode_request_in_slices(frame, SUPPORTED, {46: 99}))
+
+
+def test_sv_6_a_large_request_is_decoded_in_slices_and_taken_apart_in_slices() -> None:
+    """Of many structures, and of one structure with many numbers."""
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    wide = [topic(version=0, name=f"t{i}", partitions=[(0, [1, 2])]) for i in range(20_000)]
+    deep = [topic(version=0, name="t", partitions=[(0, list(range(300_000)))])]
+    for topics, replicas in ((wide, [1, 2]), (deep, list(range(300_000)))):
+        sent = AlterPartitionReassignmentsRequest(version=0, topics=topics)
+        frame = encode_request(sent, version=0, correlation_id=1, client_id=None)[4:]
+        steps = decode_request_in_slices(frame, SUPPORTED, {})
+        assert sum(1 for _ in steps) >= 25
+        body = in_one_go(decode_request_in_slices(frame, SUPPORTED, {})).body
+        assert [one.partitions[0].replicas for one in body.topics] == [replicas] * len(topics)
+        assert sum(1 for _ in take_apart(body)) >= 25
+        assert body.topics == []
+
+
+def test_sv_6_more_tagged_fields_than_any_message_has_are_refused() -> None:
+    """Each costs two bytes and half a microsecond; behind a header or a structure alike."""
+    for count, accepted in ((MOST_TAGS, True), (MOST_TAGS + 1, False)):
+        tags = bytes((count,)) + b"".join(bytes((1 + i, 0)) for i in range(count))
+        body, head = b"\0\0\0\7\1", struct.pack(">hhih", 45, 0, 1, -1)
+        for frame in (head + b"\0" + body + tags, head + tags + body + b"\0"):
+            if accepted:
+                assert decode_request(frame).body.timeout_ms == 7
+            else:
+                with pytest.raises(TooManyElements):
+                    decode_request(frame)
+
+
+def test_sv_6_tagged_fields_count_as_elements_by_their_size() -> None:
+    tags = b"\1\x05\xa0\x01" + bytes(160)  # tag 5 with 160 bytes
+    topics = b"\x0b" + (b"\2t\1" + tags) * 10
+    frame = struct.pack(">hhih", 45, 0, 1, -1) + b"\0" + b"\0\0\0\7" + topics + b"\0"
+    assert len(decode_request(frame, max_elements={45: 10 + 10 * 10}).body.topics) == 10
+    with pytest.raises(TooManyElements):
+        decode_request(frame, max_elements={45: 10 + 9 * 10})
+
+
+@pytest.mark.parametrize("size", [0x7FFF, 0x8000])
+def test_sv_6_a_text_is_as_long_as_kafka_reads_it_in_flexible_versions_too(size: int) -> None:
+    body = MetadataRequest(version=9, topics=[MetadataRequest.MetadataRequestTopic(version=9, name="x" * size)])
+    frame = encode_request(body, version=9, correlation_id=1, client_id=None)[4:]
+    if size == 0x7FFF:
+        assert len(decode_request(frame).body.topics[0].name) == size
+    else:
+        with pytest.raises(BadLength):
+            decode_request(frame)
 
 
 def test_sv_6_trailing_bytes_are_accepted_as_kafka_accepts_them() -> None:

@@ -6,7 +6,6 @@ import socket
 import struct
 import threading
 from contextlib import AsyncExitStack
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,7 +23,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
-from tests.api.model_node import ModelNode, handler_service, topic
+from tests.api.model_node import ModelNode, handler_service, service, topic
 from tests.raw_client import connected
 from tests.server.conftest import StartServer, address
 from tests.waiting import eventually
@@ -161,7 +160,7 @@ async def test_sv_6_a_client_that_does_not_read_is_not_read_either(start_server:
         served += 1
         return bytes(100_000)
 
-    server = await start_server(handler_service(handle), write_high_water_bytes=200_000)
+    server = await start_server(handler_service(handle))
     async with connected(address(server), receive_buffer=4096) as client:
         count = 500
         client.writer.write(b"".join(client.request(versions(), 0) for _ in range(count)))
@@ -354,8 +353,9 @@ async def test_several_listeners_tell_the_service_which_one_it_was(start_server:
         seen.append((peer.listener, peer.host))
         return bytes(6)
 
-    service = SimpleNamespace(served={18: (0, 4)}, handle=handle)
-    server = Server(service, [Listener("127.0.0.1", 0, "INTERNAL"), Listener("127.0.0.1", 0, "EXTERNAL")])
+    spoken_to = service({18: (0, 4)}, lambda _request: None)
+    spoken_to.handle = handle
+    server = Server(spoken_to, [Listener("127.0.0.1", 0, "INTERNAL"), Listener("127.0.0.1", 0, "EXTERNAL")])
     await server.start()
     for name in ("EXTERNAL", "INTERNAL"):
         async with connected(server.addresses[name]) as client:
