@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server import file_descriptors, interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
@@ -75,6 +75,7 @@ def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loo
             collector.cancel()
 
     interpreter_tuning.tune_interpreter()
+    file_descriptors.raise_limit()
     try:
         run_loop(wrapped(), loop)
     except asyncio.CancelledError:

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import logging
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,10 @@ from kafka_reassign_rpc.core.reassignment_settings import (
     ReassignmentSettings,
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
-from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
+
+log = logging.getLogger(__name__)
 
 HELP = "run the controller, for your cluster or for a simulated one"
 USAGE = "kafka-reassign-rpc serve [-h] [--config FILE] [--SETTING VALUE …]"
@@ -144,14 +148,28 @@ def server_config(values: dict[str, Any]) -> ServerConfig:
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
             healing=_healing_config(values),
         ),
-        limits=ServerLimits(
-            max_connections=values["max.connections"],
-            max_connections_per_ip=values["max.connections.per.ip"],
-            max_connection_creation_rate=values["max.connection.creation.rate"],
-            connections_max_idle_ms=values["connections.max.idle.ms"],
-            socket_request_max_bytes=values["socket.request.max.bytes"],
-            queued_max_requests=values["queued.max.requests"],
-        ),
+        limits=_limits(values),
+    )
+
+
+def _limits(values: dict[str, Any]) -> ServerLimits:
+    possible = file_descriptors.most_connections(file_descriptors.limit())
+    wanted = values["max.connections"]
+    if wanted is not None and wanted > possible:
+        log.warning("max.connections is %d: file descriptors do not allow %d (ulimit -n)", possible, wanted)
+    connections = possible if wanted is None else min(wanted, possible)
+    per_ip = values["max.connections.per.ip"]
+    return ServerLimits(
+        max_connections=connections,
+        max_connections_per_ip=most_per_ip(connections) if per_ip is None else per_ip,
+        max_connections_per_ip_overrides=values["max.connections.per.ip.overrides"],
+        max_connection_creation_rate=values["max.connection.creation.rate"],
+        max_connection_creation_rate_per_ip=values["max.connection.creation.rate.per.ip"],
+        connections_max_idle_ms=values["connections.max.idle.ms"],
+        slow_client_timeout_ms=values["slow.client.timeout.ms"],
+        socket_request_max_bytes=values["socket.request.max.bytes"],
+        queued_max_requests=values["queued.max.requests"],
+        socket_listen_backlog_size=file_descriptors.backlog(file_descriptors.limit()),
     )
 
 

@@ -7,6 +7,7 @@ cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes prece
 from kafka_reassign_rpc.cli.long_running import LEVELS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
+    counts_by_address,
     host_and_port,
     listeners,
     one_of,
@@ -25,7 +26,8 @@ from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
-from kafka_reassign_rpc.server.server_limits import ServerLimits
+from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits
 
 _HEALING = HealingSettings()
 _LIMITS = ServerLimits()
@@ -329,20 +331,32 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "max.connections",
         whole(0),
-        _LIMITS.max_connections,
-        "Connections at a time. The server closes those above the limit at once.",
+        None,
+        "Connections at a time. At the limit a newcomer takes the place of another connection: one that has sent no"
+        " request, else the one that has been idle longest. Where all are at work, the server closes the newcomer.",
         group=CONNECTIONS,
         metavar="CONNECTIONS",
-        default_words=_UNLIMITED,
+        default_words="what file descriptors allow, those for ZooKeeper, brokers and monitoring kept back; at most"
+        f" {file_descriptors.MOST_CONNECTIONS}",
     ),
     Setting(
         "max.connections.per.ip",
         whole(0),
-        _LIMITS.max_connections_per_ip,
-        "Connections at a time from one IP address. The server closes those above the limit at once.",
+        None,
+        "Connections at a time from one IP address. At the limit a newcomer takes the place of one that has sent no"
+        " request; where there is none, the server closes the newcomer.",
         group=CONNECTIONS,
         metavar="CONNECTIONS",
-        default_words=_UNLIMITED,
+        default_words=f"a quarter of max.connections, at least {LEAST_PER_IP}",
+    ),
+    Setting(
+        "max.connections.per.ip.overrides",
+        counts_by_address,
+        {},
+        "Other limits than max.connections.per.ip for single IP addresses, such as that of a NAT gateway.",
+        group=CONNECTIONS,
+        metavar="IP:CONNECTIONS[,…]",
+        default_words="none",
     ),
     Setting(
         "max.connection.creation.rate",
@@ -352,6 +366,24 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONNECTIONS,
         metavar="CONNECTIONS",
         default_words=_UNLIMITED,
+    ),
+    Setting(
+        "max.connection.creation.rate.per.ip",
+        whole(1),
+        1000,
+        "New connections per second from one IP address. The server closes those above the limit at once.",
+        group=CONNECTIONS,
+        metavar="CONNECTIONS",
+    ),
+    Setting(
+        "slow.client.timeout.ms",
+        whole(1),
+        _LIMITS.slow_client_timeout_ms,
+        "Milliseconds that a client has for its first request, for the rest of a request that it has begun, and for"
+        " reading an answer. After that the server closes the connection. Kafka's clients give a request up after 30000"
+        " themselves (request.timeout.ms).",
+        group=CONNECTIONS,
+        metavar="MS",
     ),
     Setting(
         "connections.max.idle.ms",

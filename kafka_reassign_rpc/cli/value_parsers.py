@@ -4,6 +4,7 @@ A value is the text of a flag, or what a TOML file holds: text, a number or a bo
 """
 
 from collections.abc import Callable
+from ipaddress import ip_address
 from typing import Any
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
@@ -90,6 +91,20 @@ def host_and_port(value: Any) -> tuple[str, int]:
     if not colon or not port.isdigit() or int(port) > 65535:
         raise ValueError(f"expected HOST:PORT, got {value!r}")
     return host.strip("[]"), int(port)
+
+
+def counts_by_address(value: Any) -> dict[str, int]:
+    """`IP:COUNT,…` as counts by IP address. An IPv6 address may stand in brackets."""
+    found = {}
+    for part in text_or_empty(value).split(","):
+        if not part.strip():
+            continue
+        address, _, count = part.strip().rpartition(":")
+        try:
+            found[str(ip_address(address.strip("[]")))] = whole(0, 2**31 - 1)(count)
+        except ValueError:
+            raise ValueError(f"expected IP:CONNECTIONS, got {part.strip()!r}") from None
+    return found
 
 
 def listeners(value: Any) -> tuple[Endpoint, ...]:

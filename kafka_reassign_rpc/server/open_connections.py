@@ -2,31 +2,60 @@
 
 import asyncio
 import logging
-from collections import deque
-from collections.abc import Coroutine, Mapping
+from collections import OrderedDict, deque
+from collections.abc import Coroutine, Hashable, Mapping
 from typing import Any, Protocol
 
+from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server.eviction_order import EvictionOrder
 from kafka_reassign_rpc.server.large_work import LargeWork
 from kafka_reassign_rpc.server.request_service import Service
-from kafka_reassign_rpc.server.server_limits import ConnectionCounts, CreationRate, IdleWheel, ServerLimits
+from kafka_reassign_rpc.server.server_limits import (
+    AddressRates,
+    ConnectionCounts,
+    CreationRate,
+    IdleWheel,
+    ServerLimits,
+)
 from kafka_reassign_rpc.server.server_stats import ServerStats
 from kafka_reassign_rpc.support.bounded_log import LineLimit
 
 log = logging.getLogger(__name__)
 
 TICK_SECONDS = 1.0
-MAX_IDLE_SLOTS = 1024
+MAX_CHECK_SECONDS = 600.0
+CHECKS_PER_LIMIT = 4
+"""How often a connection is checked within the shortest time that a limit gives it."""
+CLOSED_IN_A_ROW = 50
+"""Connections that one turn of the event loop closes: that takes a few milliseconds."""
+CLOSED_AT_A_TICK = 200
+"""Connections that close in a second where memory or file descriptors run out."""
+
+TOLD = {
+    "connections_refused": (logging.WARNING, "refused"),
+    "connections_evicted": (logging.WARNING, "closed to make room"),
+    "connections_silent_closed": (logging.WARNING, "closed without a request"),
+    "connections_partial_closed": (logging.WARNING, "closed in the middle of a request"),
+    "connections_unread_closed": (logging.WARNING, "closed with unread answers"),
+    "connections_slow_closed": (logging.WARNING, "closed to get below queued.max.request.bytes"),
+    "connections_malformed": (logging.INFO, "closed for malformed input"),
+}
+"""What the log tells of connections, by the counter in ServerStats: level, and what happened."""
 
 
-class OpenConnection(Protocol):
-    """A connection, as `OpenConnections` uses it.
+class OpenConnection(Hashable, Protocol):
+    """A connection, as `OpenConnections` uses it. Times are seconds by the loop's clock.
 
-    last_active   seconds, by the loop's clock
-    frame_since   when the incomplete frame began, by the same clock; 0 where there is none
+    last_active    when it last sent or took anything
+    silent_since   when it was accepted; 0 once it has sent a whole request
+    frame_since    when the incomplete frame began; 0 where there is none
+    unread_since   since when it has not taken all its answers; 0 where it has
     """
 
     last_active: float
+    silent_since: float
     frame_since: float
+    unread_since: float
 
     @property
     def idle(self) -> bool:
@@ -49,9 +78,7 @@ class OpenConnections:
     """Admits connections, holds their shared budgets, and closes idle and slow ones. Belongs to one server and one
     event loop.
 
-    served            the lowest and highest version of each API key that the service has
-    refused_lines,
-    malformed_lines   limit the lines of the log about refused connections, and about those closed for malformed input
+    served   the lowest and highest version of each API key that the service has
     """
 
     def __init__(self, service: Service, limits: ServerLimits, stats: ServerStats) -> None:
@@ -60,17 +87,25 @@ class OpenConnections:
         self.stats = stats
         self.served: Mapping[int, tuple[int, int]] = dict(service.served)
         self.loop = asyncio.get_running_loop()
-        self._connections: set[OpenConnection] = set()
+        self._connections: dict[OpenConnection, str] = {}
+        """With their addresses."""
         self._counts = ConnectionCounts(limits)
         self._rate = CreationRate(limits.max_connection_creation_rate)
-        self._idle: IdleWheel[OpenConnection] = IdleWheel(self._idle_slots())
+        self._rates = AddressRates(limits.max_connection_creation_rate_per_ip)
+        self._order: EvictionOrder[OpenConnection] = EvictionOrder()
+        self._check_seconds = _check_seconds(limits)
+        self._wheel: IdleWheel[OpenConnection] = IdleWheel(int(self._check_seconds / TICK_SECONDS) + 1)
+        self._due: deque[OpenConnection] = deque()
+        """To be checked in this tick."""
+        self._unread: OrderedDict[OpenConnection, int] = OrderedDict()
+        """Bytes of answers that are not read, the longest wait first."""
         self._waiting: deque[OpenConnection] = deque()
         self._starving: dict[OpenConnection, None] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._empty = asyncio.Event()
         self._closing = False
-        self.large_work = LargeWork(self._too_many_answers)
-        self.refused_lines, self.malformed_lines = LineLimit(), LineLimit()
+        self.large_work = LargeWork(self._many_answers)
+        self._lines = {kind: LineLimit() for kind in TOLD}
         self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
 
     # ------------------------------------------------------------------------------------------------ the end
@@ -103,18 +138,36 @@ class OpenConnections:
     # ------------------------------------------------------------------------------------------------ connections
 
     def admit(self, connection: OpenConnection, host: str) -> str | None:
-        """Admits a new connection, or returns why not."""
-        refusal = "the server is closing" if self._closing else self._counts.refusal(host)
+        """Admits a new connection, or returns why not. Another one may have to make room for it."""
+        refusal = "the server is closing" if self._closing else self._refusal(host)
         if refusal is not None:
-            self.stats.connections_refused += 1
             return refusal
         self._counts.add(host)
-        self._connections.add(connection)
+        self._connections[connection] = host
+        self._order.add(connection, host)
+        self._wheel.put(connection, self._ticks(self._check_seconds))
         self.stats.connections_accepted += 1
         self.stats.connections_now = len(self._connections)
-        if self.limits.connections_max_idle_ms > 0:
-            self._idle.put(connection, self._idle_ticks(self.limits.connections_max_idle_ms / 1000))
         return None
+
+    def _refusal(self, host: str) -> str | None:
+        if not self._rates.admits(host, self.loop.time()):
+            most = self.limits.max_connection_creation_rate_per_ip
+            return f"more than {most} per second (max.connection.creation.rate.per.ip)"
+        over = self._counts.over_of(host)
+        if over is not None:
+            found = self._order.first_silent(host)  # others behind the same address keep their connections
+        else:
+            over = self._counts.over
+            found = None if over is None else self._order.first()
+        if over is not None and found is not None:
+            self._close("connections_evicted", found, over)
+            return None
+        return over
+
+    def has_sent(self, connection: OpenConnection) -> None:
+        """The connection has sent its first whole request."""
+        self._order.has_sent(connection)
 
     def creation_delay(self) -> float:
         """Seconds before a new connection may be read."""
@@ -123,11 +176,16 @@ class OpenConnections:
             self.stats.connections_delayed += 1
         return delay
 
-    def forget(self, connection: OpenConnection, host: str) -> None:
-        """Removes a connection that has closed."""
+    def forget(self, connection: OpenConnection) -> None:
+        """Removes a connection that is over."""
+        host = self._connections.get(connection)
+        if host is None:
+            return  # it was closed here
+        self.unread(connection, 0)
+        del self._connections[connection]
         self._counts.remove(host)
-        self._connections.discard(connection)
-        self._idle.discard(connection)
+        self._order.discard(connection)
+        self._wheel.discard(connection)
         self._starving.pop(connection, None)
         if connection in self._waiting:
             self._waiting.remove(connection)
@@ -135,6 +193,19 @@ class OpenConnections:
         self.stats.connections_now = len(self._connections)
         if not self._connections:
             self._empty.set()
+
+    def _close(self, kind: str, connection: OpenConnection, why: str) -> None:
+        """Closes a connection for a limit: counts and tells it."""
+        self.tell(kind, self._connections[connection], why)
+        self.forget(connection)
+        connection.abort()
+
+    def tell(self, kind: str, host: str, why: object) -> None:
+        """Counts what happened to a connection. The log tells it if it is in TOLD, unless there is much of its kind."""
+        setattr(self.stats, kind, getattr(self.stats, kind) + 1)
+        if kind in TOLD and self._lines[kind].admits(self.loop.time()):
+            level, what = TOLD[kind]
+            log.log(level, "connection from %s %s: %s", host, what, why)
 
     # ------------------------------------------------------------------------------------------------ shared budgets
 
@@ -175,15 +246,6 @@ class OpenConnections:
             self.loop.call_soon(self._feed)
         return over
 
-    def charge_answers(self, difference: int) -> None:
-        """A connection has so many bytes more of answers that its peer has not read. (It charges them as well.)"""
-        self.stats.answer_bytes_now += difference
-        if difference < 0:
-            self.large_work.look_again()
-
-    def _too_many_answers(self) -> bool:
-        return 0 <= self.limits.queued_max_request_bytes < self.stats.answer_bytes_now
-
     def starving(self, connection: OpenConnection) -> None:
         """A connection has stopped reading until there is room for request bytes."""
         self._starving[connection] = None
@@ -196,48 +258,107 @@ class OpenConnections:
             del self._starving[connection]
             connection.fed()
 
+    def unread(self, connection: OpenConnection, size: int) -> None:
+        """A connection has so many bytes of answers that its client has not read. (It charges them as well.) Where all
+        clients together leave too many, those that have had some for the longest time are closed."""
+        difference = size - self._unread.get(connection, 0)
+        if not difference or connection not in self._connections:
+            return
+        self.stats.answer_bytes_now += difference
+        if size:
+            self._unread[connection] = size
+        else:
+            del self._unread[connection]
+        if difference < 0:
+            self.large_work.look_again()
+        elif self.stats.answer_bytes_now > self.limits.queued_max_response_bytes:
+            self.loop.call_soon(self._close_unread)
+
+    def _close_unread(self) -> None:
+        limit = self.limits.queued_max_response_bytes
+        while self.stats.answer_bytes_now > limit and len(self._unread) > 1:
+            self._close("connections_unread_closed", next(iter(self._unread)), f"{limit} bytes are not read")
+
+    def _many_answers(self) -> bool:
+        """Whether large requests wait until clients have read."""
+        return self.stats.answer_bytes_now > self.limits.queued_max_response_bytes // 2
+
     # ------------------------------------------------------------------------------------------------ time
 
-    def _idle_slots(self) -> int:
-        ticks = int(max(1.0, self.limits.connections_max_idle_ms / 1000 / TICK_SECONDS)) + 1
-        return min(MAX_IDLE_SLOTS, ticks)
-
     @staticmethod
-    def _idle_ticks(seconds: float) -> int:
+    def _ticks(seconds: float) -> int:
         return int(seconds / TICK_SECONDS) + 1
 
     def _tick(self) -> None:
         self._ticker = self.loop.call_later(TICK_SECONDS, self._tick)
         now = self.loop.time()
-        self._close_idle(now)
+        checks = not self._due
+        self._due += self._wheel.tick()
+        if checks:
+            self._check()
         self._close_slow(now)
-        self._count_left_out(now)
+        self._free_descriptors()
+        self._rates.forget(now)
+        for kind, lines in self._lines.items():
+            left_out = lines.left_out(now)
+            if left_out:
+                level, what = TOLD[kind]
+                log.log(level, "%d more connections %s within %d s", left_out, what, lines.seconds)
 
-    def _count_left_out(self, now: float) -> None:
-        """After an interval: how many lines about connections the log has left out."""
-        refused, malformed = self.refused_lines.left_out(now), self.malformed_lines.left_out(now)
-        if refused:
-            log.warning("%d more connections refused within %d s", refused, self.refused_lines.seconds)
-        if malformed:
-            log.info("%d more connections closed for malformed input", malformed)
-
-    def _close_idle(self, now: float) -> None:
-        allowed = self.limits.connections_max_idle_ms / 1000
-        for connection in self._idle.tick():
-            left = connection.last_active + allowed - now
-            if left > 0 or not connection.idle:
-                self._idle.put(connection, self._idle_ticks(max(left, 0.0)))
+    def _check(self) -> None:
+        """Closes those of the due connections whose time is up, some of them in each turn of the loop."""
+        now = self.loop.time()
+        closed = 0
+        while self._due and closed < CLOSED_IN_A_ROW:
+            connection = self._due.popleft()
+            if connection not in self._connections:
+                continue
+            left, kind = self._left(connection, now)
+            if left > 0:
+                self._wheel.put(connection, self._ticks(min(left, self._check_seconds)))
             else:
-                self.stats.connections_idle_closed += 1
-                connection.abort()
+                closed += 1
+                self._close(kind, connection, f"it had {self.limits.slow_client_timeout_ms / 1000:g} s")
+        if self._due:
+            self.loop.call_soon(self._check)
+
+    def _left(self, connection: OpenConnection, now: float) -> tuple[float, str]:
+        """Seconds that a connection may stay as it is, and the counter where there are none."""
+        found = self._check_seconds, ""
+        if not connection.idle:
+            return found
+        idle, slow = self.limits.connections_max_idle_ms / 1000, self.limits.slow_client_timeout_ms / 1000
+        for allowed, since, kind in (
+            (slow, connection.silent_since, "connections_silent_closed"),
+            (slow, connection.frame_since, "connections_partial_closed"),
+            (slow, connection.unread_since, "connections_unread_closed"),
+            (idle, connection.last_active, "connections_idle_closed"),
+        ):
+            if allowed > 0 and since:
+                found = min(found, (since + allowed - now, kind))
+        return found
 
     def _close_slow(self, now: float) -> None:
-        """While too many bytes are held: closes the slowest senders. They could keep all others out for ever."""
+        """While too many bytes are held: closes the slowest clients. They could keep all others out for ever."""
         limit = self.limits.queued_max_request_bytes
         if not 0 <= limit < self.stats.request_bytes_now:
             return
         latest = now - self.limits.slow_frame_ms / 1000
-        slow = sorted((c.frame_since, id(c), c) for c in self._connections if 0 < c.frame_since < latest)
-        for _, _, connection in slow[: max(1, len(slow) // 2)] if slow else ():
-            self.stats.connections_slow_closed += 1
-            connection.abort()
+        since = ((min(filter(None, (c.frame_since, c.unread_since)), default=latest), c) for c in self._connections)
+        slow = sorted((found for found in since if found[0] < latest), key=lambda found: found[0])
+        for _, connection in slow[: min((len(slow) + 1) // 2, CLOSED_AT_A_TICK)]:
+            self._close("connections_slow_closed", connection, f"{limit} bytes of requests and answers are held")
+
+    def _free_descriptors(self) -> None:
+        """Closes connections while file descriptors run out, whoever has taken them."""
+        for _ in range(min(file_descriptors.missing(), CLOSED_AT_A_TICK)):
+            found = self._order.first()
+            if found is None:
+                break
+            self._close("connections_evicted", found, "file descriptors run out")
+
+
+def _check_seconds(limits: ServerLimits) -> float:
+    """How long a connection may go unchecked."""
+    allowed = [ms / 1000 for ms in (limits.slow_client_timeout_ms, limits.connections_max_idle_ms) if ms > 0]
+    return min([MAX_CHECK_SECONDS, *(seconds / CHECKS_PER_LIMIT for seconds in allowed)])

@@ -72,15 +72,11 @@ class ServerConnection(asyncio.Protocol):
         self._unsent: deque[bytes | memoryview] = deque()
         """Pieces of answers that the transport does not have yet."""
         self._unsent_bytes = 0
-        self._unread_bytes = 0
-        """Bytes of answers that count as held."""
         self._paused = False
         self._starved = False
         """Reading is paused until the server has room for more request bytes."""
-        self._counted = False
-        self.last_active = 0.0
-        self.frame_since = 0.0
-        """When the incomplete frame began, or the peer last read of its answers; 0 where neither is open."""
+        self.last_active = self.silent_since = self.frame_since = self.unread_since = 0.0
+        """See OpenConnection."""
 
     # ------------------------------------------------------------------------------------------------ transport
 
@@ -90,13 +86,11 @@ class ServerConnection(asyncio.Protocol):
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
         refusal = self._shared.admit(self, self._peer.host)
         if refusal is not None:
-            if self._shared.refused_lines.admits(self._loop.time()):
-                log.warning("connection from %s refused: %s", self._peer.host, refusal)
+            self._shared.tell("connections_refused", self._peer.host, refusal)
             self._transport.abort()
             return
-        self._counted = True
         self._transport.set_write_buffer_limits(high=0)  # whatever is not written clogs, and counts
-        self.last_active = self._loop.time()
+        self.last_active = self.silent_since = self._loop.time()
         delay = self._shared.creation_delay()
         if delay > 0:
             self._busy = True
@@ -105,6 +99,7 @@ class ServerConnection(asyncio.Protocol):
     def _begin(self) -> None:
         """The creation delay is over."""
         if self._transport is not None:
+            self.silent_since = self.silent_since and self._loop.time()
             self._run()
 
     def connection_lost(self, _exc: Exception | None) -> None:
@@ -113,11 +108,8 @@ class ServerConnection(asyncio.Protocol):
         self._unsent.clear()
         self._unsent_bytes = 0
         self._full = False
-        self._count_unread(0)
         self._charge(0)
-        if self._counted:
-            self._counted = False
-            self._shared.forget(self, self._peer.host)
+        self._shared.forget(self)
 
     def eof_received(self) -> bool:
         """The peer has sent all its requests; it still gets its answers."""
@@ -132,7 +124,7 @@ class ServerConnection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         self._full = True
-        self.frame_since = self._loop.time()
+        self.unread_since = self._loop.time()
 
     def resume_writing(self) -> None:
         self._full = False
@@ -151,10 +143,13 @@ class ServerConnection(asyncio.Protocol):
         if stream.ended:
             return
         frames = stream.receive(data)
+        if frames and self.silent_since:
+            self.silent_since = 0.0
+            self._shared.has_sent(self)
         if stream.partial_bytes:
             if frames or not self.frame_since:
                 self.frame_since = now
-        elif not self._clogged:
+        else:
             self.frame_since = 0.0
         if stream.fault is not None:
             self._malformed(stream.fault)
@@ -165,9 +160,7 @@ class ServerConnection(asyncio.Protocol):
 
     def _malformed(self, error: Exception) -> None:
         """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
-        if self._shared.malformed_lines.admits(self._loop.time()):
-            log.info("connection from %s closed: %s", self._peer.host, error)
-        self._shared.stats.connections_malformed += 1
+        self._shared.tell("connections_malformed", self._peer.host, error)
 
     def _settle(self) -> None:
         """After any change: updates the held bytes, and pauses or resumes reading."""
@@ -175,7 +168,7 @@ class ServerConnection(asyncio.Protocol):
         unread = self._unsent_bytes
         if self._full and transport is not None:
             unread += transport.get_write_buffer_size()
-        self._count_unread(unread)
+        self._shared.unread(self, unread)
         held = self._stream.held_bytes + unread
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
@@ -184,11 +177,6 @@ class ServerConnection(asyncio.Protocol):
             self._pause()
         else:
             self._resume()
-
-    def _count_unread(self, unread: int) -> None:
-        difference, self._unread_bytes = unread - self._unread_bytes, unread
-        if difference:
-            self._shared.charge_answers(difference)
 
     def _charge(self, held: int) -> bool:
         """Updates the shared count of held bytes. Returns whether all connections together are over the limit."""
@@ -209,6 +197,8 @@ class ServerConnection(asyncio.Protocol):
     def _resume(self) -> None:
         if self._paused and self._transport is not None and not self._transport.is_closing():
             self._paused = False
+            if self.frame_since:
+                self.frame_since = self._loop.time()  # it could not be sent on until now
             self._transport.resume_reading()
 
     # ------------------------------------------------------------------------------------------------ work
@@ -378,7 +368,7 @@ class ServerConnection(asyncio.Protocol):
             return
         self.last_active = now = self._loop.time()
         self._send_unsent()
-        self.frame_since = now if self._clogged or self._stream.partial_bytes else 0.0
+        self.unread_since = now if self._clogged else 0.0
         if self._clogged:
             self._settle()
         elif not self._busy:

@@ -13,6 +13,8 @@ import msgspec
 from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 
 UNLIMITED = 2**31 - 1
+LEAST_PER_IP = 100
+"""Connections that one address may have by default, however few there may be in all."""
 
 
 class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,6 +31,8 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     max_connections_per_ip_overrides: Mapping[str, int] = {}
     max_connection_creation_rate: int = UNLIMITED
     """Connections per second. The server reads further ones only when their turn has come."""
+    max_connection_creation_rate_per_ip: int = UNLIMITED
+    """Connections per second from one address. The server closes further ones at once."""
     connections_max_idle_ms: int = 600_000
     """0 or less: idle connections stay open."""
     socket_listen_backlog_size: int = 1024
@@ -36,11 +40,23 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     slow_frame_ms: int = 10_000
     """While request bytes are over their limit, a connection may be closed whose frame, or whose reading of an answer,
     takes longer than this."""
+    slow_client_timeout_ms: int = 30_000
+    """How long a client may take for its first request, for the rest of a request that it has begun, and for reading
+    on in an answer. Kafka's clients give a request up after this time themselves (request.timeout.ms); 0 or less: for
+    ever."""
+    queued_max_response_bytes: int = 256 * 1024 * 1024
+    """Answer bytes that clients have not read, of all connections together. With half of that large requests wait."""
     large_frame_bytes: int = 8 * 1024
     """A frame larger than this is decoded, answered and freed in slices."""
     turn_ms: int = 5
     """How long one connection with many requests may keep the event loop before other tasks run."""
     tls_handshake_timeout_ms: int = 10_000
+
+
+def most_per_ip(connections: int) -> int:
+    """How many of so many connections one address may have by default: many clients may be behind a NAT gateway, and
+    no single address takes the place of all others."""
+    return max(LEAST_PER_IP, connections // 4)
 
 
 class CreationRate:
@@ -61,6 +77,32 @@ class CreationRate:
         return max(0.0, self._arrival - 1.0 - now)
 
 
+class AddressRates:
+    """How many connections each address may still open in this second: at most one second's worth at once."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._used: dict[str, tuple[float, float]] = {}
+        """By address: the time of its last connection, and its share used then."""
+
+    def __len__(self) -> int:
+        return len(self._used)
+
+    def admits(self, host: str, now: float) -> bool:
+        """Whether a connection from `host` may come at `now`. Counts it if so."""
+        if self._per_second >= UNLIMITED:
+            return True
+        before, used = self._used.get(host, (now, 0.0))
+        used = max(0.0, used - (now - before) * self._per_second)
+        admitted = used + 1 <= self._per_second
+        self._used[host] = now, used + admitted
+        return admitted
+
+    def forget(self, now: float) -> None:
+        """Forgets addresses whose last connection is a second ago: they have their whole share again."""
+        self._used = {host: use for host, use in self._used.items() if use[0] > now - 1.0}
+
+
 class ConnectionCounts:
     """The number of connections, in all and by address."""
 
@@ -69,14 +111,18 @@ class ConnectionCounts:
         self._by_host: Counter[str] = Counter()
         self.total = 0
 
-    def refusal(self, host: str) -> str | None:
-        """Why one more connection from `host` is not allowed, or None."""
-        if self.total >= self._limits.max_connections:
-            return f"max.connections={self._limits.max_connections} reached"
-        allowed = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
-        if self._by_host[host] >= allowed:
-            return f"{allowed} connections from {host} reached (max.connections.per.ip)"
-        return None
+    @property
+    def over(self) -> str | None:
+        """Why one more connection is too many, or None."""
+        most = self._limits.max_connections
+        return f"max.connections={most} reached" if self.total >= most else None
+
+    def over_of(self, host: str) -> str | None:
+        """Why one more connection from `host` is too many, or None."""
+        most = self._limits.max_connections_per_ip_overrides.get(host, self._limits.max_connections_per_ip)
+        return (
+            f"{most} connections from {host} reached (max.connections.per.ip)" if self._by_host[host] >= most else None
+        )
 
     def add(self, host: str) -> None:
         self.total += 1

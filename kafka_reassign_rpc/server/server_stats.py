@@ -12,7 +12,15 @@ class ServerStats(msgspec.Struct):
     connections_accepted: int = 0
     connections_refused: int = 0
     connections_delayed: int = 0
+    connections_evicted: int = 0
+    """Closed to make room for others."""
     connections_idle_closed: int = 0
+    connections_silent_closed: int = 0
+    """Closed because they sent no request in time."""
+    connections_partial_closed: int = 0
+    """Closed because they did not send the rest of a request in time."""
+    connections_unread_closed: int = 0
+    """Closed because they did not read their answers."""
     connections_malformed: int = 0
     """Closed for malformed input."""
     connections_slow_closed: int = 0

@@ -227,31 +227,6 @@ async def test_sv_6_connections_that_waited_for_room_are_read_on(start_server: S
 # -------------------------------------------------------------------------------------------------- connections
 
 
-async def test_sv_6_connections_beyond_max_connections_are_closed(start_server: StartServer) -> None:
-    server = await start_server(max_connections=2)
-    async with connected(address(server)) as one, connected(address(server)) as two:
-        await one.call(versions(), 0)
-        await two.call(versions(), 0)
-        async with connected(address(server)) as three:
-            assert await three.is_closed()
-        assert (await one.call(versions(), 0)).error_code == 0
-    await eventually(lambda: server.stats.connections_now == 0)
-    async with connected(address(server)) as four:
-        await four.call(versions(), 0)
-    assert server.stats.connections_refused == 1
-
-
-async def test_sv_6_connections_of_one_address_are_limited_with_exceptions(start_server: StartServer) -> None:
-    limited = await start_server(max_connections_per_ip=1)
-    excepted = await start_server(max_connections_per_ip=1, max_connections_per_ip_overrides={"127.0.0.1": 2})
-    async with connected(address(limited)) as one, connected(address(limited)) as two:
-        await one.call(versions(), 0)
-        assert await two.is_closed()
-    async with connected(address(excepted)) as one, connected(address(excepted)) as two:
-        await one.call(versions(), 0)
-        await two.call(versions(), 0)
-
-
 async def test_sv_6_new_connections_beyond_the_rate_wait_their_turn(start_server: StartServer) -> None:
     server = await start_server(max_connection_creation_rate=20)
     async with AsyncExitStack() as stack:

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.server.event_loop import LoopName, run
 from kafka_reassign_rpc.server.server_limits import (
     UNLIMITED,
+    AddressRates,
     ConnectionCounts,
     CreationRate,
     IdleWheel,
     ServerLimits,
+    most_per_ip,
 )
 
 
@@ -50,16 +52,52 @@ def test_sv_6_an_unlimited_rate_never_delays() -> None:
 
 
 def test_sv_6_counts_forget_addresses_without_connections() -> None:
-    counts = ConnectionCounts(ServerLimits(max_connections=3, max_connections_per_ip=1))
-    assert counts.refusal("a") is None
+    limits = ServerLimits(max_connections=3, max_connections_per_ip=1, max_connections_per_ip_overrides={"b": 2})
+    counts = ConnectionCounts(limits)
+    assert counts.over_of("a") is None
     counts.add("a")
-    assert "max.connections.per.ip" in (counts.refusal("a") or "")
+    assert "max.connections.per.ip" in (counts.over_of("a") or "")
     counts.add("b")
+    assert counts.over_of("b") is None
+    assert counts.over is None
     counts.add("c")
-    assert "max.connections=3" in (counts.refusal("d") or "")
+    assert "max.connections=3" in (counts.over or "")
     counts.remove("a")
-    assert counts.refusal("a") is None
+    assert counts.over_of("a") is None
+    assert counts.over is None
     assert counts.total == 2
+
+
+@given(st.integers(1, 20), st.lists(st.floats(0, 0.5), min_size=1, max_size=200))
+def test_sv_6_an_address_opens_at_most_twice_its_rate_in_a_second_and_others_do_not_suffer(
+    per_second: int, gaps: list[float]
+) -> None:
+    """The share of one second at once, and the second's own."""
+    rates, now, admitted = AddressRates(per_second), 0.0, []
+    for gap in gaps:
+        now += gap
+        if rates.admits("a", now):
+            admitted.append(now)
+    assert rates.admits("b", now)
+    for start in admitted:
+        assert sum(start <= other < start + 1 for other in admitted) <= 2 * per_second + 1
+    assert len(admitted) == len(gaps) or len(admitted) >= per_second
+
+
+def test_sv_6_a_slow_newcomer_is_admitted_at_any_rate_and_addresses_are_forgotten() -> None:
+    rates = AddressRates(2)
+    assert [rates.admits("a", 10.0) for _ in range(3)] == [True, True, False]
+    assert rates.admits("a", 10.6)
+    rates.forget(11.0)
+    assert len(rates) == 1
+    rates.forget(11.6)
+    assert len(rates) == 0
+    assert all(AddressRates(UNLIMITED).admits("a", 0.0) for _ in range(10))
+
+
+def test_sv_6_one_address_gets_a_quarter_of_all_connections() -> None:
+    assert most_per_ip(20_000) == 5_000
+    assert most_per_ip(40) == 100, "the limit in all is the lower one then"
 
 
 def test_sv_6_the_wheel_brings_up_each_item_when_its_time_may_be_up() -> None:

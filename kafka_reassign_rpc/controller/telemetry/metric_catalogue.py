@@ -68,7 +68,24 @@ SERVER_COUNTERS = {
     "connections_accepted": _counter("connections_accepted", "Connections that were accepted."),
     "connections_refused": _counter("connections_refused", "Connections that were refused: a limit was reached."),
     "connections_delayed": _counter("connections_delayed", "Connections that had to wait for the creation rate limit."),
+    "connections_evicted": _counter(
+        "connections_evicted",
+        "Connections that were closed to make room for others (max.connections, max.connections.per.ip, descriptors).",
+    ),
     "connections_idle_closed": _counter("connections_idle_closed", "Connections that were closed because they idled."),
+    "connections_silent_closed": _counter(
+        "connections_silent_closed",
+        "Connections that were closed because they sent no request within slow.client.timeout.ms.",
+    ),
+    "connections_partial_closed": _counter(
+        "connections_partial_closed",
+        "Connections that were closed because they did not send the rest of a request within slow.client.timeout.ms.",
+    ),
+    "connections_unread_closed": _counter(
+        "connections_unread_closed",
+        "Connections that were closed because they did not read their answers: for longer than slow.client.timeout.ms,"
+        " or more than all may leave together.",
+    ),
     "connections_malformed": _counter("connections_malformed", "Connections that were closed for malformed input."),
     "connections_slow_closed": _counter(
         "connections_slow_closed",
@@ -78,7 +95,8 @@ SERVER_COUNTERS = {
     "bytes_sent": _counter("bytes_sent", "Bytes sent to clients."),
     "requests_in_work_now": _gauge("requests_in_work", "Requests that are being handled."),
     "requests_waiting_now": _gauge("requests_waiting", "Connections whose next request waits (queued.max.requests)."),
-    "request_bytes_now": _gauge("request_bytes", "Bytes of requests that are in memory."),
+    "request_bytes_now": _gauge("request_bytes", "Bytes of requests and of unread answers that are in memory."),
+    "answer_bytes_now": _gauge("answer_bytes", "Bytes of answers in memory that clients have not read."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
 }
 """The metrics of `server.server_stats.ServerStats`, by the names of its fields."""
