@@ -26,6 +26,9 @@ from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooK
 from tests.stock import kraft
 from tests.stock.jars import BROKER_VERSION, JarsUnavailable, jars
 
+_ZOOKEEPER_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
+"""ZooKeeper works for minutes here: it may compile everything, as a real one does."""
+
 BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "bulk": bulk.run,
     "list": listing.run,
@@ -63,7 +66,7 @@ async def _run(which: list[str], *, quick: bool) -> None:
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", flush=True)
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as name:
         directory = Path(name)
-        async with EmbeddedZooKeeper(directory / "zookeeper") as zookeeper:
+        async with EmbeddedZooKeeper(directory / "zookeeper", jvm=_ZOOKEEPER_JVM) as zookeeper:
             for benchmark in which:
                 print(await BENCHMARKS[benchmark](zookeeper.address, directory, quick=quick), flush=True)
 

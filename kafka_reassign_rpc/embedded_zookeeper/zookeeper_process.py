@@ -6,13 +6,13 @@ import fcntl
 import os
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Self
 
 from kafka_reassign_rpc.embedded_zookeeper.child_process import tied_to_us
-from kafka_reassign_rpc.embedded_zookeeper.java import class_path, find_java
+from kafka_reassign_rpc.embedded_zookeeper.java import QUICK_START, class_path, find_java
 
 STANDALONE = "org.apache.zookeeper.server.ZooKeeperServerMain"
 QUORUM = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
@@ -47,6 +47,7 @@ class EmbeddedZooKeeper:
     data_dir        snapshots, transaction log, zookeeper.log; created if absent, kept, and locked while in use
     port            0: the system chooses a free one at the first start; it stays the same for this object
     heap_mb         Java's largest heap
+    jvm             Java's other options
     session_ms      shortest and longest session timeout that clients get
     settings        more lines of zoo.cfg, by name
     server_id, members    for an ensemble: the `server.N` lines, and which of them is this server's
@@ -62,6 +63,7 @@ class EmbeddedZooKeeper:
         host: str = "127.0.0.1",
         *,
         heap_mb: int = 512,
+        jvm: Sequence[str] = QUICK_START,
         tick_ms: int = 500,
         session_ms: tuple[int, int] = (1_000, 120_000),
         settings: Mapping[str, str] | None = None,
@@ -72,6 +74,7 @@ class EmbeddedZooKeeper:
         self.host = host
         self.port = port
         self.heap_mb = heap_mb
+        self.jvm = jvm
         self.tick_ms = tick_ms
         self.session_ms = session_ms
         self.settings = dict(settings or {})
@@ -150,7 +153,7 @@ class EmbeddedZooKeeper:
             self._process = subprocess.Popen(  # noqa: ASYNC220
                 tied_to_us(
                     [
-                        *(java, f"-Xmx{self.heap_mb}m", "-Xms32m", "-XX:+UseSerialGC", "-XX:-UsePerfData"),
+                        *(java, f"-Xmx{self.heap_mb}m", "-Xms32m", *self.jvm),
                         "-Djava.awt.headless=true",
                         "-Djava.net.preferIPv4Stack=" + ("false" if ":" in self.host else "true"),
                         f"-Dlog4j2.configurationFile={self.data_dir / 'log4j2.properties'}",

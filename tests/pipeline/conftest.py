@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 from kafka_reassign_rpc.client import ReassignmentClient
 from kafka_reassign_rpc.pipeline.spark_session import session, spark_errors_as_job_failed
 from tests.client.conftest import whole_cluster
+from tests.jvm import QUICK
 from tests.processes import exists
 
 
@@ -23,8 +24,7 @@ def spark() -> Iterator[SparkSession]:
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     }
-    java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-    with session("tests", master="local[2]", memory="768m", settings=settings, java=java) as started:
+    with session("tests", master="local[2]", memory="768m", settings=settings, java=" ".join(QUICK)) as started:
         jvm = started.sparkContext._gateway.proc.pid
         yield started
     assert not exists(jvm)

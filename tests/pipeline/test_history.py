@@ -19,6 +19,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.move_history import history_job
 from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
 from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+from tests.jvm import QUICK
 from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
 from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
@@ -148,11 +149,11 @@ def test_dp_5_a_history_that_follows_keeps_its_tables_up_to_date_and_goes_on_aft
     assert checkpoint_directory(out).is_dir()
 
 
-QUICK = " ".join(
+SUBMIT_ARGUMENTS = " ".join(
     (
         *("--conf spark.sql.shuffle.partitions=1", "--conf spark.sql.adaptive.enabled=false"),
         *("--conf spark.sql.codegen.wholeStage=false", "--conf spark.sql.codegen.factoryMode=NO_CODEGEN"),
-        '--driver-java-options "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"',
+        f'--driver-java-options "{" ".join(QUICK)}"',
         "pyspark-shell",
     )
 )
@@ -163,7 +164,7 @@ class Command:
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments, "--driver-memory", "512m"]
-        environment = os.environ | {"PYSPARK_SUBMIT_ARGS": QUICK}
+        environment = os.environ | {"PYSPARK_SUBMIT_ARGS": SUBMIT_ARGUMENTS}
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment)
         self.pid = self._process.pid
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, Message
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from tests.jvm import QUICK
 from tests.stock.jars import TOOL_VERSIONS, jars
 
 _FILE = Path(__file__).with_name("kafka_bodies.jsonl")
@@ -51,7 +52,7 @@ def write_with_kafka() -> tuple[Body, ...]:
     """Has Kafka write them now. Needs Java and Kafka's jars."""
     found: dict[tuple[int, int, str, str], Body] = {}
     for release in TOOL_VERSIONS:
-        command = ["java", "-cp", f"{jars(release)}/*", str(_WRITER)]
+        command = ["java", *QUICK, "-cp", f"{jars(release)}/*", str(_WRITER)]
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         for line in output.splitlines():
             key, version, direction, data, fields = line.split("\t")

@@ -36,8 +36,7 @@ _INTEGERS = {codecs.Int8: (-(1 << 7), (1 << 7) - 1), codecs.Int16: (-(1 << 15), 
 
 @cache
 def messages(cls: Any, version: int) -> st.SearchStrategy[Any]:
-    """Instances of `cls` with any value in each field of `version`. A strategy costs more than an example, so it is
-    kept."""
+    """Instances of `cls` with any value in each field of `version`. Kept: a strategy costs more than an example."""
     return _structures(cls._struct, cls, version)
 
 

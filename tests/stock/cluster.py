@@ -12,11 +12,13 @@ import signal
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from tests.jvm import QUICK
+
 from .jars import BROKER_VERSION, classpath, jars
 from .process import LoggedProcess
 
 _LOG4J = Path(__file__).with_name("log4j-broker.properties")
-JVM = ("-Xms96m", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+JVM = ("-Xms96m", "-Xmx256m", *QUICK)
 _PORT = re.compile(rb"Awaiting socket connections on [^:\s]*:(\d+)")
 STARTED = re.compile(rb"\[KafkaServer id=\d+\] started|\[KafkaRaftServer nodeId=\d+\] Kafka Server started")
 

@@ -22,7 +22,7 @@ BROKER_VERSION = "3.9.1"
 TOOL_VERSIONS = ("3.9.1", "4.1.0")
 
 _POMS = Path(__file__).parent / "poms"
-_CACHE = Path(__file__).parents[2] / ".jars"
+CACHE = Path(__file__).parents[2] / ".jars"
 _DONE = ".pom-digest"
 
 
@@ -34,8 +34,8 @@ def jars(version: str) -> Path:
     """The directory with the jars of `version`, resolved if need be. Raises JarsUnavailable."""
     pom = _POMS / f"kafka-{version}.xml"
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
-    target = _CACHE / version
-    with _locked(_CACHE / f"{version}.lock"):
+    target = CACHE / version
+    with locked(CACHE / f"{version}.lock"):
         if not _holds(target, digest):
             shutil.rmtree(target, ignore_errors=True)
             _resolve(pom, target)
@@ -76,7 +76,7 @@ def _resolve(pom: Path, target: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

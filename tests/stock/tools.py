@@ -2,16 +2,21 @@
 
 import asyncio
 import base64
+import hashlib
 import itertools
 import json
 import subprocess
+import tempfile
 import threading
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from .jars import classpath
+from tests.jvm import QUICK
+
+from .jars import CACHE, classpath, locked
 
 _DRIVER = Path(__file__).with_name("ToolDriver.java")
 _LOG4J = Path(__file__).with_name("log4j-tools.properties")
@@ -60,9 +65,9 @@ class Tools:
         self._waiting: dict[str, tuple[asyncio.AbstractEventLoop, asyncio.Future[Output]]] = {}
 
     def start(self) -> None:
-        command = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        command = ["java", "-Xmx256m", *QUICK]
         command += [f"-Dlog4j.configuration=file:{_LOG4J}", f"-Dlog4j2.configurationFile={_LOG4J2}"]
-        command += ["-cp", classpath(self.version), str(_DRIVER)]
+        command += ["-cp", f"{classpath(self.version)}:{_compiled_driver(self.version)}", _DRIVER.stem]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         threading.Thread(target=self._read, name=f"tools-{self.version}", daemon=True).start()
 
@@ -108,6 +113,28 @@ class Tools:
             loop.call_soon_threadsafe(_settle, answer, output)
         for loop, answer in self._waiting.values():
             loop.call_soon_threadsafe(_settle, answer, ConnectionError("the tools' JVM ended"))
+
+
+@cache
+def _compiled_driver(version: str) -> Path:
+    """The folder of the driver's classes. Java takes ten times as long to start it from its source, so it is kept."""
+    folder = CACHE / f"tool-driver-{hashlib.sha256(_DRIVER.read_bytes()).hexdigest()[:16]}"
+    with locked(CACHE / "tool-driver.lock"):
+        if not folder.exists():
+            with tempfile.TemporaryDirectory(dir=CACHE) as scratch:
+                classes = Path(scratch) / "classes"
+                options = [
+                    "-J-XX:TieredStopAtLevel=1",
+                    "--release",
+                    "17",
+                    "-cp",
+                    classpath(version),
+                    "-d",
+                    str(classes),
+                ]
+                subprocess.run(["javac", *options, str(_DRIVER)], check=True)
+                classes.rename(folder)
+    return folder
 
 
 def _settle(answer: "asyncio.Future[Output]", result: Output | Exception) -> None:

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.docs.pages import DOCS, text_of
 from tests.faults.cluster import Cluster, address_of, metadata
+from tests.jvm import QUICK
 from tests.preflight.command import every_znode, run
 from tests.processes import processes
 from tests.stock.cluster import StockBroker, StockCluster
@@ -162,7 +163,8 @@ async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_
     programs.mkdir()
     for name, main_class in STOCK_TOOLS.items():
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec java -Xmx128m -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"\n')
+        options = f"-Xmx128m {' '.join(QUICK)}"
+        program.write_text(f'#!/bin/sh\nexec java {options} -cp "{classpath(BROKER_VERSION)}" {main_class} "$@"\n')
         program.chmod(0o755)
     shown = [f"echo '=== {index}'\n{text}" for index, text in enumerate(commands)]
     script = tmp_path / "operations.sh"

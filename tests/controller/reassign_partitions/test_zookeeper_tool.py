@@ -15,6 +15,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import FOLLOWER_RA
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from tests.controller.bare_controller import Name, Replicas, batch
 from tests.controller.cluster import Cluster, cluster
+from tests.jvm import QUICK
 from tests.stock.jars import BROKER_VERSION, classpath, require
 from tests.waiting import eventually
 
@@ -47,7 +48,7 @@ async def later_tool(world: Cluster, *arguments: str) -> str:
 
 
 def java(version: str, *arguments: str) -> list[str]:
-    command = ["java", "-Xmx128m", "-XX:TieredStopAtLevel=1", f"-Dlog4j.configuration=file:{LOG4J}"]
+    command = ["java", "-Xmx128m", *QUICK, f"-Dlog4j.configuration=file:{LOG4J}"]
     return [*command, "-cp", classpath(version), *arguments]
 
 
