@@ -21,7 +21,8 @@ async def fleet_process(arguments: Sequence[str]) -> AsyncIterator[asyncio.subpr
 
     It runs in a session of its own: Ctrl-C reaches only `serve`, which then ends the brokers before the server.
     """
-    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "fleet", *arguments]
+    # -P: without it -m looks for modules in the current folder first, and would run a file http.py there.
+    command = [sys.executable, "-P", "-m", "kafka_reassign_rpc.cli.main", "fleet", *arguments]
     process = await asyncio.create_subprocess_exec(
         *tied_to_us(command, signal.SIGTERM),
         stdout=asyncio.subprocess.PIPE,

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.protocol.messages import (
     DescribeConfigsResponse,
     RequestFor,
 )
+from kafka_reassign_rpc.support.bounded_text import shown
 
 CONNECT_TIMEOUT_S = 10.0
 """Kafka's socket.connection.setup.timeout.ms."""
@@ -47,8 +48,11 @@ class RpcClient:
     @classmethod
     async def open(cls, host: str, port: int, client_id: str, timeout_s: float) -> Self:
         """Connect. Raises OSError or TimeoutError."""
-        async with asyncio.timeout(CONNECT_TIMEOUT_S):
-            reader, writer = await asyncio.open_connection(host, port)
+        try:
+            async with asyncio.timeout(CONNECT_TIMEOUT_S):
+                reader, writer = await asyncio.open_connection(host, port)
+        except ValueError as error:  # IDNA refuses the name, or it has a NUL: anybody may have registered it
+            raise OSError(f"{shown(host)} is no name of a host: {error}") from error
         return cls(reader, writer, client_id, timeout_s)
 
     def close(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from kafka_reassign_rpc.cli.fleet_subprocess import ChildFailed, fleet_process
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker
@@ -278,3 +279,16 @@ async def end_of(*arguments: str) -> tuple[int, str]:
     ended = await output_of(CLI, arguments)
     assert ended.out == ""
     return ended.code, ended.err
+
+
+async def test_sv_1_simulated_brokers_run_no_file_of_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`python -m` looks there first for the modules of a program."""
+    for name in ("http", "argparse", "msgspec", "socket", "kafka_reassign_rpc"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'was_run')!r}, 'a').write(__name__ + ' ')\n")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ChildFailed, match="exit code 2"):
+        async with fleet_process(["--no-such-flag"]):
+            pass
+    assert not (tmp_path / "was_run").exists()

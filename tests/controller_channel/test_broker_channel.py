@@ -195,6 +195,26 @@ async def test_455_4_pending_requests_are_sent_in_their_order() -> None:
         assert broker.connections == 1
 
 
+@pytest.mark.parametrize("host", ["a..b", "x" * 64, "a\x00b"])
+async def test_sv_4_a_channel_to_a_host_whose_name_is_none_tries_again_like_one_to_any_host(
+    host: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "FIRST_BACKOFF_S", 0.001)
+    tried: list[str] = []
+    really = channel_module.RpcClient.open
+
+    async def noted(host: str, *others: Any) -> Any:
+        tried.append(host)
+        return await really(host, *others)
+
+    monkeypatch.setattr(channel_module.RpcClient, "open", noted)
+    async with connected(up_to_date=False) as (_, channel, _, _):
+        channel.broker = Broker(3, 103, (Endpoint("PLAINTEXT", "PLAINTEXT", host, 9092),))
+        channel.wake()
+        await eventually(lambda: len(tried) > 2)
+        assert not channel._task.done()
+
+
 async def test_sv_4_a_request_without_an_answer_is_sent_again_on_a_new_connection() -> None:
     async with connected() as (broker, channel, reports, _):
         answers = iter([None, None])

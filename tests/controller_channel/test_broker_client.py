@@ -19,6 +19,7 @@ from kafka_reassign_rpc.protocol.messages import (
     LeaderAndIsrRequest,
 )
 from kafka_reassign_rpc.protocol.versions import SUPPORTED
+from kafka_reassign_rpc.server.event_loop import loop_factory
 from tests.waiting import eventually
 
 SERVED = [(7, 0, 2), (18, 0, 3), (56, 9, 9)]
@@ -59,6 +60,24 @@ async def client_of(
         finally:
             client.close()
             await served.wait()
+
+
+NO_HOSTS = ("a..b", ".", "x" * 64, "x" * 8_191, "\ud800", "é" * 100, "a\x00b", "\U0001f600" * 70)
+"""Names that IDNA, or the system, refuses. Any may stand in a broker's registration."""
+
+
+@pytest.mark.parametrize("make_loop", [loop_factory("asyncio"), loop_factory("uvloop")], ids=["asyncio", "uvloop"])
+def test_sv_4_a_host_whose_name_is_none_is_a_host_that_cannot_be_reached(
+    make_loop: Callable[[], asyncio.AbstractEventLoop],
+) -> None:
+    async def open_all() -> None:
+        for host in NO_HOSTS:
+            with pytest.raises((OSError, TimeoutError)) as caught:
+                await RpcClient.open(host, 9092, "someone", 10.0)
+            assert len(str(caught.value)) < 500
+
+    with asyncio.Runner(loop_factory=make_loop) as runner:
+        runner.run(open_all())
 
 
 def shutdown(broker_id: int) -> Any:
