@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from kafka_reassign_rpc.controller_channel import ChannelManager, pending_requests, request_builders
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.round import replay
@@ -201,13 +202,13 @@ async def test_sv_4_a_channel_to_a_host_whose_name_is_none_tries_again_like_one_
 ) -> None:
     monkeypatch.setattr(channel_module, "FIRST_BACKOFF_S", 0.001)
     tried: list[str] = []
-    really = channel_module.RpcClient.open
+    really = RpcClient.open
 
     async def noted(host: str, *others: Any) -> Any:
         tried.append(host)
         return await really(host, *others)
 
-    monkeypatch.setattr(channel_module.RpcClient, "open", noted)
+    monkeypatch.setattr(RpcClient, "open", noted)
     async with connected(up_to_date=False) as (_, channel, _, _):
         channel.broker = Broker(3, 103, (Endpoint("PLAINTEXT", "PLAINTEXT", host, 9092),))
         channel.wake()

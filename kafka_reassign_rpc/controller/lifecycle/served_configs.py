@@ -1,11 +1,13 @@
-"""Dynamic configs as clients read and change them at this server: while ZooKeeper is away, they are told so."""
+"""Dynamic configs and quotas as clients read and change them here: while ZooKeeper is away, they are told so."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kafka_reassign_rpc.api.ports import ConfigChange
+from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
 
@@ -25,6 +27,31 @@ class ServedConfigs:
     async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
         with _answering():
             await self._store.alter(entity_type, name, change)
+
+
+class ServedQuotas:
+    """The `QuotaPort` of the server process, in the same way."""
+
+    def __init__(self, store: QuotaStore) -> None:
+        self._store = store
+
+    async def get(self, entity: QuotaEntity) -> Mapping[str, str]:
+        with _answering():
+            return await self._store.get(entity)
+
+    async def get_many(self, entities: Sequence[QuotaEntity]) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        with _answering():
+            return await self._store.get_many(entities)
+
+    async def get_all(
+        self, shape: tuple[str, ...], exact: Mapping[str, str | None]
+    ) -> Mapping[QuotaEntity, Mapping[str, str]]:
+        with _answering():
+            return await self._store.get_all(shape, exact)
+
+    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+        with _answering():
+            await self._store.alter(entity, change)
 
 
 @contextmanager

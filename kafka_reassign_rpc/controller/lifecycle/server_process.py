@@ -19,7 +19,7 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
-from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs
+from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
@@ -237,7 +237,7 @@ class ControllerProcess:
             self._service,
             self._standby,
             ServedConfigs(ConfigStore(self._zk)),
-            QuotaStore(self._zk),
+            ServedQuotas(QuotaStore(self._zk)),
             self._endpoints,
             _static_configs(config),
             self._recorder,
