@@ -25,7 +25,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     TopicAlreadyExists,
 )
-from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
 
 _Result = CreateTopicsResponse.CreatableTopicResult

@@ -26,7 +26,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
 
 _Result = DeleteTopicsResponse.DeletableTopicResult

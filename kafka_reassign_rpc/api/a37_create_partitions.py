@@ -14,7 +14,7 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.mutation_quotas import UNLIMITED
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult

@@ -8,8 +8,8 @@ from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.large_requests import slices_with_pauses
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.client_quotas import FilterComponent, quota_filter, quotas_of
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, quota_filter, quotas_of
 from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
 
 _Entry = DescribeClientQuotasResponse.EntryData

@@ -16,8 +16,8 @@ from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import gather_bounded
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.client_quotas import QuotaChange, change_quotas, quota_entity
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
 from kafka_reassign_rpc.protocol.messages import AlterClientQuotasRequest, AlterClientQuotasResponse
 
 _Asked = AlterClientQuotasRequest.EntryData

@@ -13,8 +13,8 @@ from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import gather_bounded
 from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.client_quotas import USER
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
+from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.core.scram_credentials import Alteration, Deletion, Upsertion, altered, refusals
 from kafka_reassign_rpc.protocol.messages import (
     AlterUserScramCredentialsRequest,

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.mutation_quotas import MutationQuota, entities
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, entities
 
 
 async def mutation_quota(node: Node, ctx: RequestContext, *, strict_since: int) -> MutationQuota:

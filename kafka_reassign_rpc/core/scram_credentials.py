@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.client_quotas import LONGEST_NAME, can_be_a_name
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.kafka_errors import (
     DuplicateResource,
@@ -22,6 +21,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnacceptableCredential,
     UnsupportedSaslMechanism,
 )
+from kafka_reassign_rpc.core.quotas.client_quotas import LONGEST_NAME, can_be_a_name
 
 LEAST_ITERATIONS, MOST_ITERATIONS = 4096, 16384
 IMPOSSIBLE_NAME = f"A username has at most {LONGEST_NAME} characters, and is neither '.' nor '..'"

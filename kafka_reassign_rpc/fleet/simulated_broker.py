@@ -10,7 +10,7 @@ from kafka_reassign_rpc.api.api_definition import Api
 from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.api.registry import advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Endpoint, Topic, TopicPartition
 from kafka_reassign_rpc.fleet.alter_partition_sender import AlterPartitionSender
 from kafka_reassign_rpc.fleet.broker_registration import Registration

@@ -21,7 +21,6 @@ from kafka_reassign_rpc.api.ports import (
 )
 from kafka_reassign_rpc.api.registry import SERVER_APIS, advertised
 from kafka_reassign_rpc.core.announced_versions import Versions
-from kafka_reassign_rpc.core.client_quotas import QuotaEntity
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import (
     ElectionNotNeeded,
@@ -31,7 +30,8 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
 from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, Topic
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove

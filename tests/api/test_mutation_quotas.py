@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.client_quotas import CLIENT_ID
-from kafka_reassign_rpc.core.mutation_quotas import BURST_S
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID
+from kafka_reassign_rpc.core.quotas.mutation_quotas import BURST_S
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreateTopicsRequest, DeleteTopicsRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode, topic

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, EXACT, IP, SPECIFIED, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, EXACT, IP, SPECIFIED, USER, QuotaEntity
 from kafka_reassign_rpc.protocol.messages import (
     AlterClientQuotasRequest,
     AlterUserScramCredentialsRequest,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore, quota_path, quote_name, unquote_name
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 

@@ -16,7 +16,7 @@ from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
 from kafka_reassign_rpc.core.broker_settings import as_configs
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
-from kafka_reassign_rpc.core.mutation_quotas import MutationQuotas
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic
 
 

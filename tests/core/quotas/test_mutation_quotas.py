@@ -2,9 +2,9 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, USER, QuotaEntity
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas, entities
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity
+from kafka_reassign_rpc.core.quotas.mutation_quotas import MOST_BUCKETS, RATE, MutationQuota, MutationQuotas, entities
 
 ORDER: list[QuotaEntity] = [
     ((USER, "u"), (CLIENT_ID, "c")),

@@ -8,9 +8,9 @@ ClientQuotaManager.DefaultQuotaCallback (Kafka 3.9).
 from collections import OrderedDict
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.core.client_quotas import CLIENT_ID, USER, QuotaEntity, can_be_a_name, quotas_of
 from kafka_reassign_rpc.core.config_values import INT32
 from kafka_reassign_rpc.core.kafka_errors import ThrottlingQuotaExceeded
+from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, USER, QuotaEntity, can_be_a_name, quotas_of
 
 RATE = "controller_mutation_rate"
 BURST_S = 11.0

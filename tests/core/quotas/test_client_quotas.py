@@ -2,7 +2,8 @@
 
 import pytest
 
-from kafka_reassign_rpc.core.client_quotas import (
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
+from kafka_reassign_rpc.core.quotas.client_quotas import (
     CLIENT_ID,
     DEFAULT,
     EXACT,
@@ -17,7 +18,6 @@ from kafka_reassign_rpc.core.client_quotas import (
     quota_filter,
     quotas_of,
 )
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, UnsupportedVersion
 
 PAIR = (USER, CLIENT_ID)
 ANYONE = ((USER, None),)
