@@ -77,6 +77,7 @@ def _resolve(pom: Path, target: Path) -> None:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
+    """Let one process at a time into the block."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
