@@ -30,6 +30,8 @@ class Journal:
     """The records of one incarnation of a topic, which has one producer.
 
     once       whether each record is to be read once at most (idempotent, transactional)
+    bumps      whether it is once for each epoch of the producer (idempotent): librdkafka begins a new one where a
+               leader misses a record that it has not answered, and sends all again that are without an answer
     sent       by partition: how many were handed to the producer
     acked      by partition: the numbers of those that were acknowledged, or committed
     aborted    by partition: the numbers of those whose transaction was aborted
@@ -40,6 +42,7 @@ class Journal:
     topic: str
     incarnation: int
     once: bool
+    bumps: bool = False
     sent: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     acked: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))
     aborted: dict[int, set[int]] = field(default_factory=lambda: defaultdict(set))

@@ -16,6 +16,9 @@ EVERY_S = 0.02
 PATIENCE_S = 120.0
 """For the last records to be taken, once nothing is harmed any more."""
 
+RECORDS_PER_TRANSACTION = 4
+"""To each partition."""
+
 CALL_S = 20.0
 """For one call of a transactional producer."""
 
@@ -39,7 +42,7 @@ class LoadProducer:
     """Writes to every partition of an incarnation in turn until it is stopped. `partitions` may grow."""
 
     def __init__(self, bootstrap: str, topic: str, incarnation: int, kind: str, partitions: int) -> None:
-        self.journal = Journal(topic, incarnation, once=kind != PLAIN)
+        self.journal = Journal(topic, incarnation, once=kind != PLAIN, bumps=kind == IDEMPOTENT)
         self.partitions = partitions
         self._config = {"bootstrap.servers": bootstrap, **_COMMON, **_OF_KIND[kind]}
         if kind == TRANSACTIONAL:
@@ -66,13 +69,13 @@ class LoadProducer:
     # Plain and idempotent
 
     def _stream(self) -> None:
-        """Without sequence numbers, only a partition with one record in flight keeps the order: while its leader
+        """Plain: without sequence numbers, only a partition with one record in flight keeps the order. While its leader
         changes, a client has requests in flight to both.
         """
         producer = Producer(self._config)
         while not self._end.wait(EVERY_S):
             for partition in range(self.partitions):
-                if self.journal.once or not self._in_flight[partition]:
+                if not self._in_flight[partition] or (self.journal.once and self._is_known(partition)):
                     self._produce(producer, partition)
             producer.poll(0)
         deadline = time.monotonic() + PATIENCE_S
@@ -82,6 +85,12 @@ class LoadProducer:
                 break
         producer.purge()
         producer.flush(1)
+
+    def _is_known(self, partition: int) -> bool:
+        """Whether the partition has a record of this producer. Before that its leader takes any sequence number: where
+        it has refused the first record, and then takes the second one, librdkafka reports both as stored.
+        """
+        return bool(self.journal.acked[partition])
 
     def _produce(self, producer: Producer, partition: int) -> None:
         record = self.journal.next(partition)
@@ -120,8 +129,10 @@ class LoadProducer:
         """One transaction: a few records to each partition. Raises KafkaException where the producer is done for."""
         taken: dict[int, set[int]] = defaultdict(set)
         producer.begin_transaction()
-        for _ in range(4):
+        for turn in range(RECORDS_PER_TRANSACTION):
             for partition in range(self.partitions):
+                if turn and not self._is_known(partition):
+                    continue
                 record = self.journal.next(partition)
                 with suppress(KafkaException):
                     producer.produce(self.journal.topic, record.encode(), partition=partition)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import repeat
 
 from .journal import Journal, Record
 
@@ -13,10 +14,13 @@ def refused(journal: Journal) -> list[str]:
     return [f"{journal.topic}: {times} times {why}" for why, times in sorted(Counter(journal.refused).items())]
 
 
-def delivered(journal: Journal, read: Mapping[int, Sequence[Record]]) -> list[str]:
+def delivered(
+    journal: Journal, read: Mapping[int, Sequence[Record]], senders: Mapping[int, Sequence[object]] | None = None
+) -> list[str]:
     """Every acknowledged record can be read, once where its producer promises that, and in the order of its producer.
 
-    read    by partition: the committed records in the order of their offsets
+    read      by partition: the committed records in the order of their offsets
+    senders   by partition: for each of these records its producer and that one's epoch; needed where `Journal.bumps`
     """
     found = []
     for partition in sorted(journal.sent.keys() | read.keys()):
@@ -32,8 +36,10 @@ def delivered(journal: Journal, read: Mapping[int, Sequence[Record]]) -> list[st
         found += _differ(where, "nobody wrote to incarnation", foreign, journal.incarnation)
         acked = journal.acked.get(partition, set())
         found += _differ(where, "lost of acknowledged", sorted(acked - set(numbers)), len(acked))
-        repeated = sorted(number for number, times in Counter(numbers).items() if times > 1)
         if journal.once:
+            epochs = (senders or {}).get(partition) if journal.bumps else None
+            written = Counter(zip(records, epochs or repeat(None, len(records)), strict=True))
+            repeated = sorted({one.number for (one, _), times in written.items() if times > 1})
             found += _differ(where, "read more than once of", repeated, len(numbers))
         found += _differ(where, "out of order of", _out_of_order(numbers), len(numbers))
         shown = sorted(journal.aborted.get(partition, set()) & set(numbers))

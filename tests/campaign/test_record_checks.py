@@ -1,7 +1,11 @@
 """Lost, repeated, disordered, aborted and foreign records are found."""
 
+import struct
+from pathlib import Path
+
 import pytest
 
+from .batches import Sender, senders
 from .journal import Journal, Record
 from .record_checks import consumed, delivered, refused
 
@@ -43,6 +47,27 @@ def test_sv_4_a_plain_producers_records_may_come_again_but_neither_get_lost_nor_
     assert delivered(journal(once=False), records(0, 1, 2, 0, 1, 2, 3)) == []
     assert delivered(journal(once=False), records(0, 2, 1, 3)) == ["t-0: 1 out of order of 4: 1"]
     assert delivered(journal(once=False), records(0, 1, 2)) == ["t-0: 1 lost of acknowledged 4: 3"]
+
+
+def test_sv_4_an_idempotent_producers_record_may_come_again_in_a_later_epoch_only() -> None:
+    read, first, later = records(0, 1, 1, 2, 3), Sender(7, 0), Sender(7, 1)
+    made = journal()
+    made.bumps = True
+    assert delivered(made, read, {0: [first, first, later, later, later]}) == []
+    again = ["t-0: 1 read more than once of 5: 1"]
+    assert delivered(made, read, {0: [first] * 5}) == again
+    assert delivered(made, read) == again
+    assert delivered(journal(), read, {0: [first, first, later, later, later]}) == again, "never of a transaction"
+
+
+def test_sv_4_a_log_tells_who_has_written_each_record(tmp_path: Path) -> None:
+    def batch(offset: int, count: int, producer: int, epoch: int) -> bytes:
+        header = struct.pack(">ibIhiqqqhii", 3, 2, 0, 0, count - 1, 0, 0, producer, epoch, 0, count)
+        return struct.pack(">qi", offset, len(header) + 4) + header + b"rest"
+
+    (tmp_path / "00.log").write_bytes(batch(0, 2, 7, 0) + batch(2, 1, 8, 3))
+    (tmp_path / "03.log").write_bytes(batch(3, 1, 7, 1) + bytes(100))
+    assert senders(tmp_path) == {0: Sender(7, 0), 1: Sender(7, 0), 2: Sender(8, 3), 3: Sender(7, 1)}
 
 
 def test_sv_4_a_record_of_an_aborted_transaction_must_not_be_read() -> None:

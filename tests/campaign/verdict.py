@@ -3,15 +3,17 @@
 import asyncio
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 from tests.faults.cluster import address_of, alter, listed
 from tests.stock_brokers.load import read_to_end
 
 from . import checks, record_checks
-from .facts import Facts, Name, read_all
+from .batches import Sender, senders
+from .facts import Facts, Name, read_all, read_states
 from .journal import Record
 from .site import SERVER_IDS, Site
 
@@ -123,9 +125,15 @@ async def _records(site: Site) -> Counts:
             _demand("acknowledgements", record_checks.refused(journal))
     read = await asyncio.to_thread(_read, site.bootstrap, site.topics)
     counts.read = sum(map(len, read.values()))
+    states = (await site.read(lambda: read_states(site.zk))).states
     for topic, journal in journals.items():
-        by_partition = {index: read[topic, index] for index in range(site.topics[topic])}
-        _demand("records", record_checks.delivered(journal, by_partition))
+        partitions = range(site.topics[topic])
+        by_partition = {index: [record for _, record in read[topic, index]] for index in partitions}
+        written_by: dict[int, list[Sender]] = {}
+        for index in partitions if journal.bumps else ():
+            known = await asyncio.to_thread(_senders, site.log_dirs(states[topic, index].leader), topic, index)
+            written_by[index] = [known[offset] for offset, _ in read[topic, index]]
+        _demand("records", record_checks.delivered(journal, by_partition, written_by))
     # Readers of a name that was deleted go on at their offset in the new topic: that is how Kafka's clients are.
     once = [journal for topic, journal in journals.items() if journal.incarnation == 0]
     deadline = time.monotonic() + PATIENCE_S
@@ -137,12 +145,18 @@ async def _records(site: Site) -> Counts:
     return counts
 
 
-def _read(bootstrap: str, topics: Mapping[str, int]) -> dict[Name, list[Record]]:
-    found: dict[Name, list[Record]] = defaultdict(list)
+def _senders(log_dirs: Iterable[Path], topic: str, index: int) -> dict[int, Sender]:
+    """By offset, as the leader of a partition has them."""
+    return {offset: one for path in log_dirs for offset, one in senders(path / f"{topic}-{index}").items()}
+
+
+def _read(bootstrap: str, topics: Mapping[str, int]) -> dict[Name, list[tuple[int, Record]]]:
+    """Each record with its offset."""
+    found: dict[Name, list[tuple[int, Record]]] = defaultdict(list)
     partitions = [(topic, index) for topic, count in topics.items() for index in range(count)]
     try:
         for record in read_to_end(bootstrap, partitions):
-            found[record.topic(), record.partition()].append(Record.decode(record.value()))
+            found[record.topic(), record.partition()].append((record.offset(), Record.decode(record.value())))
     except AssertionError as error:
         raise CheckFailed("records", [str(error)]) from error
     return found
