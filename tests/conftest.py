@@ -92,6 +92,7 @@ class Units(LoadFileScheduling):  # type: ignore[misc]
         return "Spark" if nodeid.startswith(ON_SPARK) else super()._split_scope(nodeid)
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> Units | None:
     """Takes the place of `--dist loadfile`; with another --dist, pytest-xdist has its way."""
     return Units(config, log) if config.getvalue("dist") == "loadfile" else None
