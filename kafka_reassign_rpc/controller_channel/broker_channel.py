@@ -253,7 +253,9 @@ class BrokerChannel:
             self._controller_moved()
         elif error:
             log.warning("broker %d refused %s: error %d", self.broker.id, type(request).__name__, error)
-        if error:
+        if error and isinstance(request, StopReplica):
+            self._retry_later(request, dict.fromkeys(request.stops, error))
+        elif error:
             self.pending.refused(request)
         return bool(error)
 

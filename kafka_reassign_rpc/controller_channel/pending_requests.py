@@ -9,7 +9,8 @@ The order (the first one that applies is sent next):
 1. where the broker has to learn everything, as after its registration: the metadata of all partitions, so that it does
    not say of a topic that it does not exist (KafkaController.onBrokerStartup);
 2. the live brokers, where they changed: a follower must know its leader's address before it can fetch;
-3. StopReplica for a partition that has been assigned to this broker again since: it must not undo the LeaderAndIsr;
+3. StopReplica for a partition that has, or may have, been assigned to this broker again since: it must not undo the
+   LeaderAndIsr;
 4. LeaderAndIsr, UpdateMetadata, StopReplica for all other partitions, one request of each in turn, as in a batch of
    Kafka's ControllerBrokerRequestBatch: many of one kind do not hold up the others.
 
@@ -159,9 +160,7 @@ class PendingRequests:
         name = TopicPartition(topic, partition)
         self._refused_stops.pop(name, None)
         earlier = self._urgent_stops.pop(name, None) or self._stops.get(name)
-        if earlier is not None and earlier.delete and not stop.delete:
-            stop = earlier if earlier.leader_epoch == DELETED_EPOCH else stop._replace(delete=True)
-        self._stops[name] = stop
+        self._stops[name] = stop if earlier is None else _both(earlier, stop)
 
     def stops_refused(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
         """The broker has refused these stops: they wait for `retry_refused_stops`. Newer requests replace them."""
@@ -249,11 +248,17 @@ class PendingRequests:
                     self.leader_and_isr(topic, index, is_new=is_new)
 
     def _restore_stops(self, stops: Mapping[TopicPartition, StopReplicaState]) -> None:
+        """They are older than all that is pending. So they go first, or a newer stop takes their place."""
         for name, stop in stops.items():
-            if name in self._stops:
-                continue
-            assigned_again = name.partition in self._leader_and_isr.get(name.topic, ())
-            (self._urgent_stops if assigned_again else self._stops)[name] = stop
+            newer = self._stops if name in self._stops else self._urgent_stops
+            newer[name] = _both(stop, newer[name]) if name in newer else stop
+
+
+def _both(earlier: StopReplicaState, later: StopReplicaState) -> StopReplicaState:
+    """One stop for both: it deletes the log if either does."""
+    if later.delete or not earlier.delete:
+        return later
+    return earlier if earlier.leader_epoch == DELETED_EPOCH else later._replace(delete=True)
 
 
 def _take_map(source: dict[_K, _V], limit: int) -> dict[_K, _V]:

@@ -424,6 +424,25 @@ async def test_455_4_a_replica_that_the_answer_leaves_out_does_not_count_as_stop
         assert [list(stops) for _, stops in reports.stopped] == [[TopicPartition("t", 1)], [TopicPartition("t", 0)]]
 
 
+async def test_455_4_a_stop_replica_that_is_refused_as_a_whole_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An authorizer may refuse it for a while, or the broker has failed at it."""
+    monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
+    stop = StopReplicaState(DELETED_EPOCH, delete=True)
+
+    def refuse(body: Any) -> Any:
+        if len(broker.received) < 3:
+            return StopReplicaResponse(version=4, error_code=CLUSTER_AUTHORIZATION_FAILED)
+        return stop_answer(body, 4)
+
+    async with connected() as (broker, channel, reports, _):
+        broker.answer = refuse
+        channel.pending.stop("t", 0, stop)
+        channel.wake()
+        await eventually(lambda: reports.stopped)
+        assert reports.stopped == [(3, {TopicPartition("t", 0): stop})]
+        assert broker.kinds() == [StopReplicaRequest] * 3
+
+
 async def test_455_4_a_refused_stop_waits_longer_each_time_and_ends_with_the_channel(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -87,6 +88,46 @@ def test_455_5_a_stop_without_answer_is_repeated_before_the_later_leader_and_isr
     pending.restore(lost)
 
     assert [type(request) for request in drain(pending)] == [StopReplica, LeaderAndIsr]
+
+
+def test_455_5_a_stop_without_answer_is_repeated_before_all_replicas_of_the_broker() -> None:
+    """One of them may be of a new topic of that name."""
+    pending = up_to_date()
+    pending.stop("t", 0, StopReplicaState(-2, delete=True, created=5))
+    lost = pending.take(10)
+    assert lost is not None
+    pending.everything()
+    pending.restore(lost)
+
+    assert drain(pending) == [AllMetadata(), lost, LeaderAndIsr({}, is_complete=True)]
+
+
+@pytest.mark.parametrize("assigned_again", [False, True])
+def test_455_5_a_stop_without_answer_does_not_replace_a_newer_one_but_deletes_the_log_with_it(
+    assigned_again: bool,
+) -> None:
+    pending = up_to_date()
+    old, new = StopReplicaState(3, delete=True), StopReplicaState(5, delete=False)
+    pending.stop("t", 0, old)
+    pending.stop("t", 1, StopReplicaState(-2, delete=True))
+    pending.stop("t", 2, old)
+    lost = pending.take(10)
+    assert lost is not None
+    for index in range(3):
+        pending.stop("t", index, new if index < 2 else new._replace(delete=True))
+        if assigned_again:
+            pending.leader_and_isr("t", index, is_new=True)
+    pending.restore(lost)
+
+    first, *rest = drain(pending)
+    assert first == StopReplica(
+        {
+            TopicPartition("t", 0): new._replace(delete=True),
+            TopicPartition("t", 1): StopReplicaState(-2, delete=True),
+            TopicPartition("t", 2): new._replace(delete=True),
+        }
+    )
+    assert rest == ([LeaderAndIsr({"t": {0: True, 1: True, 2: True}})] if assigned_again else [])
 
 
 def test_455_5_a_leader_and_isr_without_answer_does_not_undo_a_later_stop() -> None:
