@@ -7,7 +7,7 @@ from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager
 from kafka_reassign_rpc.controller_channel.pending_requests import StopReplicaState
 from kafka_reassign_rpc.core.round.replay import ReplayedChanges
-from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.support.slices import SliceCounter, in_slices
 
 
@@ -89,9 +89,9 @@ class Propagation:
             if topic.deleting:
                 yield from self._delete(topic.name)
                 continue
-            for index, value in list(topic.partitions.items()):
+            for index, value in self._partitions(topic.name):
                 for broker in value.pending_deletion:
-                    if broker in brokers and self._is_present(topic):
+                    if broker in brokers:
                         self._channels.stop_and_delete(broker, topic.name, index, value)
                 if work.step():
                     yield
@@ -104,7 +104,7 @@ class Propagation:
                 yield from self._delete(name)  # it may have grown
                 continue
             self._channels.metadata(name, topic.partitions.keys())
-            for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
+            for (index, value), pause in in_slices(self._partitions(name), SLICE):
                 for replica in value.replicas:
                     self._channels.leader_and_isr(replica, name, index)
                 if pause:
@@ -129,7 +129,7 @@ class Propagation:
         """
         asked = [broker for broker in brokers if broker in self._cluster.brokers]
         for topic in list(self._cluster.topics.values()) if asked else ():
-            for (index, value), pause in in_slices(() if topic.deleting else list(topic.partitions.items()), SLICE):
+            for (index, value), pause in in_slices(self._partitions(topic.name), SLICE):
                 for broker in asked:
                     if broker in value.replicas:
                         self._channels.leader_and_isr(broker, topic.name, index)
@@ -143,6 +143,16 @@ class Propagation:
         for name in names:
             yield from self._delete(name)
         self._channels.flush()
+
+    def _partitions(self, name: str) -> Iterator[tuple[int, Partition]]:
+        """The partitions of a topic, none of one in deletion: each as it is when its turn comes. Rounds may change them
+        while the caller pauses, and what is marked for a former value would take the place of what they have marked.
+        """
+        topic = self._cluster.topics.get(name)
+        for index in () if topic is None else list(topic.partitions):
+            value = self._cluster.get(name, index)
+            if value is not None:
+                yield index, value
 
     def _is_present(self, topic: Topic) -> bool:
         """Whether the topic still has its name: after a pause, another one may have it."""

@@ -3,15 +3,17 @@
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
+import pytest
 import pytest_asyncio
 from msgspec.structs import replace
 
-from kafka_reassign_rpc.controller.commands.command import Round
+from kafka_reassign_rpc.controller.commands.command import SLICE, Round
 from kafka_reassign_rpc.controller.commands.leadership_commands import ControlledShutdownCommand
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender, request_builders
 from kafka_reassign_rpc.controller_channel.pending_requests import (
+    DELETED_EPOCH,
     AllMetadata,
     LeaderAndIsr,
     LiveBrokers,
@@ -99,6 +101,38 @@ async def test_sv_4_after_a_reload_brokers_learn_everything_and_what_they_have_t
 
     stop = StopReplica({TopicPartition("t", 0): StopReplicaState(8, delete=True)})
     assert [told.by(one) for one in (1, 2, 3)] == [EVERYTHING, EVERYTHING, [*EVERYTHING, stop]]
+
+
+@pytest.mark.parametrize("change", ["moved back", "deleted"])
+async def test_sv_4_what_a_round_changes_while_brokers_learn_everything_takes_precedence(
+    told: Told, change: str
+) -> None:
+    """Otherwise the stop of a replica that has left would take the place of its return, or of the topic's deletion."""
+    topic, last = told.cluster.topics["t"], SLICE
+    for index in range(last + 1):
+        replay.put_partition(told.cluster, topic, index, not_moving(1, 2))
+    replay.put_partition(told.cluster, topic, last, replace(not_moving(1, 2, epoch=8), pending_deletion=(3,)))
+    told.by(3)
+    steps = told.propagation.everything()
+    next(steps)  # a pause before the last partition
+
+    applied = ReplayedChanges()
+    if change == "deleted":
+        replay.begin_deletion(told.cluster, "t")
+        applied.deleting.append("t")
+        told.propagate(applied)
+    else:
+        told.round((last, not_moving(1, 2, 3, epoch=9)))
+    for _ in steps:
+        pass
+
+    requests = told.by(3)
+    stops = {name: stop for one in requests if isinstance(one, StopReplica) for name, stop in one.stops.items()}
+    if change == "deleted":
+        assert stops == {TopicPartition("t", last): StopReplicaState(DELETED_EPOCH, delete=True)}
+    else:
+        assert not stops
+        assert LeaderAndIsr({"t": {last: True}}, is_complete=True) in requests
 
 
 async def test_sv_4_the_replicas_of_a_topic_that_a_broker_has_created_are_new(told: Told) -> None:
