@@ -8,9 +8,11 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from tests.waiting import eventually
+
 from .generator import BROKER_IDS, SERVER_NAMES
 from .proxies import cut
-from .site import SERVER_IDS, Site
+from .site import SERVER_IDS, WAIT_S, Site
 
 
 async def kill_server(site: Site, server: str, away: float) -> str:
@@ -38,7 +40,12 @@ async def cut_server(site: Site, server: str, away: float, how: str) -> str:
 
 
 async def hand_over(site: Site, away: float, kill: bool) -> str:
-    """A stock broker becomes the controller, then one of our servers takes it back."""
+    """A stock broker becomes the controller, then one of our servers takes it back.
+
+    No topic is in deletion then: where one of them moves too, a stock controller that takes over deletes its replicas,
+    begins them anew, and removes the topic all the same. Brokers go on with its logs under the next topic of its name.
+    """
+    await eventually(site.nothing_is_deleted, within=WAIT_S)
     for name in reversed(SERVER_NAMES):
         server = site.cluster.servers[name]
         await (server.kill() if kill else server.stop())

@@ -148,6 +148,10 @@ class Site:
 
         await eventually(is_gone, within=WAIT_S)
 
+    async def nothing_is_deleted(self) -> bool:
+        """Whether no topic is in deletion. Raises ZkError where that cannot be known for WAIT_S."""
+        return not await self.read(lambda: self.zk.children(znode_paths.DELETE_TOPICS))
+
     async def controlled_by(self, node_ids: frozenset[int]) -> None:
         async def is_one() -> bool:
             return await self.controller() in node_ids
