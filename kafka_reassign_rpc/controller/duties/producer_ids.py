@@ -10,8 +10,6 @@ from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, 
 from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
-from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
 BLOCK = 1000
 LAST_ID = 2**63 - 1
@@ -20,8 +18,7 @@ LAST_ID = 2**63 - 1
 class ProducerIds:
     """Allocates blocks while this process is the controller."""
 
-    def __init__(self, zk: ZooKeeper, store: DurableStore, own_id: int) -> None:
-        self._zk = zk
+    def __init__(self, store: DurableStore, own_id: int) -> None:
         self._store = store
         self._own_id = own_id
         self._one_at_a_time = asyncio.Lock()
@@ -38,24 +35,23 @@ class ProducerIds:
             return found
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
-        """(first id, how many). Raises UnknownServerError when ids have run out."""
+        """(first id, how many). Raises UnknownServerError when ids have run out, NotController while ZooKeeper does not
+        answer.
+        """
         async with self._one_at_a_time:
             try:
-                data, stat = await self._zk.get(znode_paths.PRODUCER_ID_BLOCK)
-                last = znode_contents.decode_producer_id_block(data)
-            except NoNode:
-                last, stat = None, None
-            first = 0 if last is None else last + 1
-            if first > LAST_ID - BLOCK:
-                raise UnknownServerError("all producer ids have been given out")
-            block = znode_contents.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
-            write = (
-                Create(znode_paths.PRODUCER_ID_BLOCK, block)
-                if stat is None
-                else SetData(znode_paths.PRODUCER_ID_BLOCK, block, stat.version)
-            )
-            try:
-                await self._store.write([write])
+                return await self._next_block(broker_id), BLOCK
             except (ControllerMoved, ReloadNeeded) as error:
                 raise NotController(str(error)) from error
-            return first, BLOCK
+
+    async def _next_block(self, broker_id: int) -> int:
+        """Its first id."""
+        path = znode_paths.PRODUCER_ID_BLOCK
+        (found,) = await self._store.read([path])
+        last = None if found is None else znode_contents.decode_producer_id_block(found[0])
+        first = 0 if last is None else last + 1
+        if first > LAST_ID - BLOCK:
+            raise UnknownServerError("all producer ids have been given out")
+        block = znode_contents.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
+        await self._store.write([Create(path, block) if found is None else SetData(path, block, found[1].version)])
+        return first

@@ -151,7 +151,7 @@ class Term:
             begin(
                 TermServices(
                     self._loop,
-                    ProducerIds(self._zk, self._store, self.own_id),
+                    ProducerIds(self._store, self.own_id),
                     self._watches.up_to_date,
                     self._sampler.tracker,
                     self._healer,
