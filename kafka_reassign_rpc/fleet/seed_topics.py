@@ -14,8 +14,8 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, Topic
 from kafka_reassign_rpc.fleet.controller_connection import ControllerConnection
 from kafka_reassign_rpc.fleet.fleet_config import SeedTopic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
-from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_number
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NotSent, TransactionFailed, ZkError
 
@@ -54,9 +54,9 @@ class SeedSizes:
         try:
             await self._zk.sync(ROOT)
             for topic, found in zip(unknown, await self._zk.multi_get([_path(t) for t in unknown]), strict=True):
-                size = None if found is None else whole_number(found[0].decode(errors="replace"), 0, 2**63 - 1)
-                if size is not None:
-                    self._sizes[topic] = size
+                if found is not None:
+                    with suppress(BadZnode):
+                        self._sizes[topic] = decode_number(found[0], 0, 2**63 - 1, _path(topic))
         except ZkError as error:
             log.warning("the sizes of new topics cannot be read, so they start empty: %s", error)
 
@@ -132,10 +132,9 @@ class TopicSeeder:
             names, await self._zk.multi_get([f"{znode_paths.BROKER_IDS}/{name}" for name in names]), strict=True
         ):
             if found is not None:
-                with suppress(znode_contents.BadZnode):
-                    brokers[int(name)] = znode_contents.decode_broker(
-                        found[0], f"{znode_paths.BROKER_IDS}/{name}", 0
-                    ).rack
+                with suppress(BadZnode):
+                    broker = znode_contents.decode_broker(found[0], f"{znode_paths.BROKER_IDS}/{name}", 0)
+                    brokers[broker.id] = broker.rack
         assignment = spread(brokers, topic.partitions, topic.replication_factor)
         data = znode_contents.encode_topic(
             uuid.uuid4(), {index: znode_contents.Assignment(replicas) for index, replicas in enumerate(assignment)}

@@ -9,6 +9,7 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.ask_brokers import BrokerAnswer
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
 from kafka_reassign_rpc.protocol.messages import LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest
+from kafka_reassign_rpc.support.bounded_text import whole_number
 
 SENT = (LeaderAndIsrRequest, StopReplicaRequest, UpdateMetadataRequest)
 """What a controller sends to brokers."""
@@ -80,7 +81,7 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
     found = _by_value(heard, lambda configs: configs.get("inter.broker.protocol.version"))
     for value, brokers in found.items():
         match = _VERSION.match(value)
-        version = None if match is None else (int(match[1]), int(match[2]))
+        version = None if match is None else tuple(whole_number(part, 0, 99) or 0 for part in match.groups())
         if version is None or not OLDEST <= version <= NEWEST:
             return unsafe(
                 "protocol",

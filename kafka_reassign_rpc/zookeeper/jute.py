@@ -65,7 +65,7 @@ def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
         (permissions,) = _INT.unpack_from(answer, at)
         scheme, at = decode_buffer(answer, at + 4)
         name, at = decode_buffer(answer, at)
-        found.append(AclEntry(permissions, scheme.decode(), name.decode()))
+        found.append(AclEntry(permissions, scheme.decode(errors="replace"), name.decode(errors="replace")))
     return found
 
 

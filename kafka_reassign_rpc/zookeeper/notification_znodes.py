@@ -8,7 +8,8 @@
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
-from kafka_reassign_rpc.zookeeper.znode_contents import Id, decode_json
+from kafka_reassign_rpc.zookeeper.znode_contents import Id
+from kafka_reassign_rpc.zookeeper.znode_decoder import decode_json
 
 
 class _LogDirEvent(msgspec.Struct):

@@ -19,7 +19,8 @@ from kafka_reassign_rpc.core.state.queue_entries import StoredName, WaitingMove
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchEntry
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, UNDECODABLE, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, MAX_INT64, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.znode_decoder import Undecodable, decode_json, parse
 
 VERSION = 1
 
@@ -103,8 +104,8 @@ def decode_reassignments(data: bytes, path: str) -> Reassignments:
 
 def _entries(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
     try:
-        typed = _typed.decode(data)
-    except UNDECODABLE:
+        typed = parse(_typed, data)
+    except Undecodable:
         yield from _one_by_one(data, path, problems)
     else:
         _check(typed.version, path)
@@ -112,20 +113,17 @@ def _entries(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry
 
 
 def _one_by_one(data: bytes, path: str, problems: EntryProblems) -> Iterator[_Entry]:
-    try:
-        raw = _raw.decode(data)
-    except UNDECODABLE as error:
-        raise BadZnode(path, f"{error} in {shown(data)}") from error
+    raw = decode_json(_raw, data, path)
     _check(raw.version, path)
     for position, one in enumerate(raw.partitions):
         try:
-            yield _entry.decode(one)
+            yield parse(_entry, one)
             continue
-        except UNDECODABLE as error:
-            problems.add_wrong(f"entry {position}: {error} in {shown(bytes(one))}")
+        except Undecodable as error:
+            problems.add_wrong(f"entry {position}: {error}")
         try:
-            wanted = _wanted.decode(one)
-        except UNDECODABLE:
+            wanted = parse(_wanted, one)
+        except Undecodable:
             continue
         yield _Entry(wanted.topic, wanted.partition, wanted.replicas)
 

@@ -6,7 +6,6 @@ Operators write this znode by hand as often as tools do. So an error in one targ
 BadZnode is raised only if nothing of the content can be read, or too many targets are malformed.
 """
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, NamedTuple
 
@@ -17,7 +16,15 @@ from kafka_reassign_rpc.core.znode_routes.reassignment_requests import Reassignm
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.entry_problems import EntryProblems
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, UNDECODABLE, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
+from kafka_reassign_rpc.zookeeper.znode_decoder import (
+    JsonObject,
+    Undecodable,
+    is_unicode,
+    parse,
+    parse_every_field,
+    parse_value,
+)
 
 VERSION = 1
 
@@ -45,8 +52,8 @@ _replicas = msgspec.json.Decoder(tuple[_Broker, ...])
 def decode_request(data: bytes, path: str) -> ReadRequest:
     """The targets in their order. Of two targets for the same partition the later one counts."""
     try:
-        typed = _typed.decode(data)
-    except UNDECODABLE:
+        typed = parse(_typed, data)
+    except Undecodable:
         return _one_by_one(data, path)
     targets = {
         TopicPartition(topic, index): replicas
@@ -66,25 +73,19 @@ def encode_request(targets: Mapping[TopicPartition, tuple[int, ...]], *, legacy:
     return msgspec.json.encode({"version": VERSION, "assignments": assignments, "legacy": legacy})
 
 
-class _Object(NamedTuple):
-    """A JSON object with all its fields, also those of the same name."""
-
-    fields: list[tuple[str, object]]
-
-
 def _one_by_one(data: bytes, path: str) -> ReadRequest:
     try:
-        found = json.loads(data, object_pairs_hook=_Object)
-    except UNDECODABLE as error:
-        raise BadZnode(path, f"{error} in {shown(data)}") from error
-    if not isinstance(found, _Object):
+        found = parse_every_field(data)
+    except Undecodable as error:
+        raise BadZnode(path, str(error)) from error
+    if not isinstance(found, JsonObject):
         raise BadZnode(path, f"not a JSON object: {shown(data)}")
     fields = dict(found.fields)
     _check(fields.get("version", VERSION), path)
     legacy = fields.get("legacy", False)
     if not isinstance(legacy, bool):
         raise BadZnode(path, f"legacy is neither true nor false: {shown(legacy)}")
-    if not isinstance(fields.get("assignments"), _Object):
+    if not isinstance(fields.get("assignments"), JsonObject):
         raise BadZnode(path, f"assignments is no object of topics: {shown(data)}")
     problems = EntryProblems(path)
     targets: dict[TopicPartition, tuple[int, ...]] = {}
@@ -100,10 +101,13 @@ def _targets(
     fields: Iterable[tuple[str, object]], problems: EntryProblems
 ) -> Iterator[tuple[TopicPartition, tuple[int, ...]]]:
     for field, assignments in fields:
-        if field != "assignments" or not isinstance(assignments, _Object):
+        if field != "assignments" or not isinstance(assignments, JsonObject):
             continue
         for topic, partitions in assignments.fields:
-            if not isinstance(partitions, _Object):
+            if not is_unicode(topic):
+                problems.add_wrong(f"{shown(topic)}: half a character")
+                continue
+            if not isinstance(partitions, JsonObject):
                 problems.add_wrong(f"{shown(topic)}: no object of partitions: {shown(partitions)}")
                 continue
             for number, replicas in partitions.fields:
@@ -112,9 +116,9 @@ def _targets(
                     problems.add_wrong(f"{shown(topic)}: {shown(number)} is no partition's number")
                     continue
                 try:
-                    yield TopicPartition(topic, index), _replicas.decode(json.dumps(replicas))
-                except UNDECODABLE as error:
-                    problems.add_wrong(f"{shown(topic)}-{index}: {error} in {shown(replicas)}")
+                    yield TopicPartition(topic, index), parse_value(_replicas, replicas)
+                except Undecodable as error:
+                    problems.add_wrong(f"{shown(topic)}-{index}: {error}")
 
 
 def _check(version: object, path: str) -> None:

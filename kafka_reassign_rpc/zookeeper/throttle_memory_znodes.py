@@ -13,7 +13,7 @@ import msgspec
 
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.support.bounded_text import shown
-from kafka_reassign_rpc.zookeeper.znode_contents import UNDECODABLE, BadZnode
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 
 VERSION = 1
 
@@ -34,11 +34,7 @@ def encode_memory(memory: TopicMemory | BrokerMemory) -> bytes:
 
 def decode_memory(data: bytes, path: str, kind: type[Memory]) -> Memory:
     """Decodes the znode. Raises BadZnode."""
-    try:
-        version = _version.decode(data).version
-        memory = msgspec.json.decode(data, type=kind)
-    except UNDECODABLE as error:
-        raise BadZnode(path, f"{error} in {shown(data)}") from error
+    version = decode_json(_version, data, path).version
     if version != VERSION:
         raise BadZnode(path, f"unknown version {shown(version)}")
-    return memory
+    return decode_json(msgspec.json.Decoder(kind), data, path)

@@ -14,9 +14,14 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
-from kafka_reassign_rpc.support.bounded_text import shortened, shown, whole_number
-from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.zookeeper import znode_decoder, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
+from kafka_reassign_rpc.zookeeper.znode_decoder import Undecodable, decode_json, decode_number, parse
+
+BadZnode = znode_decoder.BadZnode
+"""What every decoder raises."""
 
 T = TypeVar("T")
 Raw = dict[str, msgspec.Raw]
@@ -42,34 +47,6 @@ Id = Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 """A broker id, a partition's number, an epoch; checked during parsing."""
 
 _json = msgspec.json.Encoder()
-
-
-LONGEST_PATH, LONGEST_REASON = 300, 400
-"""Characters in the message of a BadZnode."""
-
-UNDECODABLE = (msgspec.MsgspecError, ValueError, RecursionError)
-"""What decoders of JSON raise."""
-
-
-class BadZnode(ValueError):
-    """A znode whose content cannot be understood. The message has a bounded length, whatever the znode contains.
-
-    path     of the znode
-    reason   for the log and for the operator, shortened
-    """
-
-    def __init__(self, path: str, reason: str) -> None:
-        self.path = path
-        self.reason = shortened(reason, LONGEST_REASON)
-        super().__init__(f"{shortened(path, LONGEST_PATH)}: {self.reason}")
-
-
-def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
-    """What `decoder` makes of the content. Raises BadZnode."""
-    try:
-        return decoder.decode(data)
-    except UNDECODABLE as error:
-        raise BadZnode(path, f"{error} in {shown(data)}") from error
 
 
 # ------------------------------------------------------------------------------------------------------ topics
@@ -106,7 +83,10 @@ _text_or_null = msgspec.json.Decoder(str | None)
 
 
 def decode_topic(data: bytes, path: str) -> TopicZnode:
-    """Versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's."""
+    """Versions 1 to 3, with Kafka's names of adding and removing replicas or KIP-455's. Its name has to be a topic's:
+    many versions of the protocol have no room for a longer one."""
+    if not is_valid_name(path.rpartition("/")[2]):
+        raise BadZnode(path, "no topic can have this name")
     fields = decode_json(_topic_fields, data, path)
     _version(fields.pop("version", None), TOPIC_VERSIONS, path)
     raw = fields.pop("partitions", None)
@@ -133,8 +113,8 @@ def decode_topic(data: bytes, path: str) -> TopicZnode:
 def _missing(fields: Raw) -> dict[int, int]:
     """Without effect, and kept as an unknown field, where it is not ours."""
     try:
-        found = _missing_replicas.decode(fields.get(MISSING_REPLICAS, b"{}"))
-    except UNDECODABLE:
+        found = parse(_missing_replicas, fields.get(MISSING_REPLICAS, b"{}"))
+    except Undecodable:
         return {}
     fields.pop(MISSING_REPLICAS, None)
     return found
@@ -181,7 +161,7 @@ def encode_topic(
 
 def encode_topic_id(topic_id: UUID) -> str:
     """Kafka's text of a topic id: base64 for URLs, without padding."""
-    return urlsafe_b64encode(topic_id.bytes).rstrip(b"=").decode()
+    return str(urlsafe_b64encode(topic_id.bytes).rstrip(b"="), "ascii")
 
 
 def _decode_topic_id(raw: msgspec.Raw, path: str) -> UUID | None:
@@ -353,7 +333,9 @@ class Controller(msgspec.Struct, frozen=True):
     brokerid: Id
     timestamp: str = ""
     listeners: Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_ENDPOINTS)] = ()
-    kraft_epoch: int = msgspec.field(default=-1, name="kraftControllerEpoch")
+    kraft_epoch: Annotated[int, msgspec.Meta(ge=-1, le=MAX_INT32)] = msgspec.field(
+        default=-1, name="kraftControllerEpoch"
+    )
 
 
 _controller = msgspec.json.Decoder(Controller)
@@ -380,10 +362,7 @@ def encode_controller(broker_id: int, now_ms: int, listeners: Sequence[str] = ()
 
 def decode_controller_epoch(data: bytes, path: str = znode_paths.CONTROLLER_EPOCH) -> int:
     """The epoch of the controller that was elected last."""
-    epoch = whole_number(data.decode(errors="replace"), 0, MAX_INT32)
-    if epoch is None:
-        raise BadZnode(path, f"{shown(data)} is not a controller epoch")
-    return epoch
+    return decode_number(data, 0, MAX_INT32, path)
 
 
 def encode_controller_epoch(epoch: int) -> bytes:

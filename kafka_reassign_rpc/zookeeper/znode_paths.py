@@ -65,6 +65,8 @@ PERSISTENT = (
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
 
+LAST_SEQUENCE = 10**10 - 1
+"""The last number that has the ten digits of a sequential znode's name."""
 _QUEUE_PART = re.compile(r".*/part_([0-9]{10})", re.DOTALL)
 _SEQUENCE = re.compile(r".*?([0-9]{10})", re.DOTALL)
 
@@ -126,7 +128,8 @@ def queue_part(root: str, number: int) -> str:
 def queue_part_number(path: str) -> int:
     """The number of a queue's part, -1 where the path is none."""
     match = _QUEUE_PART.fullmatch(path)
-    return -1 if match is None else int(match.group(1))
+    number = None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)
+    return -1 if number is None else number
 
 
 def delegation_token(token_id: str) -> str:
@@ -160,4 +163,4 @@ def parse_index(name: str) -> int | None:
 def sequence_number(name: str) -> int | None:
     """The number at the end of a sequential znode's name, None where it has none."""
     match = _SEQUENCE.fullmatch(name)
-    return None if match is None else int(match.group(1))
+    return None if match is None else whole_number(match.group(1), 0, LAST_SEQUENCE)

@@ -18,7 +18,7 @@ While leases exist, somebody else may change the configs:
 """
 
 from collections.abc import Collection, Mapping
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
@@ -28,6 +28,7 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
     FOLLOWER_REPLICAS,
     LEADER_RATE,
     LEADER_REPLICAS,
+    NO_THROTTLE,
     Configs,
     rate_of,
 )
@@ -45,7 +46,7 @@ class RateMemory(msgspec.Struct, frozen=True, omit_defaults=True):
 
     set: str
     before: str | None = None
-    lease: int = NO_RATE
+    lease: Annotated[int, msgspec.Meta(ge=NO_RATE, le=NO_THROTTLE)] = NO_RATE
 
 
 class TopicMemory(msgspec.Struct, frozen=True, omit_defaults=True):

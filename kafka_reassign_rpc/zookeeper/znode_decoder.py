@@ -1,0 +1,98 @@
+"""The one decoder of what stands in znodes: JSON and numbers, whoever wrote them.
+
+    limit         of what
+    LARGEST       bytes of a znode, beyond ZooKeeper's own limit
+    depth         of nested lists and objects: the parsers stop before they exhaust the stack
+    DIGITS        of a number (`support.bounded_text`)
+    LONGEST_…     characters of a message: nothing that a znode contains makes a long line of the log
+
+The types that a decoder is made for limit numbers, texts and names. Nothing outside of this module parses a znode; a
+test holds that.
+"""
+
+import json
+from typing import NamedTuple, TypeVar
+
+import msgspec
+
+from kafka_reassign_rpc.support.bounded_text import shortened, shown, whole_number
+
+T = TypeVar("T")
+
+LARGEST = 64 * 2**20
+"""Bytes. ZooKeeper takes 1 MiB by default; operators raise that for topics with many partitions."""
+LONGEST_PATH, LONGEST_REASON = 300, 400
+"""Characters in the message of a BadZnode."""
+
+
+class BadZnode(ValueError):
+    """A znode whose content cannot be understood. The message has a bounded length, whatever the znode contains.
+
+    path     of the znode
+    reason   for the log and for the operator, shortened
+    """
+
+    def __init__(self, path: str, reason: str) -> None:
+        self.path = path
+        self.reason = shortened(reason, LONGEST_REASON)
+        super().__init__(f"{shortened(path, LONGEST_PATH)}: {self.reason}")
+
+
+class Undecodable(ValueError):
+    """A part of a znode that cannot be understood. The message is short and shows the beginning of the part."""
+
+
+class JsonObject(NamedTuple):
+    """A JSON object with all its fields, also those of the same name."""
+
+    fields: list[tuple[str, object]]
+
+
+def decode_json(decoder: "msgspec.json.Decoder[T]", data: bytes, path: str) -> T:
+    """What `decoder` makes of the content of a znode. Raises BadZnode."""
+    if len(data) > LARGEST:
+        raise BadZnode(path, f"{len(data)} bytes: more than any znode needs")
+    try:
+        return decoder.decode(data)
+    except Exception as error:  # parsers raise many kinds: for digits, depth, halves of characters, types
+        raise BadZnode(path, f"{error} in {shown(data)}") from error
+
+
+def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
+    """What `decoder` makes of a part of a znode. Raises Undecodable."""
+    try:
+        return decoder.decode(data)
+    except Exception as error:
+        raise Undecodable(f"{error} in {shown(bytes(data))}") from error
+
+
+def parse_every_field(data: bytes) -> object:
+    """Any JSON, its objects as JsonObject. For people's own writing: slower, and tells names that occur twice.
+
+    A text may have halves of characters (see `is_unicode`). Raises Undecodable.
+    """
+    try:
+        return json.loads(data, object_pairs_hook=JsonObject)
+    except Exception as error:
+        raise Undecodable(f"{error} in {shown(data)}") from error
+
+
+def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
+    """What `decoder` makes of a value that `parse_every_field` has found. Raises Undecodable."""
+    try:
+        return decoder.decode(json.dumps(value))
+    except Exception as error:
+        raise Undecodable(f"{error} in {shown(value)}") from error
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text has no half of a character, which cannot be written anywhere."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def decode_number(data: bytes, low: int, high: int, path: str) -> int:
+    """The number that is all of a znode's content. Raises BadZnode."""
+    number = whole_number(data[: LONGEST_REASON + 1].decode(errors="replace"), low, high)
+    if number is None:
+        raise BadZnode(path, f"{shown(data)} is not a number from {low} to {high}")
+    return number
