@@ -1,15 +1,19 @@
 """The event log of a real server has every decision once, in order, with who asked for it."""
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest_asyncio
 
+from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.reassignment_settings import MAX_PER_CLUSTER
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, put_topic, register
 from tests.controller.cluster import BROKERS, RATE, Cluster, cluster
+from tests.faults.cluster import alter_request
 from tests.waiting import eventually
 
 CLIENT = "User:ANONYMOUS as test from 127.0.0.1"
@@ -186,3 +190,37 @@ async def test_sv_7_a_commit_of_unknown_outcome_is_recorded_once(zk: ZooKeeper, 
         await controller.caught_up(("t", 1))
         assert recorded() == [("move.completed", 1)]
         assert not controller.partition("t", 1).is_moving
+
+
+async def test_sv_7_a_client_that_may_change_nothing_neither_hides_nor_imitates_who_did(
+    world: Cluster, tmp_path: Path
+) -> None:
+    requests, topics = 60, 50
+    await world.create_topic("free", {0: (1, 2)})
+    await world.alter({("free", 0): (3, 4)})
+    host, _, port = world.bootstrap.rpartition(":")
+    mallory = await RpcClient.open(host, int(port), "root from 10.0.0.9", 20.0)
+    for number in range(requests):
+        request = alter_request({(f"no-{number}-{topic}", 0): (1, 2) for topic in range(topics)})
+        answer = await mallory.call(type(request), request, 0)
+        assert {part.error_code for topic in answer.responses for part in topic.partitions} == {3}
+    mallory.close()
+    await world.stop_server()
+
+    log = EventLog(tmp_path / "1000")
+    log.open()
+    found = [json.loads(event) for event in log.read(0, 2**30).events]
+    log.close()
+    (started,) = [event for event in found if event["event"] == "move.started"]
+    assert (started["who"], started["client_id"]) == (CLIENT, "test")
+    assert (started["principal"], started["address"]) == ("User:ANONYMOUS", "127.0.0.1")
+    refused = [event for event in found if event["event"] == "move.refused"]
+    left_out = [event for event in found if event["event"] == "refusals.left_out"]
+    assert {event["who"] for event in refused} == {'User:ANONYMOUS as "root from 10.0.0.9" from 127.0.0.1'}
+    assert {event["client_id"] for event in refused} == {"root from 10.0.0.9"}
+    assert {event["address"] for event in refused} == {"127.0.0.1"}
+    assert sum(event.get("count", 1) for event in refused + left_out) == requests * topics, "nothing is lost untold"
+    assert len(refused) < requests * topics / 2
+    decisions = b"".join(path.read_bytes() for path in (tmp_path / "1000").glob("events-*"))
+    assert b"root from" not in decisions
+    assert b"refused" not in decisions
