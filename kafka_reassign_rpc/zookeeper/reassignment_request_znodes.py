@@ -20,7 +20,6 @@ from kafka_reassign_rpc.zookeeper.znode_contents import MAX_INT32, BadZnode, Id
 from kafka_reassign_rpc.zookeeper.znode_decoder import (
     JsonObject,
     Undecodable,
-    is_unicode,
     parse,
     parse_every_field,
     parse_value,
@@ -104,9 +103,6 @@ def _targets(
         if field != "assignments" or not isinstance(assignments, JsonObject):
             continue
         for topic, partitions in assignments.fields:
-            if not is_unicode(topic):
-                problems.add_wrong(f"{shown(topic)}: half a character")
-                continue
             if not isinstance(partitions, JsonObject):
                 problems.add_wrong(f"{shown(topic)}: no object of partitions: {shown(partitions)}")
                 continue

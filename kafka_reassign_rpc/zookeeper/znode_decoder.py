@@ -69,7 +69,7 @@ def parse(decoder: "msgspec.json.Decoder[T]", data: bytes | msgspec.Raw) -> T:
 def parse_every_field(data: bytes) -> object:
     """Any JSON, its objects as JsonObject. For people's own writing: slower, and tells names that occur twice.
 
-    A text may have halves of characters (see `is_unicode`). Raises Undecodable.
+    A text may have halves of characters: no topic, broker or config has such a name. Raises Undecodable.
     """
     try:
         return json.loads(data, object_pairs_hook=JsonObject)
@@ -83,11 +83,6 @@ def parse_value(decoder: "msgspec.json.Decoder[T]", value: object) -> T:
         return decoder.decode(json.dumps(value))
     except Exception as error:
         raise Undecodable(f"{error} in {shown(value)}") from error
-
-
-def is_unicode(text: str) -> bool:
-    """Whether the text has no half of a character, which cannot be written anywhere."""
-    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def decode_number(data: bytes, low: int, high: int, path: str) -> int:

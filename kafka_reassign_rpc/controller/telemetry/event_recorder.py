@@ -21,7 +21,7 @@ from kafka_reassign_rpc.controller.telemetry.event_log import EventLog, EventLog
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, RefusalLimit
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
-from kafka_reassign_rpc.support.bounded_text import shortened, word
+from kafka_reassign_rpc.support.bounded_text import shortened
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -270,8 +270,7 @@ def line(event: Event) -> str:
     """An event as a line for people: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
     text = event.event
     if event.topic is not None:
-        topic = word(event.topic, LONGEST_NAME)  # in a znode or a request it may have any characters
-        text += f" {topic}" if event.partition is None else f" {topic}-{event.partition}"
+        text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
     if event.broker is not None:
         text += f" broker {event.broker}"
     details = [event.reason] if event.reason else []
@@ -281,4 +280,4 @@ def line(event: Event) -> str:
         text += f": {' '.join(details)}"
     if event.who:
         text += f" ({event.who})"
-    return text if text.isprintable() else ascii(text)[1:-1]
+    return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may have any characters

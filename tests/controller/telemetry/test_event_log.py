@@ -437,4 +437,4 @@ class Counted:
 
 def test_sv_7_no_name_or_reason_can_forge_a_line_of_the_log() -> None:
     text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)))
-    assert text == 'entry.refused "t\\n2026-01-01 ERROR: forged"-0: no to [1] (znode)'
+    assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: no to [1] (znode)"
