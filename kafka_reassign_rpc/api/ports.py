@@ -200,10 +200,12 @@ class ConfigPort(Protocol):
     """
 
     async def get(self, entity_type: str, name: str) -> Mapping[str, str]:
-        """The configs that the entity sets; empty where it sets none."""
+        """The configs that the entity sets; empty where it sets none. Raises InvalidConfig where they cannot be
+        read."""
 
     async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
         """Reads, changes, writes (compare-and-set) and announces the change. Passes on what `change` raises.
+        Raises InvalidConfig where the configs cannot be read: they are not overwritten.
 
         Writes nothing where nothing changes.
         """

@@ -1,8 +1,8 @@
 """Errors that an operator or a client can get, each with its Kafka code.
 
-There is one class per Kafka error. The message says what is wrong and, where it helps, what to do. The wire carries
-`code` and `str(error)` unchanged, so this file is the only mapping from a class to its code. An exception of another
-class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
+There is one class per Kafka error. The message says what is wrong and, where it helps, what to do; it has a limit. The
+wire carries `code` and `str(error)` unchanged, so this file is the only mapping from a class to its code. An exception
+of another class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
 
     exception                           Kafka error                               caught in
     ControllerMoved; ReloadNeeded       NOT_CONTROLLER, to all commands in the    controller/controller_loop.py
@@ -14,6 +14,9 @@ class becomes a Kafka error where it is caught (under `kafka_reassign_rpc/`):
     a defect in a decision              UNKNOWN_SERVER_ERROR, to that command     controller/controller_loop.py
     ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
     for a block of producer ids
+    BadZnode of producer ids            COORDINATOR_LOAD_IN_PROGRESS              controller/duties/producer_ids.py
+    BadZnode of a config                INVALID_CONFIG, to that resource          controller/lifecycle/
+                                                                                  served_configs.py
     NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    controller/lifecycle/
     a config                                                                      served_configs.py
     another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
@@ -29,6 +32,12 @@ Source of codes and default texts: org.apache.kafka.common.protocol.Errors.
 import re
 from typing import ClassVar
 
+from kafka_reassign_rpc.support.bounded_text import shortened
+
+LONGEST_MESSAGE = 8_000
+"""Characters of a message: a text in an answer has at most 32767 bytes where its length takes two, and anybody may have
+given the name that a message echoes."""
+
 
 class KafkaError(Exception):
     """A Kafka error. `code`: on the wire; `retriable`: whether the same call may succeed later."""
@@ -38,7 +47,7 @@ class KafkaError(Exception):
     default_message: ClassVar[str] = "The server experienced an unexpected error when processing the request."
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(self.default_message if message is None else message)
+        super().__init__(self.default_message if message is None else shortened(message, LONGEST_MESSAGE))
 
     @property
     def message(self) -> str:

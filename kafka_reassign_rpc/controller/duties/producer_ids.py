@@ -5,11 +5,15 @@ Allocations run one after the other, so that each block is allocated once.
 """
 
 import asyncio
+import logging
 
 from kafka_reassign_rpc.controller.commit.durable_store import ControllerMoved, DurableStore, ReloadNeeded
-from kafka_reassign_rpc.core.kafka_errors import NotController, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, NotController, UnknownServerError
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Create, SetData
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+
+log = logging.getLogger(__name__)
 
 BLOCK = 1000
 LAST_ID = 2**63 - 1
@@ -24,6 +28,8 @@ class ProducerIds:
         self._one_at_a_time = asyncio.Lock()
         self._own: range = range(0)
         self._refilling = asyncio.Lock()
+        self._told = 0
+        """The mzxid of the last block that could not be read."""
 
     async def one(self) -> int:
         """An id for a producer that asks this server, from the server's own block. Raises as `allocate` does."""
@@ -36,7 +42,7 @@ class ProducerIds:
 
     async def allocate(self, broker_id: int) -> tuple[int, int]:
         """(first id, how many). Raises UnknownServerError when ids have run out, NotController while ZooKeeper does not
-        answer.
+        answer, and CoordinatorLoadInProgress while it cannot be read which have been given out: all ask again.
         """
         async with self._one_at_a_time:
             try:
@@ -48,10 +54,20 @@ class ProducerIds:
         """Its first id."""
         path = znode_paths.PRODUCER_ID_BLOCK
         (found,) = await self._store.read([path])
-        last = None if found is None else znode_contents.decode_producer_id_block(found[0])
+        last = None if found is None else self._last(found[0], found[1].mzxid)
         first = 0 if last is None else last + 1
         if first > LAST_ID - BLOCK:
             raise UnknownServerError("all producer ids have been given out")
         block = znode_contents.encode_producer_id_block(broker_id, first, first + BLOCK - 1)
         await self._store.write([Create(path, block) if found is None else SetData(path, block, found[1].version)])
         return first
+
+    def _last(self, data: bytes, mzxid: int) -> int | None:
+        """The last id that has been given out; None before the first."""
+        try:
+            return znode_contents.decode_producer_id_block(data)
+        except BadZnode as error:
+            if mzxid != self._told:
+                log.error("no producer ids can be given out: %s", error)
+                self._told = mzxid
+            raise CoordinatorLoadInProgress(str(error)) from None

@@ -4,15 +4,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 from kafka_reassign_rpc.api.ports import ConfigChange
-from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
+from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
 
 class ServedConfigs:
-    """The `ConfigPort` of the server process. Both methods raise BrokerNotAvailable while ZooKeeper does not answer.
+    """The `ConfigPort` of the server process. Both methods raise BrokerNotAvailable while ZooKeeper does not answer,
+    and InvalidConfig where what it has cannot be read.
 
     After an `alter` that fails so, the change may have been made or not: repeating it does no harm.
     """
@@ -60,3 +62,5 @@ def _answering() -> Iterator[None]:
         yield
     except (NotSent, SessionOver, Unknown) as error:
         raise BrokerNotAvailable(f"ZooKeeper cannot be asked: {error}") from error
+    except BadZnode as error:
+        raise InvalidConfig(f"What is set cannot be read: {error}") from None
