@@ -25,7 +25,7 @@ class _Token(msgspec.Struct, rename="camel"):
 _token = msgspec.json.Decoder(_Token)
 
 
-def decode_end(data: bytes, path: str) -> int:
+def decode_token_end(data: bytes, path: str) -> int:
     """When the token ends, in ms since the epoch: at its expiry, but no later than at its longest life.
 
     Raises BadZnode.

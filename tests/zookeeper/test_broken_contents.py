@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kafka_reassign_rpc
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.zookeeper import (
+    delegation_token_znodes,
     notification_znodes,
     reassign_partitions_znode,
     reassignment_request_znodes,
@@ -30,7 +31,7 @@ from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, te
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(throttle_memory_znodes, znode_contents),
+    *(delegation_token_znodes, throttle_memory_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -155,6 +156,9 @@ ZNODES = {
     "decode_partitions": Znode(
         notification_znodes.decode_partitions, ({"version": 1, "partitions": [{"topic": "t", "partition": 0}]},)
     ),
+    "decode_token_end": Znode(
+        delegation_token_znodes.decode_token_end, ({"version": 3, "expiryTimestamp": 1, "maxTimestamp": 2},)
+    ),
 }
 EACH = pytest.mark.parametrize("name", ZNODES)
 
@@ -168,7 +172,8 @@ def test_sv_6_every_decoder_of_a_znode_is_tried() -> None:
     }
     assert found - {"decode_many"} == ZNODES.keys()
     paths = {path for path in (PACKAGE / "zookeeper").glob("*.py") if path.stem.endswith(("_znodes", "_znode"))}
-    assert paths - {Path(module.__file__ or "") for module in MODULES} == {PACKAGE / "zookeeper/config_znodes.py"}
+    without_decoders = {PACKAGE / "zookeeper" / name for name in ("config_znodes.py", "quota_znodes.py")}
+    assert paths - {Path(module.__file__ or "") for module in MODULES} == without_decoders
 
 
 @EACH

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
 from kafka_reassign_rpc.zookeeper import znode_paths
-from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_end, removal
+from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode, ZkError
@@ -47,7 +47,7 @@ async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Call
                 continue
             data, stat = found
             try:
-                expired = decode_end(data, znode_paths.delegation_token(token)) < now_ms()
+                expired = decode_token_end(data, znode_paths.delegation_token(token)) < now_ms()
             except BadZnode as error:
                 log.error("left alone: %s", error)
                 continue
