@@ -120,7 +120,7 @@ def fork_server() -> ForkServer:
 
 
 async def output_of(
-    module: str, arguments: Sequence[str], *, timeout: float = 60, first_line: asyncio.Event | None = None
+    module: str, arguments: Sequence[str], *, timeout: float = 180, first_line: asyncio.Event | None = None
 ) -> Output:
     """Run a command to its end. `first_line` is set when it has printed its first line."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:

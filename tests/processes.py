@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.fork_server import CLI, ForkedProcess, fork_server
 
-READY_S = 40.0
-END_S = 30.0
+READY_S = 120.0
+END_S = 120.0
 
 
 class NotReady(AssertionError):

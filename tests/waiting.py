@@ -10,7 +10,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 EVERY_S = 0.05
 
 
-async def eventually(condition: Callable[[], Any], *, within: float = 20.0) -> Any:
+async def eventually(condition: Callable[[], Any], *, within: float = 60.0) -> Any:
     """What `condition()` (or what it awaits) gives, once that is true. Else the last failure or value is shown.
 
     A condition may raise: a server that is not there yet is no failure before the deadline.

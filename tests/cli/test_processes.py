@@ -147,7 +147,6 @@ async def test_sv_1_serve_runs_on_either_event_loop(commands: Processes, zk_conn
     assert "Traceback" not in command.log
 
 
-@pytest.mark.timeout(150)
 async def test_sv_1_serve_alone_is_a_whole_cluster_that_leaves_nothing_behind_and_keeps_its_topics(
     commands: Processes, tmp_data: Path
 ) -> None:

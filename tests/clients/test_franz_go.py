@@ -50,7 +50,7 @@ async def _drive(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transc
     process = await asyncio.create_subprocess_exec(
         _HOME / "build" / "driver", bootstrap, topic, stdout=asyncio.subprocess.PIPE
     )
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(240):
         out, _ = await process.communicate()
     assert process.returncode == 0
     return [(label, result) for label, result in json.loads(out)]

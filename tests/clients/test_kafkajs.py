@@ -17,7 +17,7 @@ from tests.stock.live import Transcript
 from .comparison import the_same_on_both
 from .conftest import Clusters
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 _HOME = Path(__file__).parent / "kafkajs"
 
@@ -34,7 +34,7 @@ async def _drive(bootstrap: str, topic: str, cluster: ComparedCluster) -> Transc
     await cluster.create_topic(topic, {0: [1, 2], 1: [2, 3]}, held=True)
     command = ["node", "driver.mjs", bootstrap, topic]
     process = await asyncio.create_subprocess_exec(*command, cwd=_HOME, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(240):
         out, _ = await process.communicate()
     assert process.returncode == 0
     return [(label, result) for label, result in json.loads(out)]
@@ -52,7 +52,7 @@ def _install() -> None:
             problem = "npm is not installed"
         else:
             command = ["npm", "ci", "--no-audit", "--no-fund", "--ignore-scripts"]
-            result = subprocess.run(command, cwd=_HOME, capture_output=True, text=True, check=False, timeout=120)
+            result = subprocess.run(command, cwd=_HOME, capture_output=True, text=True, check=False, timeout=300)
             if result.returncode == 0:
                 return
             problem = result.stderr[-500:]

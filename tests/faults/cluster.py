@@ -155,7 +155,7 @@ class Cluster:
     async def is_controller(self, server: str) -> bool:
         return bool((await listed(self.address(server))).error_code == 0)
 
-    async def controlled_by(self, server: str, *, within: float = 20) -> None:
+    async def controlled_by(self, server: str, *, within: float = 60) -> None:
         await eventually(lambda: self.is_controller(server), within=within)
 
     async def events(self, server: str) -> list[dict[str, Any]]:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Awaitable
 from typing import Any
 
-import pytest
-
 from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
     HealBrokerRequest,
@@ -160,7 +158,6 @@ async def test_46_2_a_flapping_broker_is_healed_only_on_an_operators_order(clust
     assert await holds(cluster, 3) == 0, "what is healed stays where it is when the broker is back"
 
 
-@pytest.mark.timeout(240)
 async def test_46_4_a_repair_completes_although_controllers_are_killed_at_every_step(cluster: Cluster) -> None:
     """One controller after the other continues the repair, and dies at its next step."""
     settings = ("--failure-interval-ms", "5000", "--self-healing-throttle", "300000", "--self-healing-max-moves", "5")

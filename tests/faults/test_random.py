@@ -126,7 +126,7 @@ class Chaos:
         return {"a": 1000, "b": 1001}[server]
 
 
-@pytest.mark.timeout(SECONDS + 180)
+@pytest.mark.timeout(SECONDS + 360)
 async def test_sv_3_after_random_kills_every_partition_ends_at_its_last_target(cluster: Cluster) -> None:
     await cluster.server("a", broker_id=1000)
     for brokers in FLEETS[:-1]:

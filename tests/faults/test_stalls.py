@@ -3,8 +3,6 @@
 import asyncio
 import json
 
-import pytest
-
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, DescribeReassignmentsRequest
 from tests.faults.cluster import Address, Cluster, Name, alter, ask
 from tests.reassign_command.run_command import Command
@@ -37,7 +35,6 @@ async def reasons(server: Address) -> dict[Name, str | None]:
     return {(one.topic, one.partition_id): one.stall_reason for one in answer.descriptions}
 
 
-@pytest.mark.timeout(120)
 async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_and_resume(
     cluster: Cluster,
 ) -> None:

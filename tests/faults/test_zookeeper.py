@@ -4,8 +4,6 @@ import asyncio
 import time
 from pathlib import Path
 
-import pytest
-
 from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.protocol.messages import DescribeSelfHealingRequest
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -58,7 +56,6 @@ async def test_sv_3_and_46_6_zookeeper_is_killed_and_started_again_in_the_middle
                 assert "Traceback" not in process.log
 
 
-@pytest.mark.timeout(120)
 async def test_46_6_when_all_brokers_lose_their_sessions_only_one_that_stays_away_is_healed(
     zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, zk_connect: str, tmp_path: Path
 ) -> None:

@@ -378,7 +378,7 @@ class Ours(ComparedCluster):
     async def _launch(self, node_id: int, arguments: list[str], ready: re.Pattern[bytes]) -> re.Match[bytes]:
         process = self._processes.setdefault(node_id, LoggedProcess(self._directory / f"{node_id}.log"))
         process.launch_ours(CLI, arguments)
-        return await process.wait_for_line(ready, 60)
+        return await process.wait_for_line(ready)
 
 
 OUR_BYTES = 2_000_000

@@ -41,7 +41,7 @@ async def run(cluster: ComparedCluster, names: Iterable[str]) -> dict[str, Trans
 async def _run_one(cluster: ComparedCluster, scenario: Scenario) -> Transcript:
     session = Session(cluster, scenario.name)
     try:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(240):
             await scenario.steps(session)
     except Exception:
         session.note(FAILED, traceback.format_exc(limit=-3))

@@ -17,8 +17,6 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from tests.pipeline.test_export import run
 
-pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
-
 RACKS = {1: "a", 2: "a", 3: "b", 4: None}
 MINUTE = 60_000
 

@@ -25,8 +25,6 @@ from tests.pipeline.test_export import run
 from tests.processes import children_of, exists
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(400)  # many small Spark jobs: a loaded machine takes its time
-
 
 def move(seq: int, name: str, at: int, partition: int, topic: str = "t", **more: Any) -> dict[str, Any]:
     return event(seq, f"move.{name}", at, topic=topic, partition=partition, **more)
@@ -179,7 +177,7 @@ class Command:
         self._process.communicate()
 
     async def ended(self) -> tuple[int, str, str]:
-        out, err = await asyncio.to_thread(self._process.communicate, timeout=60)
+        out, err = await asyncio.to_thread(self._process.communicate, timeout=180)
         return self._process.returncode, out.decode(), err.decode()
 
 

@@ -11,8 +11,6 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerClu
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
 
-pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs: a loaded machine takes its time
-
 
 @pytest.fixture
 def path(tmp_path: Path, shared: None) -> Path:

@@ -27,8 +27,6 @@ from tests.planner.clusters import random_cluster, topic
 
 REBALANCE = Goal(GoalKind.REBALANCE)
 
-pytestmark = pytest.mark.timeout(400)  # a dozen small Spark jobs each: a loaded machine takes its time
-
 
 def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, str, str]] | None = None) -> Path:
     """The cluster as a snapshot on disk."""

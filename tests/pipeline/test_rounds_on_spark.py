@@ -1,6 +1,5 @@
 """The rounds of a plan as Spark jobs: no round repeats the work of earlier ones."""
 
-import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack
@@ -9,8 +8,6 @@ from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.round_sums import Survey
 from tests.planner.clusters import random_cluster
-
-pytestmark = pytest.mark.timeout(400)
 
 
 def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -> None:

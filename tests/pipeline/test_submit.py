@@ -32,8 +32,6 @@ from tests.pipeline.test_export import run
 from tests.processes import processes
 from tests.waiting import eventually
 
-pytestmark = pytest.mark.timeout(300)
-
 QUICK = PollIntervals(poll=0.1, health=0.3, settle=1.5, patience=20.0)
 
 Assignment = dict[TopicPartition, tuple[int, ...]]

@@ -20,7 +20,7 @@ from tests.faults.cluster import Cluster
 
 from .command import every_znode, run
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
 PLAINTEXT = Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092)
 

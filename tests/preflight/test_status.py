@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 from .command import run
 
-pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.asyncio(loop_scope="module")]
 
 
 async def test_sv_7_both_ways_name_the_controller_its_epoch_its_election_and_the_moves(simulated: Cluster) -> None:

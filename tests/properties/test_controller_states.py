@@ -6,7 +6,6 @@ controller failover are possible between any two writes.
 
 from collections.abc import Iterable
 
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -395,4 +394,3 @@ TestController.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
-pytestmark = pytest.mark.timeout(90)

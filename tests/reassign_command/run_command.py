@@ -10,7 +10,7 @@ from tests.fork_server import KAFKA_REASSIGN, output_of
 from tests.stock.tools import Output
 
 
-async def kafka_reassign(*args: str, timeout: float = 60, first_line: asyncio.Event | None = None) -> Output:
+async def kafka_reassign(*args: str, timeout: float = 180, first_line: asyncio.Event | None = None) -> Output:
     """Run the command to its end. `first_line` is set when it has printed its first line."""
     return await output_of(KAFKA_REASSIGN, args, timeout=timeout, first_line=first_line)
 

@@ -10,7 +10,7 @@ from tests.interop.clusters import TOPIC as TOPIC_CONFIGS
 from tests.interop.clusters import Ours
 from tests.reassign_command.run_command import Command, Files, kafka_reassign
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 
 @pytest_asyncio.fixture(loop_scope="package")

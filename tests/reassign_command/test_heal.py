@@ -181,7 +181,6 @@ async def test_46_6_a_command_line_that_cannot_be_read_ends_with_1_and_says_why(
     assert refused.err.startswith("kafka-reassign heal: argument --now: invalid int value: 'three'\nusage: ")
 
 
-@pytest.mark.timeout(180)
 async def test_46_6_an_operator_sees_a_lost_broker_holds_its_repair_back_and_orders_it(
     zk_connect: str, tmp_path: Path
 ) -> None:

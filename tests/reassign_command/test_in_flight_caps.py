@@ -19,7 +19,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.tools import Output, Tools
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 CAP = "partition.reassignments.max.per.broker"
 
@@ -157,7 +157,7 @@ async def test_sv_7_events_are_followed_across_a_failover(command: Command, serv
                 return int(told[-1]["server"])
 
     try:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(240):
             before = servers.controller_id
             await command("--execute", "--reassignment-json-file", files.plan("followed", (0, [3, 4])))
             assert await until("move.started", 0) == before

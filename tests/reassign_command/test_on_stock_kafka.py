@@ -37,7 +37,7 @@ from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.kraft import VERSION, kraft_cluster
 from tests.stock.tools import Output
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
 
 @dataclass

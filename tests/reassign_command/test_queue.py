@@ -16,7 +16,7 @@ from tests.reassign_command.run_command import Command, Files
 from tests.stock.tools import Output
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 GUARDED = "No reassignment may be started: {}. Cancellations are still possible."
 BY_CONFIG = GUARDED.format("partition.reassignments.enabled=false is set for the cluster")

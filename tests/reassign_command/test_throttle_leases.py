@@ -15,7 +15,7 @@ from tests.interop.clusters import BROKERS, Ours
 from tests.reassign_command.run_command import Command, Files
 from tests.waiting import eventually
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="package")]
 
 
 @pytest_asyncio.fixture(loop_scope="package")

@@ -76,7 +76,7 @@ class StockBroker(LoggedProcess):
     def address(self) -> str:
         return f"127.0.0.1:{self.port}"
 
-    async def start(self, timeout: float = 90) -> None:
+    async def start(self, timeout: float = 240) -> None:
         """Start the broker, after a stop with the same port; returns once its log says that it has started."""
         properties = {"listeners": f"PLAINTEXT://127.0.0.1:{self.port}", **self.properties}
         path = self._directory / "server.properties"

@@ -46,7 +46,7 @@ class KRaftNode(LoggedProcess):
         ]
         await asyncio.to_thread(lambda: subprocess.run(format_it, check=True, stdout=subprocess.DEVNULL))
         self.launch(["java", *self._java, "kafka.Kafka", str(self._config)])
-        await self.wait_for_line(STARTED, 90)
+        await self.wait_for_line(STARTED, 240)
 
 
 def kraft_cluster(

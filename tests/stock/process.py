@@ -55,7 +55,7 @@ class LoggedProcess:
             log.seek(self._from)
             return log.read()
 
-    async def wait_for_line(self, pattern: re.Pattern[bytes], timeout: float = 60) -> re.Match[bytes]:
+    async def wait_for_line(self, pattern: re.Pattern[bytes], timeout: float = 180) -> re.Match[bytes]:
         """The first match in the output since the last start. Raises RuntimeError when the process ends first."""
         async with asyncio.timeout(timeout):
             while True:
@@ -71,7 +71,7 @@ class LoggedProcess:
         assert self._process is not None
         self._process.send_signal(number)
 
-    async def ended(self, timeout: float = 60) -> int:
+    async def ended(self, timeout: float = 180) -> int:
         """Wait for the end of the process; its exit code."""
         assert self._process is not None
         return await asyncio.to_thread(self._process.wait, timeout)

@@ -89,7 +89,7 @@ class Tools:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.stop()
 
-    async def run(self, tool: str, *args: str, timeout: float = 90) -> Output:
+    async def run(self, tool: str, *args: str, timeout: float = 240) -> Output:
         """Run one tool with these arguments. Raises TimeoutError, KeyError for an unknown tool."""
         if self._process is None or self._process.stdin is None:
             raise RuntimeError("the tools' JVM is not running")

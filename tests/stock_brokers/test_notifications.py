@@ -19,7 +19,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import MixedCluster, Name
 
-pytestmark = [pytest.mark.stock, pytest.mark.stock_live, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.stock_live]
 
 PARTITIONS = 6
 Seen = dict[int, tuple[int, list[int], list[int]]]

@@ -32,7 +32,6 @@ pytestmark = [
     pytest.mark.stock,
     pytest.mark.stock_live,
     pytest.mark.asyncio(loop_scope="module"),
-    pytest.mark.timeout(200),
 ]
 
 BROKER = 1
@@ -146,7 +145,6 @@ def free_address() -> str:
         return f"127.0.0.1:{one.getsockname()[1]}"
 
 
-@pytest.mark.timeout(400)
 async def test_sv_4_the_commands_of_the_operators_page_do_what_it_says_word_for_word(
     stock: OneBroker, tmp_path: Path
 ) -> None:

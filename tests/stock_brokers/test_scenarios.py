@@ -20,7 +20,7 @@ from tests.waiting import eventually
 
 from .mixed_cluster import BROKERS, PARTITION_BYTES, RACKS, MixedCluster, controller
 
-pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any, NamedTuple
 
-import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
@@ -237,7 +236,6 @@ async def nothing_moves(zk: ZooKeeper, address: Address) -> bool:
     return True
 
 
-@pytest.mark.timeout(180)
 @settings(
     max_examples=5,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],  # one that fails takes a second: it is not made smaller

@@ -25,7 +25,7 @@ LATER_TOOL = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 SHELL = "org.apache.zookeeper.ZooKeeperMainWithTlsSupportForKafka"
 LOG4J = Path(__file__).parents[2] / "stock" / "log4j-tools.properties"
 
-pytestmark = [pytest.mark.stock, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.stock]
 
 
 @pytest_asyncio.fixture
