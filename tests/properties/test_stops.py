@@ -1,0 +1,339 @@
+"""Every stop is confirmed in the end, and every deletion ends, whatever becomes of brokers, requests and answers.
+
+The controller of a term, with its loop, its duties and its channels, without ZooKeeper and without sockets: rounds are
+durable after a while, or found durable when the cluster is read again; brokers are models. When at last all brokers
+live and answer, each of them has exactly the replicas that are assigned to it, in the latest leader epoch.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from random import Random
+from typing import Any, cast
+from unittest.mock import patch
+from uuid import UUID
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule
+
+from kafka_reassign_rpc.api.ports import AlterPartition, AlterReassignments, NewTopic
+from kafka_reassign_rpc.controller.commands import cluster_commands, leadership_commands, topic_commands
+from kafka_reassign_rpc.controller.commands.alter_reassignments_command import AlterReassignmentsCommand
+from kafka_reassign_rpc.controller.commands.command import Command
+from kafka_reassign_rpc.controller.commit import topic_removal
+from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, Reloaded, ReloadNeeded
+from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
+from kafka_reassign_rpc.controller.lifecycle.term import Term
+from kafka_reassign_rpc.controller_channel import Sender
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
+from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
+from kafka_reassign_rpc.core.round import replay
+from kafka_reassign_rpc.core.round.round_view import (
+    PartitionsAdded,
+    RoundView,
+    TopicCreated,
+    TopicDeletionStarted,
+)
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Cluster, Topic, TopicPartition
+from kafka_reassign_rpc.support import slice_timer
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from tests.properties.model_brokers import Fault, ModelBroker, VirtualLoop, connect
+
+BROKERS = (1, 2, 3)
+TOPICS = ("t", "u")
+OWN_ID = 1000
+COMMIT_S = 0.003
+AT_REST_S = 300.0
+
+brokers = st.sampled_from(BROKERS)
+topics = st.sampled_from(TOPICS)
+topic_lists = st.lists(topics, min_size=1, max_size=2, unique=True)
+indexes = st.integers(0, 1)
+replica_lists = st.lists(brokers, min_size=1, max_size=3, unique=True).map(tuple)
+assignments = st.lists(st.permutations(BROKERS), min_size=2, max_size=2).flatmap(
+    lambda order: st.integers(1, 3).map(lambda count: {i: tuple(o[:count]) for i, o in enumerate(order)})
+)
+waits = st.sampled_from((0.0, 0.0, 0.001, 0.002, 0.004, 0.006, 0.01, 0.05, 1.5, 40.0))
+
+
+class Image:
+    """In the place of DurableStore. It keeps what is durable in the cluster itself; `ids` makes czxids.
+
+    lost    the next commit fails; True: after it was durable
+    """
+
+    def __init__(self, ids: Callable[[], int]) -> None:
+        self._ids = ids
+        self.lost: bool | None = None
+        self.epoch = 0
+        self.registered: Mapping[int, Any] = {}
+        self.unknown: Callable[[Cluster], object] = lambda _: None
+
+    def problems(self) -> list[Any]:
+        return []
+
+    async def commit(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        await asyncio.sleep(COMMIT_S)
+        if not self._writes(view):
+            return self._applied(cluster, view)
+        lost, self.lost = self.lost, None
+        if lost is None:
+            return self._applied(cluster, view)
+        if lost:
+            self.unknown = lambda known: self._applied(known, view)
+        raise ReloadNeeded("the answer was lost")
+
+    async def reload(self, cluster: Cluster) -> Reloaded:
+        await asyncio.sleep(COMMIT_S)
+        unknown, self.unknown = self.unknown, lambda _: None
+        unknown(cluster)
+        replay.put_brokers(cluster, cast(Any, dict(self.registered)))
+        for topic in list(cluster.topics.values()):
+            reread(cluster, topic)
+        return Reloaded([], set())
+
+    def _applied(self, cluster: Cluster, view: RoundView) -> replay.ReplayedChanges:
+        durable = replay.Durable({}, {}, {})
+        czxid = self._ids()  # all that one transaction creates has it
+        for name in view.partitions:
+            before = cluster.topics[name.topic].partitions.get(name.partition)
+            durable.states[name] = 0 if before is None else before.partition_epoch + 1
+        for topic, change in view.topics.items():
+            if isinstance(change, TopicCreated | PartitionsAdded):
+                durable.states.update(dict.fromkeys((TopicPartition(topic, index) for index in change.partitions), 0))
+            if isinstance(change, TopicCreated):
+                durable.topics[topic] = 0, czxid
+        applied = replay.ReplayedChanges()
+        for _ in replay.replay(cluster, view, durable, self.epoch, applied):
+            pass
+        return applied
+
+    @staticmethod
+    def _writes(view: RoundView) -> bool:
+        started = any(isinstance(one, TopicCreated | TopicDeletionStarted) for one in view.topics.values())
+        return bool(view.partitions) or started
+
+
+def reread(cluster: Cluster, topic: Topic) -> None:
+    replay.put_topic(
+        cluster, topic.name, topic.id, topic.partitions, version=topic.version, created=topic.created,
+        deleting=topic.deleting,
+    )  # fmt: skip
+
+
+class Deletions(RuleBasedStateMachine):
+    """Topics come and go, and their partitions move, under one term after the other."""
+
+    term: Term
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = VirtualLoop()
+        asyncio.set_event_loop(None)
+        self.number = 100
+        self.cluster = Cluster(broker_settings=KAFKA_DEFAULTS)
+        self.models = {id_: ModelBroker(id_) for id_ in BROKERS}
+        self.image = Image(self.next_id)
+        self.patches: list[Any] = [
+            patch.object(RpcClient, "open", connect(self.models)),
+            patch.object(slice_timer, "YIELD_AFTER_S", -1.0),
+            patch.object(topic_removal, "remove_topic", self.remove_topic),
+        ]
+        for one in self.patches:
+            one.start()
+        self.terms = 0
+        for model in self.models.values():
+            model.start(self.next_id())
+        replay.put_brokers(self.cluster, self.registered())
+        self.do(self.begin_term())
+
+    def do(self, work: Awaitable[Any]) -> Any:
+        async def run() -> Any:
+            return await work
+
+        return self.loop.run_until_complete(run())
+
+    def next_id(self) -> int:
+        self.number += 1
+        return self.number
+
+    def registered(self) -> dict[int, Any]:
+        found = {id_: model.registration for id_, model in self.models.items() if model.is_up}
+        self.image.registered = found
+        return found
+
+    async def remove_topic(self, _zk: object, _store: object, topic: Topic) -> None:
+        await asyncio.sleep(2 * COMMIT_S)
+
+    async def begin_term(self) -> None:
+        if self.terms:
+            await self.term._end()
+        self.terms += 1
+        self.image.epoch = self.terms
+        cluster = Cluster(brokers=self.registered(), broker_settings=KAFKA_DEFAULTS)
+        self.image.unknown(self.cluster)
+        self.image.unknown, self.image.lost = lambda _: None, None
+        for topic in self.cluster.topics.values():
+            reread(cluster, topic)
+        self.cluster = cluster
+        survey = BrokerSurvey("test", None)
+        cast(Any, survey).look = lambda _: None  # nobody is asked
+        survey.settings = KAFKA_DEFAULTS
+        self.term = Term(
+            cast(ZooKeeper, None),
+            cast(DurableStore, self.image),
+            Sender(OWN_ID, self.terms, ()),
+            lambda: 0,
+            survey=survey,
+        )
+        self.term._build(cluster)
+        running = asyncio.create_task(self.term._loop.run())
+        self.term._tasks.add(running)
+        await self.term._loop.submit(self.term._failover_command())
+
+    def submit(self, make: Callable[[], Command[Any]]) -> None:
+        """A command is made while the event loop runs. Nobody waits for its answer."""
+
+        async def submitted() -> None:
+            self.term._loop.submit(make())
+
+        self.do(submitted())
+
+    def passes(self, seconds: float) -> None:
+        self.do(asyncio.sleep(seconds))
+
+    # ------------------------------------------------------------------------------------------ what happens
+
+    @rule(names=topic_lists, placed=assignments, wait=waits)
+    def create(self, names: list[str], placed: dict[int, tuple[int, ...]], wait: float) -> None:
+        new = [NewTopic(name, assignments=placed) for name in names]
+        self.submit(
+            lambda: topic_commands.CreateTopicsCommand(
+                new, validate_only=False, new_id=lambda: UUID(int=self.next_id()), random=Random(1)
+            )
+        )
+        self.passes(wait)
+
+    @rule(name=topics, wait=waits)
+    def delete(self, name: str, wait: float) -> None:
+        self.submit(lambda: topic_commands.DeleteTopicsCommand([name]))
+        self.passes(wait)
+
+    @rule(name=topics, index=indexes, wanted=st.one_of(st.none(), replica_lists), wait=waits)
+    def move(self, name: str, index: int, wanted: tuple[int, ...] | None, wait: float) -> None:
+        self.submit(lambda: AlterReassignmentsCommand(AlterReassignments([(name, [(index, wanted, None)])])))
+        self.passes(wait)
+
+    @rule(name=topics, index=indexes, wait=waits)
+    def followers_catch_up(self, name: str, index: int, wait: float) -> None:
+        self.catch_up(TopicPartition(name, index))
+        self.passes(wait)
+
+    def catch_up(self, name: TopicPartition) -> None:
+        """The leader asks for an ISR of all followers that follow it."""
+        value = self.cluster.get(*name)
+        topic_id = None if value is None else self.cluster.topics[name.topic].id
+        if value is None or value.leader == NO_LEADER:
+            return
+        isr = [
+            one
+            for one in value.replicas
+            if self.models[one].is_up
+            and self.models[one].replicas.get(name) == value.leader_epoch
+            and self.models[one].logs.get(name) == topic_id
+        ]
+        if value.leader in isr and sorted(isr) != sorted(value.isr):
+            change = IsrChange(None, topic_id, name.partition, value.leader_epoch, value.partition_epoch, tuple(isr))
+            leader = self.models[value.leader]
+            asked = AlterPartition(leader.id, leader.epoch, [change], 3)
+            self.submit(lambda: leadership_commands.AlterPartitionCommand(asked))
+
+    @rule(broker=brokers, noticed=st.booleans(), wait=waits)
+    def broker_dies(self, broker: int, noticed: bool, wait: float) -> None:
+        self.models[broker].die()
+        self.notice(noticed, wait)
+
+    @rule(broker=brokers, noticed=st.booleans(), wait=waits)
+    def broker_starts(self, broker: int, noticed: bool, wait: float) -> None:
+        """Also one that lives: it bounces."""
+        self.models[broker].start(self.next_id())
+        self.notice(noticed, wait)
+
+    def notice(self, noticed: bool, wait: float) -> None:
+        if noticed:
+            self.submit(lambda: cluster_commands.BrokersRead(self.registered(), OWN_ID, lambda: None))
+        self.passes(wait)
+
+    @rule(broker=brokers, wait=waits)
+    def broker_shuts_down(self, broker: int, wait: float) -> None:
+        model = self.models[broker]
+        self.submit(lambda: leadership_commands.ControlledShutdownCommand(broker, model.epoch))
+        self.passes(wait)
+
+    @rule(broker=brokers, faults=st.lists(st.sampled_from(Fault), min_size=1, max_size=3))
+    def requests_fail(self, broker: int, faults: list[Fault]) -> None:
+        self.models[broker].faults.extend(faults)
+
+    @rule(broker=brokers, broken=st.booleans())
+    def disk(self, broker: int, broken: bool) -> None:
+        self.models[broker].broken = broken
+
+    @rule(lost=st.booleans())
+    def a_commit_fails(self, lost: bool) -> None:
+        self.image.lost = lost
+
+    @rule(wait=waits)
+    def another_term(self, wait: float) -> None:
+        self.do(self.begin_term())
+        self.passes(wait)
+
+    @rule(wait=waits)
+    def time_passes(self, wait: float) -> None:
+        self.passes(wait)
+
+    # ------------------------------------------------------------------------------------------ in the end
+
+    def teardown(self) -> None:
+        try:
+            self.come_to_rest()
+        finally:
+            self.do(self.term._end())
+            for one in self.patches:
+                one.stop()
+            self.loop.close()
+
+    def come_to_rest(self) -> None:
+        self.image.lost = None
+        self.passes(1.0)  # what was asked for is decided
+        for model in self.models.values():
+            model.broken = False
+            model.faults.clear()
+            if not model.is_up or model.id in self.cluster.shutting_down:
+                model.start(self.next_id())
+        self.notice(noticed=True, wait=AT_REST_S)
+        for _ in range(3):
+            for name in [TopicPartition(topic, index) for topic in self.cluster.topics for index in (0, 1)]:
+                self.catch_up(name)
+            self.passes(AT_REST_S)
+        assert self.term._loop.is_open
+        assert not self.term._over.is_set()
+        assert [topic.name for topic in self.cluster.topics.values() if topic.deleting] == [], "a deletion never ends"
+        wanted: dict[int, dict[TopicPartition, tuple[UUID | None, int]]] = {id_: {} for id_ in BROKERS}
+        for topic, index, value in self.cluster.all_partitions():
+            assert value.pending_deletion == (), "a stop was never confirmed"
+            for replica in value.replicas:
+                wanted[replica][TopicPartition(topic, index)] = (self.cluster.topics[topic].id, value.leader_epoch)
+        for id_, model in self.models.items():
+            assert wanted[id_] == {name: (model.logs[name], epoch) for name, epoch in model.replicas.items()}
+
+
+TestDeletions = Deletions.TestCase
+TestDeletions.settings = settings(
+    max_examples=150,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
+pytestmark = pytest.mark.timeout(300)
