@@ -1,7 +1,7 @@
 """What happens to our servers and to ZooKeeper. Each step leaves them running.
 
-A stock broker that has become the controller meanwhile, as its session has outlived ours, gives way at the end of a
-step that does something to our servers: it is these that a campaign is about.
+A stock broker that has become the controller meanwhile gives way at the end of a step that does something to our
+servers: it is these that a campaign is about.
 """
 
 import asyncio

@@ -26,7 +26,17 @@ T = TypeVar("T")
 
 CHROOT = "/campaign"
 SERVER_IDS = {name: 1000 + number for number, name in enumerate(SERVER_NAMES)}
-SERVER_OPTIONS = ("--reassignment-progress-interval-ms", "500", "--reassignment-stall-timeout-ms", "5000")
+SERVER_SESSION_MS = 7_000
+"""Longer than those of brokers (`zookeeper.session.timeout.ms` in tests/stock/cluster.py): else each outage of
+ZooKeeper makes a stock broker the controller."""
+SERVER_OPTIONS = (
+    "--reassignment-progress-interval-ms",
+    "500",
+    "--reassignment-stall-timeout-ms",
+    "5000",
+    "--zookeeper-session-timeout-ms",
+    str(SERVER_SESSION_MS),
+)
 WAIT_S = 180.0
 """For what has to come about: a broker's start, an election. A machine may be busy with other things."""
 
