@@ -8,13 +8,26 @@ Difference  A request never creates a topic, whatever `allow_auto_topic_creation
             has no producers or consumers that need it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
-from kafka_reassign_rpc.api.large_requests import SMALL_ANSWER, build_in_thread
-from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, count_partitions, partition_metadata, snapshot
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_PARTITIONS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, at_once, paced
+from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -27,106 +40,155 @@ from kafka_reassign_rpc.core.kafka_errors import (
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import MetadataRequest, MetadataResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
+_FIRST_WITH_ID_FIELD = 10
 FIRST_WITH_TOPIC_IDS = 12
 
 _Broker = MetadataResponse.MetadataResponseBroker
 _Topic = MetadataResponse.MetadataResponseTopic
 
 
+class _Asked(NamedTuple):
+    """The topics of a request, each once."""
+
+    names: list[str]
+    ids: list[UUID]
+
+
 def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
-        return with_topics(node, None, lambda known: _answer_all(node, known, request, ctx))
-    ids = [t.topic_id for t in wanted if version >= 10 and t.topic_id not in (None, ZERO_UUID)]
-    if version < FIRST_WITH_TOPIC_IDS:
-        if any(t.name is None for t in wanted):
+        return with_topics(
+            node, None, lambda known: _message(node, list(filter(is_visible, known.values())), (), request, ctx)
+        )
+    if len(wanted) > SMALL:
+        return _answer_many(node, request, ctx)
+    names, ids = at_once(_asked(wanted, version))
+    # ids count before names, as in Kafka; resolving them needs the topics
+    return with_topics(
+        node, None if ids else names, lambda known: at_once(_answer(node, known, _Asked(names, ids), request, ctx))
+    )
+
+
+async def _answer_many(node: Node, request: MetadataRequest, ctx: RequestContext) -> Answer:
+    asked = await in_turns(_asked(request.topics or (), ctx.api_version))
+    known = node.topics_now()
+    if known is None:
+        known = await node.topics(None if asked.ids else asked.names)
+    answer = await in_turns(_answer(node, known, asked, request, ctx))
+    return answer if isinstance(answer, Answer) else await answer
+
+
+def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> Steps[_Asked]:
+    """What a request names; raises InvalidRequest where it makes no sense."""
+    names: dict[str, None] = {}
+    ids: dict[UUID, None] = {}
+    nameless = False
+    for topic, pause in paced(wanted):
+        name, topic_id = topic.name, topic.topic_id if version >= _FIRST_WITH_ID_FIELD else None
+        if version < FIRST_WITH_TOPIC_IDS and name is None:
             raise InvalidRequest(f"Topic name can not be null for version {version}")
-        if ids:
-            raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
-    if ids:
-        # ids count before names, as in Kafka; resolving them needs the topics
-        return with_topics(node, None, lambda known: _answer_ids(node, known, dict.fromkeys(ids), request, ctx))
-    names = list(dict.fromkeys(t.name for t in wanted if t.name is not None))
-    if any(t.name is None for t in wanted):
+        if topic_id not in (None, ZERO_UUID):
+            if version < FIRST_WITH_TOPIC_IDS:
+                raise InvalidRequest(f"Topic IDs are not supported in requests for version {version}")
+            ids[topic_id] = None
+        elif name is None:
+            nameless = True
+        else:
+            names[name] = None
+        if pause:
+            yield
+    if nameless and not ids:
         raise InvalidRequest("A topic needs a name or a topic ID")
-    return with_topics(node, names, lambda known: _answer_names(node, known, names, request, ctx))
+    return _Asked(list(names), list(ids))
 
 
-def _answer_all(node: Node, known: Mapping[str, Topic], request: MetadataRequest, ctx: RequestContext) -> Handled:
-    return _answer_names(node, known, [name for name, topic in known.items() if is_visible(topic)], request, ctx)
-
-
-def _answer_ids(
-    node: Node, known: Mapping[str, Topic], ids: Mapping[UUID, None], request: MetadataRequest, ctx: RequestContext
-) -> Handled:
-    if node.topics_now() is None:  # a node that had to fetch its topics knows only the ids among them
-        by_id = {topic.id: name for name, topic in known.items()}
-        names = {topic_id: by_id.get(topic_id) for topic_id in ids}
+def _answer(
+    node: Node, known: Mapping[str, Topic], asked: _Asked, request: MetadataRequest, ctx: RequestContext
+) -> Steps[Handled]:
+    found: list[Topic] = []
+    missing: list[tuple[str | None, UUID]] = []
+    if asked.ids:
+        resolve = _resolver(node, known)
+        for topic_id, pause in paced(asked.ids):
+            topic = known.get(resolve(topic_id) or "")
+            if topic is not None and is_visible(topic):
+                found.append(topic)
+            else:
+                missing.append((None, topic_id))
+            if pause:
+                yield
     else:
-        names = {topic_id: node.topic_name(topic_id) for topic_id in ids}
-    missing = [
-        _failed_topic(ctx.api_version, None, UnknownTopicId.code, topic_id)
-        for topic_id, name in names.items()
-        if name is None or not is_visible(known.get(name))
-    ]
-    found = [name for name in names.values() if name is not None and is_visible(known.get(name))]
-    return _answer_names(node, known, found, request, ctx, missing)
+        for name, pause in paced(asked.names):
+            topic = known.get(name)
+            if topic is not None and is_visible(topic):
+                found.append(topic)
+            else:
+                missing.append((name, ZERO_UUID))
+            if pause:
+                yield
+    return _message(node, found, missing, request, ctx)
 
 
-def _answer_names(
+def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | None]:
+    """The name of a topic by its id. A node that had to fetch its topics knows only the ids among them."""
+    if node.topics_now() is not None:
+        return node.topic_name
+    by_id = {topic.id: name for name, topic in known.items()}
+    return by_id.get
+
+
+def _message(
     node: Node,
-    known: Mapping[str, Topic],
-    names: Sequence[str],
+    found: Sequence[Topic],
+    missing: Sequence[tuple[str | None, UUID]],
     request: MetadataRequest,
     ctx: RequestContext,
-    extra: Sequence[_Topic] = (),
 ) -> Handled:
     endpoints = node.nodes(ctx.listener)
-    found = [known[name] for name in names if is_visible(known.get(name))]
-    missing = [_unknown(ctx.api_version, name) for name in names if not is_visible(known.get(name))]
+    version = ctx.api_version
     operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
     answer = MetadataResponse(
-        version=ctx.api_version,
+        version=version,
         throttle_time_ms=0,
-        brokers=_brokers(endpoints, ctx.api_version),
+        brokers=_brokers(endpoints, version),
         cluster_id=node.cluster_id,
         controller_id=node.controller_id(),
         authorized_operations=ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
         error_code=0,
     )
     alive = frozenset(e.id for e in endpoints)
-
-    def fill(topics: Sequence[Topic]) -> MetadataResponse:
-        answer.topics = [*(_topic(ctx.api_version, topic, alive, operations) for topic in topics), *missing, *extra]
-        return answer
-
-    if count_partitions(known, names) <= SMALL_ANSWER:
-        return fill(found)
-    copies = [snapshot(topic) for topic in found]
-    return build_in_thread(lambda: fill(copies), ctx.api_version)
+    topics = (_topic(version, topic, alive, operations) for topic in found)
+    unknown = _unknown(version, missing)
+    partitions = sum(len(topic.partitions) for topic in found)
+    return answer_with(answer, "topics", chain(topics, unknown), len(found) + len(missing), partitions)
 
 
 def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
     return [_Broker(version=version, node_id=e.id, host=e.host, port=e.port, rack=e.rack) for e in endpoints]
 
 
-def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> _Topic:
+def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> Any:
+    """A topic as it is at this moment, its partitions in slices where they are many."""
     hide_dead = version == 0
-    partitions = [
+    table = topic.partitions
+    partitions = (
         _partition(version, partition_metadata(index, partition, alive, hide_dead=hide_dead))
-        for index, partition in topic.partitions.items()
-    ]
-    return _Topic(
-        version=version,
-        error_code=0,
-        name=topic.name,
-        topic_id=topic.id or ZERO_UUID,
-        is_internal=topic.name in INTERNAL_TOPICS,
-        partitions=partitions,
-        authorized_operations=operations,
+        for index, partition in (table.items() if len(table) <= SMALL else list(table.items()))
     )
+    head: dict[str, Any] = {
+        "error_code": 0,
+        "name": topic.name,
+        "topic_id": topic.id or ZERO_UUID,
+        "is_internal": topic.name in INTERNAL_TOPICS,
+        "authorized_operations": operations,
+    }
+    if len(table) <= SMALL:
+        return _fields_of_topic(version)({**head, "partitions": list(partitions)})
+    return InParts(_Topic(version=version, **head), "partitions", len(table), partitions)
 
 
 def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
@@ -139,31 +201,40 @@ def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
     return error, index, leader, replicas, isr
 
 
-def _unknown(version: int, name: str) -> _Topic:
-    error = UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic
-    return _failed_topic(version, name, error.code, ZERO_UUID)
+def _unknown(version: int, missing: Iterable[tuple[str | None, UUID]]) -> Iterator[tuple[object, ...]]:
+    """Topics that do not exist: by name, or where that is None by id."""
+    for name, topic_id in missing:
+        if name is None:
+            code = UnknownTopicId.code
+        else:
+            code = UnknownTopicOrPartition.code if is_valid_name(name) else InvalidTopic.code
+        yield _failed_topic(version, name, code, topic_id)
 
 
-def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> _Topic:
-    return _Topic(
-        version=version,
-        error_code=code,
-        name=name,
-        topic_id=topic_id,
-        is_internal=name in INTERNAL_TOPICS,
-        partitions=[],
-        authorized_operations=None,
+def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> tuple[object, ...]:
+    return _fields_of_topic(version)(
+        {
+            "error_code": code,
+            "name": name,
+            "topic_id": topic_id,
+            "is_internal": name in INTERNAL_TOPICS,
+            "partitions": (),
+            "authorized_operations": None,
+        }
     )
 
 
-def fail(request: MetadataRequest, version: int, error: KafkaError) -> MetadataResponse:
-    topics = [
-        _failed_topic(
-            version, t.name or (None if version >= FIRST_WITH_TOPIC_IDS else ""), error.code, t.topic_id or ZERO_UUID
-        )
-        for t in request.topics or ()
-    ]
-    return MetadataResponse(version=version, throttle_time_ms=0, brokers=[], topics=topics, error_code=error.code)
+@cache
+def _fields_of_topic(version: int) -> Callable[[Mapping[str, object]], tuple[object, ...]]:
+    return in_order(_Topic, version)
+
+
+def fail(request: MetadataRequest, version: int, error: KafkaError) -> Handled:
+    """As in Kafka, an answer in which all topics have failed has "" for a null name."""
+    asked = request.topics or ()
+    answer = MetadataResponse(version=version, throttle_time_ms=0, brokers=[], error_code=error.code)
+    topics = (_failed_topic(version, t.name or "", error.code, t.topic_id or ZERO_UUID) for t in asked)
+    return answer_with(answer, "topics", topics, len(asked))
 
 
 API = Api(
@@ -175,4 +246,5 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    max_elements=ALL_PARTITIONS,
 )

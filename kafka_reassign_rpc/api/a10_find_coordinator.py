@@ -6,16 +6,26 @@ Difference  A broker would create a topic that does not exist yet; this API does
             COORDINATOR_NOT_AVAILABLE then, and for share groups. Clients try again, also with other brokers.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
-from kafka_reassign_rpc.api.large_requests import build_in_thread
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, with_topics
 from kafka_reassign_rpc.core.kafka_errors import CoordinatorNotAvailable, KafkaError
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
+from kafka_reassign_rpc.protocol.sliced_messages import in_order
 
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
@@ -23,8 +33,8 @@ _NOBODY = NodeEndpoint(-1, "", -1)
 _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 """The topic by type of key: 0 for groups, 1 for transactions."""
 
-LONG = 10_000
-"""Characters of keys in one request; more than that take milliseconds, in a thread."""
+CHARACTERS_PER_ITEM = 20
+"""To hash so many characters of a key takes as long as to build one element of the answer."""
 
 
 def handle(node: Node, request: FindCoordinatorRequest, ctx: RequestContext) -> Handled:
@@ -44,10 +54,7 @@ def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ct
     def keeper(key: str) -> NodeEndpoint:
         return alive.get(leaders.get(partition_for(key, len(leaders)), -1), _NOBODY) if leaders else _NOBODY
 
-    def build() -> FindCoordinatorResponse:
-        return _message(ctx.api_version, [(key, keeper(key)) for key in keys], CoordinatorNotAvailable())
-
-    return build() if sum(map(len, keys)) <= LONG else build_in_thread(build, ctx.api_version)
+    return _message(ctx.api_version, keys, keeper, CoordinatorNotAvailable())
 
 
 def partition_for(key: str, partitions: int) -> int:
@@ -61,7 +68,7 @@ def partition_for(key: str, partitions: int) -> int:
     return 0 if hashed == 1 << 31 else hashed % partitions
 
 
-def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: KafkaError) -> FindCoordinatorResponse:
+def _message(version: int, keys: Sequence[str], keeper: Callable[[str], NodeEndpoint], error: KafkaError) -> Handled:
     """The answer. `error` is for the keys that no broker coordinates."""
 
     def fields(endpoint: NodeEndpoint) -> dict[str, Any]:
@@ -75,14 +82,17 @@ def _message(version: int, found: Sequence[tuple[str, NodeEndpoint]], error: Kaf
         }
 
     if version < _FIRST_WITH_KEYS:
-        return FindCoordinatorResponse(version=version, throttle_time_ms=0, **fields(found[0][1]))
-    coordinators = [_Coordinator(version=version, key=key, **fields(endpoint)) for key, endpoint in found]
-    return FindCoordinatorResponse(version=version, throttle_time_ms=0, coordinators=coordinators)
+        return FindCoordinatorResponse(version=version, throttle_time_ms=0, **fields(keeper(keys[0])))
+    answer = FindCoordinatorResponse(version=version, throttle_time_ms=0)
+    fields_of = in_order(_Coordinator, version)
+    coordinators = (fields_of({"key": key, **fields(keeper(key))}) for key in keys)
+    characters = sum(map(len, keys)) // CHARACTERS_PER_ITEM
+    return answer_with(answer, "coordinators", coordinators, len(keys), characters)
 
 
-def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> FindCoordinatorResponse:
+def fail(request: FindCoordinatorRequest, version: int, error: KafkaError) -> Handled:
     keys = request.coordinator_keys if version >= _FIRST_WITH_KEYS else [request.key]
-    return _message(version, [(key, _NOBODY) for key in keys], error)
+    return _message(version, keys, lambda _key: _NOBODY, error)
 
 
 API = Api(
@@ -97,4 +107,5 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
 )

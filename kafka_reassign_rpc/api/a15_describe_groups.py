@@ -5,10 +5,21 @@ Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to Find
 
 from typing import NoReturn
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import in_order
 
 _Group = DescribeGroupsResponse.DescribedGroup
 
@@ -17,22 +28,20 @@ def handle(_node: Node, _request: DescribeGroupsRequest, _ctx: RequestContext) -
     raise NotCoordinator
 
 
-def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> DescribeGroupsResponse:
-    return DescribeGroupsResponse(
-        version=version,
-        throttle_time_ms=0,
-        groups=[
-            _Group(
-                version=version,
-                error_code=error.code,
-                group_id=group,
-                group_state="",
-                protocol_type="",
-                protocol_data="",
-                members=[],
-            )
-            for group in request.groups
-        ],
+def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> Handled:
+    fields = in_order(_Group, version)
+    same = {
+        "error_code": error.code,
+        "group_state": "",
+        "protocol_type": "",
+        "protocol_data": "",
+        "members": (),
+        "authorized_operations": None,
+        "error_message": None,
+    }
+    groups = (fields({**same, "group_id": group}) for group in request.groups)
+    return answer_with(
+        DescribeGroupsResponse(version=version, throttle_time_ms=0), "groups", groups, len(request.groups)
     )
 
 
@@ -45,4 +54,5 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.GROUP),),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
 )

@@ -9,13 +9,25 @@ Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTop
 """
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with
+from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -25,15 +37,23 @@ from kafka_reassign_rpc.core.kafka_errors import (
     NotController,
     TopicAlreadyExists,
 )
-from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
+from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
+from kafka_reassign_rpc.support.slices import SliceCounter
 
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
 _FIRST_WITH_CONFIGS = 5
+_CONFIGS = 30
+"""About so many configs has a topic."""
+_CONFIG_COST, _ITEMS_PER_SLICE = 5, 500
+"""To check a config takes as long as to read so many assignments; so many of these are read in a slice."""
+
+Outcome = KafkaError | CreatedTopic
 
 
-async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> CreateTopicsResponse:
+async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -41,9 +61,59 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     known = node.topics_now()
     if known is None:
         known = await node.topics(list(counts))
-    outcomes: dict[str, KafkaError | CreatedTopic] = {}
+    outcomes: dict[str, Outcome] = {}
+    accepted = await in_turns(_accepted(node, request, counts, known, outcomes))
+    validate_only = ctx.api_version >= 1 and request.validate_only
+
+    async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
+        wanted = [accepted[name] for name in names]
+        return await controller.create_topics(
+            wanted, validate_only=validate_only, timeout_ms=request.timeout_ms, ctx=ctx
+        )
+
+    def partitions(name: str) -> int:
+        return 0 if validate_only else _partitions(node, accepted[name])
+
+    created, throttle_ms = await under_mutation_quota(node, ctx, 6, partitions, list(accepted), create)
+    outcomes.update(created)
+    defaults: Mapping[str, str] = {}
+    own: Mapping[str, str] = {}
+    if ctx.api_version >= _FIRST_WITH_CONFIGS:
+        defaults = await node.configs.get(BROKERS, CLUSTER_DEFAULT)
+        own = await node.configs.get(BROKERS, str(node.node_id))
+
+    same: list[list[_Config]] = []
+
+    def configs(name: str) -> list[_Config] | None:
+        if ctx.api_version < _FIRST_WITH_CONFIGS:
+            return None
+        set_here = accepted[name].configs
+        if set_here or not same:
+            found = _configs(ctx.api_version, topic_entries(set_here, own, defaults, node.static_configs))
+            if set_here:
+                return found
+            same.append(found)  # of all topics that set none
+        return same[0]
+
+    answer = _message(
+        ctx.api_version, ((name, outcomes[name]) for name in counts), len(counts), configs, throttle_ms=throttle_ms
+    )
+    return answer if isinstance(answer, Answer) else await answer
+
+
+def _accepted(
+    node: Node,
+    request: CreateTopicsRequest,
+    counts: Mapping[str, int],
+    known: Mapping[str, Topic],
+    outcomes: dict[str, Outcome],
+) -> Steps[dict[str, NewTopic]]:
+    """The topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
+    pace = SliceCounter(_ITEMS_PER_SLICE)
     for topic in request.topics:
+        if pace.step(1 + len(topic.configs) * _CONFIG_COST + len(topic.assignments)):
+            yield
         if counts[topic.name] > 1:
             outcomes[topic.name] = InvalidRequest("Found multiple entries for this topic.")
             continue
@@ -55,27 +125,21 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
             accepted[topic.name] = new
         except KafkaError as error:
             outcomes[topic.name] = error
-    validate_only = ctx.api_version >= 1 and request.validate_only
-    partitions = {} if validate_only else {name: _partitions(node, new) for name, new in accepted.items()}
-    quota = await mutation_quota(node, ctx, strict_since=6) if partitions else UNLIMITED
-    outcomes.update(recorded(quota, partitions))
-    wanted = [new for name, new in accepted.items() if name not in outcomes]
-    if wanted:
-        outcomes.update(
-            await controller.create_topics(wanted, validate_only=validate_only, timeout_ms=request.timeout_ms, ctx=ctx)
-        )
-    entries: dict[str, list[ConfigEntry]] = {}
-    if ctx.api_version >= _FIRST_WITH_CONFIGS:
-        defaults = await node.configs.get(BROKERS, CLUSTER_DEFAULT)
-        own = await node.configs.get(BROKERS, str(node.node_id))
-        for name, new in accepted.items():
-            if isinstance(outcomes.get(name), CreatedTopic):
-                entries[name] = topic_entries(new.configs, own, defaults, node.static_configs)
-    return CreateTopicsResponse(
-        version=ctx.api_version,
-        throttle_time_ms=throttle_time_ms(quota, partitions, outcomes),
-        topics=[_result(ctx.api_version, name, outcomes[name], entries.get(name)) for name in counts],
-    )
+    return accepted
+
+
+def _message(
+    version: int,
+    outcomes: Iterable[tuple[str, Outcome]],
+    size: int,
+    configs: Callable[[str], list[_Config] | None],
+    *,
+    throttle_ms: int = 0,
+) -> Handled:
+    topics = (_result(version, name, outcome, configs) for name, outcome in outcomes)
+    answer = CreateTopicsResponse(version=version, throttle_time_ms=throttle_ms)
+    items = size * (_CONFIGS if version >= _FIRST_WITH_CONFIGS else 1)
+    return answer_with(answer, "topics", topics, size, items)
 
 
 def _partitions(node: Node, new: NewTopic) -> int:
@@ -109,7 +173,7 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     )
 
 
-def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries: list[ConfigEntry] | None) -> _Result:
+def _result(version: int, name: str, outcome: Outcome, configs: Callable[[str], list[_Config] | None]) -> _Result:
     if isinstance(outcome, KafkaError):
         return _failed_topic(version, name, outcome)
     return _Result(
@@ -120,20 +184,22 @@ def _result(version: int, name: str, outcome: KafkaError | CreatedTopic, entries
         error_message=None,
         num_partitions=outcome.num_partitions,
         replication_factor=outcome.replication_factor,
-        configs=None
-        if entries is None
-        else [
-            _Config(
-                version=version,
-                name=e.name,
-                value=e.value,
-                read_only=e.read_only,
-                config_source=e.source,
-                is_sensitive=e.sensitive,
-            )
-            for e in entries
-        ],
+        configs=configs(name),
     )
+
+
+def _configs(version: int, entries: Iterable[ConfigEntry]) -> list[_Config]:
+    return [
+        _Config(
+            version=version,
+            name=e.name,
+            value=e.value,
+            read_only=e.read_only,
+            config_source=e.source,
+            is_sensitive=e.sensitive,
+        )
+        for e in entries
+    ]
 
 
 def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
@@ -149,12 +215,9 @@ def _failed_topic(version: int, name: str, error: KafkaError) -> _Result:
     )
 
 
-def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> CreateTopicsResponse:
-    return CreateTopicsResponse(
-        version=version,
-        throttle_time_ms=0,
-        topics=[_failed_topic(version, name, error) for name in dict.fromkeys(t.name for t in request.topics)],
-    )
+def fail(request: CreateTopicsRequest, version: int, error: KafkaError) -> Handled:
+    names = dict.fromkeys(t.name for t in request.topics)
+    return _message(version, ((name, error) for name in names), len(names), lambda _name: None)
 
 
 API = Api(
@@ -170,5 +233,6 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
     to_controller=True,
 )

@@ -11,11 +11,23 @@ Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID
             before, it is deleted, and the client asked to wait.
 """
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, handled, paced
+from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -26,72 +38,112 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
-from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
+from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import DeleteTopicsRequest, DeleteTopicsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Result = DeleteTopicsResponse.DeletableTopicResult
 _FIRST_WITH_DISABLED = 3
 _FIRST_WITH_IDS = 6
 
 NameOrId = tuple[str | None, UUID]
+Outcome = tuple[str | None, UUID, KafkaError | None]
 
 
-def _asked(request: DeleteTopicsRequest, version: int) -> list[NameOrId]:
-    if version >= _FIRST_WITH_IDS:
-        return [(topic.name, topic.topic_id or ZERO_UUID) for topic in request.topics]
-    return [(name, ZERO_UUID) for name in request.topic_names]
+def _asked(request: DeleteTopicsRequest, version: int) -> Steps[list[NameOrId]]:
+    """The topics of the request, each once."""
+    asked: dict[NameOrId, None] = {}
+    for one, pause in paced(_named(request, version)):
+        asked[one] = None
+        if pause:
+            yield
+    return list(asked)
 
 
-async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> DeleteTopicsResponse:
+def _named(request: DeleteTopicsRequest, version: int) -> Iterator[NameOrId]:
+    if version < _FIRST_WITH_IDS:
+        return ((name, ZERO_UUID) for name in request.topic_names)
+    return ((topic.name, topic.topic_id or ZERO_UUID) for topic in request.topics)
+
+
+def _size(request: DeleteTopicsRequest, version: int) -> int:
+    return len(request.topic_names if version < _FIRST_WITH_IDS else request.topics)
+
+
+async def handle(node: Node, request: DeleteTopicsRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     if node.static_configs.get("delete.topic.enable", "true").lower() == "false":
-        return _disabled(request, ctx.api_version)
-    asked = list(dict.fromkeys(_asked(request, ctx.api_version)))
-    if any(name is not None and topic_id != ZERO_UUID for name, topic_id in asked):
-        raise InvalidRequest("Topic name and topic ID can not both be specified.")
-    throttle_ms, outcomes = await _delete(node, controller, asked, request.timeout_ms, ctx)
-    return DeleteTopicsResponse(
-        version=ctx.api_version,
-        throttle_time_ms=throttle_ms,
-        responses=[_result(ctx.api_version, *outcome) for outcome in outcomes],
-    )
+        return await _disabled(request, ctx.api_version)
+    asked = await in_turns(_asked(request, ctx.api_version))
+    outcomes, throttle_ms = await _delete(node, controller, asked, request.timeout_ms, ctx)
+    answer = await _answer(ctx.api_version, outcomes, len(asked), throttle_ms=throttle_ms)
+    await freed(asked)
+    return answer
 
 
-def _disabled(request: DeleteTopicsRequest, version: int) -> DeleteTopicsResponse:
+async def _disabled(request: DeleteTopicsRequest, version: int) -> Answer:
+    """Each topic is refused, as often as it is asked for."""
     error = TopicDeletionDisabled()
-    return DeleteTopicsResponse(
-        version=version,
-        throttle_time_ms=0,
-        responses=[_result(version, name, topic_id, error) for name, topic_id in _asked(request, version)],
-    )
+    return await _answer(version, ((*one, error) for one in _named(request, version)), _size(request, version))
+
+
+async def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Answer:
+    answer = _message(version, outcomes, size, throttle_ms=throttle_ms)
+    return answer if isinstance(answer, Answer) else await answer
+
+
+def _message(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Handled:
+    results = (_result(version, *outcome) for outcome in outcomes)
+    answer = DeleteTopicsResponse(version=version, throttle_time_ms=throttle_ms)
+    return answer_with(answer, "responses", results, size)
 
 
 async def _delete(
     node: Node, controller: ControllerPort, asked: list[NameOrId], timeout_ms: int, ctx: RequestContext
-) -> tuple[int, list[tuple[str | None, UUID, KafkaError | None]]]:
-    """How long the client should wait, in ms, and the outcome of each topic."""
+) -> tuple[Iterator[Outcome], int]:
+    """The outcome of each topic, and how long the client should wait, in ms."""
     known = node.topics_now()
     if known is None:
         known = await node.topics(None)
-    names = [name if topic_id == ZERO_UUID else node.topic_name(topic_id) for name, topic_id in asked]
-    existing = list(dict.fromkeys(name for name in names if name is not None and is_visible(known.get(name))))
-    partitions = {name: len(known[name].partitions) for name in existing}
-    quota = await mutation_quota(node, ctx, strict_since=5) if partitions else UNLIMITED
-    deleted: dict[str, KafkaError | None] = dict(recorded(quota, partitions))
-    wanted = [name for name in existing if name not in deleted]
-    if wanted:
-        deleted.update(await controller.delete_topics(wanted, timeout_ms=timeout_ms, ctx=ctx))
-    outcomes: list[tuple[str | None, UUID, KafkaError | None]] = []
-    for (_, topic_id), name in zip(asked, names, strict=True):
-        if name is None or (topic_id != ZERO_UUID and name not in deleted):
-            outcomes.append((None, topic_id, UnknownTopicId()))
-        elif name not in deleted:
-            outcomes.append((name, topic_id, UnknownTopicOrPartition()))
-        else:
-            outcomes.append((name, topic_id, deleted[name]))
-    return throttle_time_ms(quota, partitions, deleted), outcomes
+    names, existing = await in_turns(_names(node, asked, known))
+
+    async def delete(names: Sequence[str]) -> Mapping[str, KafkaError | None]:
+        return await controller.delete_topics(names, timeout_ms=timeout_ms, ctx=ctx)
+
+    def partitions(name: str) -> int:
+        topic = known.get(name)
+        return 0 if topic is None else len(topic.partitions)
+
+    deleted, throttle_ms = await under_mutation_quota(node, ctx, 5, partitions, existing, delete)
+
+    def outcomes() -> Iterator[Outcome]:
+        for (_, topic_id), name in zip(asked, names, strict=True):
+            if name is None or (topic_id != ZERO_UUID and name not in deleted):
+                yield None, topic_id, UnknownTopicId()
+            elif name not in deleted:
+                yield name, topic_id, UnknownTopicOrPartition()
+            else:
+                yield name, topic_id, deleted[name]
+
+    return outcomes(), throttle_ms
+
+
+def _names(node: Node, asked: list[NameOrId], known: Mapping[str, Topic]) -> Steps[tuple[list[str | None], list[str]]]:
+    """The name of each topic, None where no topic has the id; and the topics that exist, each once."""
+    names: list[str | None] = []
+    existing: dict[str, None] = {}
+    for (name, topic_id), pause in paced(asked):
+        if name is not None and topic_id != ZERO_UUID:
+            raise InvalidRequest("Topic name and topic ID can not both be specified.")
+        found = name if topic_id == ZERO_UUID else node.topic_name(topic_id)
+        names.append(found)
+        if found is not None and is_visible(known.get(found)):
+            existing[found] = None
+        if pause:
+            yield
+    return names, list(existing)
 
 
 def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> _Result:
@@ -101,13 +153,12 @@ def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | 
     return _Result(version=version, name=name, topic_id=topic_id, error_code=code, error_message=message)
 
 
-def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> DeleteTopicsResponse:
-    asked = dict.fromkeys(_asked(request, version))
-    return DeleteTopicsResponse(
-        version=version,
-        throttle_time_ms=0,
-        responses=[_result(version, name, topic_id, error) for name, topic_id in asked],
-    )
+def fail(request: DeleteTopicsRequest, version: int, error: KafkaError) -> Handled:
+    def steps() -> Steps[Handled]:
+        asked = yield from _asked(request, version)
+        return _message(version, ((*one, error) for one in asked), len(asked))
+
+    return handled(steps(), _size(request, version))
 
 
 API = Api(
@@ -119,5 +170,6 @@ API = Api(
     acl=(Acl(AclOperation.DELETE, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
     to_controller=True,
 )

@@ -6,57 +6,99 @@ Behaviour   All moves where the topics are null, else the moves of the named par
             answer leaves it out until then.
 """
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, existing, handled, items_of, paced
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, UnknownTopicOrPartition
 from kafka_reassign_rpc.protocol.messages import ListReassignmentsRequest, ListReassignmentsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.bounded_text import shortened
 
 _Topic = ListReassignmentsResponse.ListedTopic
-_Move = _Topic.ListedReassignment
+
+SHOWN_UNKNOWN = 10
+"""Partitions that an error message names."""
 
 
-def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> ListReassignmentsResponse:
+def handle(node: Node, request: ListReassignmentsRequest, _ctx: RequestContext) -> Handled:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    wanted: dict[str, list[int]] | None = None
-    unknown: list[str] = []
-    if request.topic_partitions is not None:
-        wanted = {}
-        known = node.topics_now() or {}
-        for topic in request.topic_partitions:
-            found = known.get(topic.topic)
-            for index in topic.partition_ids:
-                if found is None or index not in found.partitions:
-                    unknown.append(f"{topic.topic}-{index}")
-                else:
-                    wanted.setdefault(topic.topic, []).append(index)
-    error = UnknownTopicOrPartition(f"There is no partition {', '.join(unknown)}.") if unknown else None
-    topics = [
-        _Topic(version=0, topic=topic.name, topic_reassignments=moves)
+    asked = request.topic_partitions
+    if asked is None:
+        return _listed(controller, None, None)
+
+    def steps() -> Steps[Handled]:
+        wanted = yield from existing(node, ((topic.topic, topic.partition_ids) for topic in asked))
+        unknown = yield from _unknown(((topic.topic, topic.partition_ids) for topic in asked), wanted)
+        return _listed(controller, wanted, unknown)
+
+    return handled(steps(), items_of(len(topic.partition_ids) for topic in asked))
+
+
+def _unknown(
+    asked: Iterable[tuple[str, Sequence[int]]], known: Mapping[str, Collection[int]]
+) -> Steps[KafkaError | None]:
+    """The error of a request that names partitions that do not exist. It names the first of them."""
+    first: list[str] = []
+    count = 0
+    for (name, index), pause in paced((name, index) for name, indexes in asked for index in indexes):
+        if index not in known.get(name, ()):
+            count += 1
+            if count <= SHOWN_UNKNOWN:
+                first.append(f"{shortened(name)}-{index}")
+        if pause:
+            yield
+    if not count:
+        return None
+    more = f" and {count - SHOWN_UNKNOWN} more" if count > SHOWN_UNKNOWN else ""
+    return UnknownTopicOrPartition(f"There is no partition {', '.join(first)}{more}.")
+
+
+def _listed(
+    controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None, error: KafkaError | None
+) -> Handled:
+    """Takes all values from the controller at once: the next commit changes them."""
+    found = [
+        (topic.name, ids)
         for topic, indexes in controller.list_reassignments(wanted)
         if (
-            moves := [
-                _Move(version=0, partition_id=index, reassignment_id=move.id)
+            ids := [
+                (index, move.id)
                 for index in indexes
                 if (move := topic.partitions[index].move) is not None and move.id >= 0
             ]
         )
     ]
-    return _answer(error, topics)
+    elements = (
+        InParts(_Topic(version=0, topic=name), "topic_reassignments", len(moves), moves) for name, moves in found
+    )
+    answer = _answer(error)
+    return answer_with(answer, "reassignments", elements, len(found), sum(len(moves) for _, moves in found))
 
 
 def fail(_request: ListReassignmentsRequest, _version: int, error: KafkaError) -> ListReassignmentsResponse:
-    return _answer(error, [])
+    return _answer(error)
 
 
-def _answer(error: KafkaError | None, topics: list[_Topic]) -> ListReassignmentsResponse:
+def _answer(error: KafkaError | None) -> ListReassignmentsResponse:
     return ListReassignmentsResponse(
         version=0,
         throttle_time_ms=0,
         error_code=0 if error is None else error.code,
         error_message=None if error is None else error.message,
-        reassignments=topics,
+        reassignments=[],
     )
 
 
@@ -69,4 +111,5 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=PARTITION_NUMBERS,
 )

@@ -13,11 +13,20 @@ Speed       A topic's descriptions are cached until one of its partitions, a thr
 """
 
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
-from kafka_reassign_rpc.api.large_requests import slices_with_pauses
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_PARTITIONS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Encoded,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, in_pieces, paced
 from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.progress import MoveProgress
@@ -25,6 +34,7 @@ from kafka_reassign_rpc.core.state.cluster import RPC, Partition
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentsRequest, DescribeReassignmentsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _HEAD = struct.pack(">ih", 0, 0) + b"\x00"
 """No throttle, no error, no message."""
@@ -37,6 +47,8 @@ _INT64_TAG = struct.Struct(">BBq")
 
 NO_PROGRESS = MoveProgress()
 
+_AskedTopic = DescribeReassignmentsRequest.DescribeReassignmentsTopic
+
 
 async def handle(
     node: Node, request: DescribeReassignmentsRequest, _ctx: RequestContext
@@ -48,10 +60,7 @@ async def handle(
     if request.topic_reassignments is not None:
         if not request.topic_reassignments:
             return await _disabled_reassignments(controller)
-        asked = {
-            topic.topic: {move.partition_id: move.reassignment_id for move in topic.reassignments}
-            for topic in request.topic_reassignments
-        }
+        asked = await in_turns(_asked(request.topic_reassignments))
     parts: dict[str, Described] = {}
     missing: list[Missing] = []
     for topic, indexes in controller.list_reassignments(asked):
@@ -61,14 +70,7 @@ async def handle(
         if kept is None:
             missing.append(Missing(topic.name, cache_key, [(index, topic.partitions[index]) for index in indexes], []))
         parts[topic.name] = kept or NOTHING
-    every = ((one, index, partition) for one in missing for index, partition in one.partitions)
-    async for some in slices_with_pauses(every):
-        for one, index, partition in some:
-            move = partition.move
-            if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):
-                continue
-            figures = controller.progress(one.topic, index) or NO_PROGRESS
-            one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures))
+    await in_turns(_describe(controller, missing, asked))
     for one in missing:
         parts[one.topic] = Described(len(one.found), b"".join(one.found))
         if asked is None:
@@ -77,7 +79,38 @@ async def handle(
         _FRAGMENTS.keep(parts)
     described = parts.values()
     count = sum([one.moves for one in described])
-    return Encoded(b"".join([_HEAD, uvarint(count + 1), *[one.encoded for one in described], b"\x00"]))
+    return Encoded([_HEAD + uvarint(count + 1), *in_pieces(one.encoded for one in described), b"\x00"])
+
+
+def _asked(
+    topics: Sequence[_AskedTopic],
+) -> Steps[dict[str, dict[int, int]]]:
+    """The identity of each move that is asked for."""
+    asked: dict[str, dict[int, int]] = {}
+    for topic, end_of_topics in paced(topics):
+        of_topic = asked[topic.topic] = {}
+        for move, pause in paced(topic.reassignments):
+            of_topic[move.partition_id] = move.reassignment_id
+            if pause:
+                yield
+        if end_of_topics:
+            yield
+    return asked
+
+
+def _describe(
+    controller: ControllerPort, missing: "Sequence[Missing]", asked: Mapping[str, Mapping[int, int]] | None
+) -> Steps[None]:
+    """Finds the descriptions that are not in the cache."""
+    every = ((one, index, partition) for one in missing for index, partition in one.partitions)
+    for (one, index, partition), pause in paced(every):
+        if pause:
+            yield
+        move = partition.move
+        if move is None or (move.id < 0 if asked is None else move.id != asked[one.topic][index]):
+            continue
+        figures = controller.progress(one.topic, index) or NO_PROGRESS
+        one.found.append(_FRAGMENTS.description(one.topic, index, partition, one.cache_key.throttles, figures))
 
 
 async def _disabled_reassignments(controller: ControllerPort) -> DescribeReassignmentsResponse:
@@ -216,4 +249,5 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=ALL_PARTITIONS,
 )

@@ -6,10 +6,20 @@ Behaviour   One result per resource. Null or empty keys ask for all configs. Ver
             this is no Java process.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.config_changes import ConfigResource, ConfigResourceType, as_kafka_error, check_broker_name
 from kafka_reassign_rpc.api.config_entries import (
     DEFAULT_CONFIG,
@@ -18,15 +28,19 @@ from kafka_reassign_rpc.api.config_entries import (
     cluster_entries,
     topic_entries,
 )
-from kafka_reassign_rpc.api.large_requests import build_in_thread, gather_bounded
+from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, map_bounded, paced
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeConfigsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
-ON_LOOP = 3
-"""Up to so many resources are described on the loop, more of them in a thread: a topic takes some 0.3 ms."""
+ENTRIES = 30
+"""About so many configs has a topic."""
+RESOURCES = 20_000
+"""Array elements of a request: more topics than clusters of 200,000 partitions have, all of which
+`kafka-topics.sh --describe` asks for at once."""
 
 _Result = DescribeConfigsResponse.DescribeConfigsResult
 _Entry = _Result.DescribeConfigsResourceResult
@@ -41,6 +55,10 @@ class _Layers(NamedTuple):
     static: Mapping[str, str]
 
 
+_Wanted = tuple[ConfigResource, frozenset[str] | None]
+"""A resource, and the names of the configs that the answer shall have; None for all."""
+
+
 class _RequestedResource(NamedTuple):
     resource: ConfigResource
     keys: Collection[str] | None
@@ -49,27 +67,38 @@ class _RequestedResource(NamedTuple):
     error: KafkaError | None
 
 
-async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse | Encoded:
+async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContext) -> Answer:
     layers = _Layers(
         own=dict(await node.configs.get(BROKERS, str(node.node_id))),
         defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
         static=node.static_configs,
     )
-    asked = await gather_bounded([_ask(node, r) for r in request.resources])
+    asked = await map_bounded(partial(_ask, node), await in_turns(_wanted(request)))
+    of_topics: dict[None, list[_Entry]] = {}
 
-    def answer() -> DescribeConfigsResponse:
-        results = [_result(ctx.api_version, one, layers, synonyms=request.include_synonyms) for one in asked]
-        return DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0, results=results)
+    def results() -> Iterator[_Result]:
+        for one in asked:
+            yield _result(ctx.api_version, one, layers, of_topics, synonyms=request.include_synonyms)
 
-    if len(asked) <= ON_LOOP:
-        return answer()
-    return await build_in_thread(answer, ctx.api_version)
+    answer = DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0)
+    answered = answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
+    return answered if isinstance(answered, Answer) else await answered
 
 
-async def _ask(node: Node, wanted: DescribeConfigsRequest.DescribeConfigsResource) -> _RequestedResource:
+def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:
+    """What is asked for. Of many resources each once: the answer is some kilobytes for every mention of one."""
+    wanted: list[_Wanted] = []
+    for one, pause in paced(request.resources):
+        keys = frozenset(one.configuration_keys) if one.configuration_keys else None
+        wanted.append((ConfigResource(one.resource_type, one.resource_name), keys))
+        if pause:
+            yield
+    return wanted if len(wanted) <= SMALL else list(dict.fromkeys(wanted))
+
+
+async def _ask(node: Node, wanted: _Wanted) -> _RequestedResource:
     """Fetches and checks the values that the answer for one resource needs."""
-    resource = ConfigResource(wanted.resource_type, wanted.resource_name)
-    keys = frozenset(wanted.configuration_keys) if wanted.configuration_keys else None
+    resource, keys = wanted
     try:
         return _RequestedResource(resource, keys, await _configs(node, resource), None)
     except Exception as error:
@@ -118,16 +147,25 @@ def _entries(asked: _RequestedResource, layers: _Layers) -> Sequence[ConfigEntry
     return broker_entries(layers.own, layers.defaults, layers.static, asked.keys)
 
 
-def _result(version: int, asked: _RequestedResource, layers: _Layers, *, synonyms: bool) -> _Result:
+def _result(
+    version: int, asked: _RequestedResource, layers: _Layers, of_topics: dict[None, list[_Entry]], *, synonyms: bool
+) -> _Result:
+    """The answer for one resource. `of_topics` keeps the configs that all topics share which set none themselves."""
     if asked.error is not None:
         return _failed(version, asked.resource, asked.error)
+    shared = asked.resource.type == ConfigResourceType.TOPIC and not asked.configs and asked.keys is None
+    configs = of_topics.get(None) if shared else None
+    if configs is None:
+        configs = [_entry(version, entry, synonyms=synonyms) for entry in _entries(asked, layers)]
+        if shared:
+            of_topics[None] = configs
     return _Result(
         version=version,
         error_code=0,
         error_message=None,
         resource_type=asked.resource.type,
         resource_name=asked.resource.name,
-        configs=[_entry(version, entry, synonyms=synonyms) for entry in _entries(asked, layers)],
+        configs=configs,
     )
 
 
@@ -159,12 +197,10 @@ def _failed(version: int, resource: ConfigResource, error: KafkaError) -> _Resul
     )
 
 
-def fail(request: DescribeConfigsRequest, version: int, error: KafkaError) -> DescribeConfigsResponse:
-    return DescribeConfigsResponse(
-        version=version,
-        throttle_time_ms=0,
-        results=[_failed(version, ConfigResource(r.resource_type, r.resource_name), error) for r in request.resources],
-    )
+def fail(request: DescribeConfigsRequest, version: int, error: KafkaError) -> Handled:
+    failed = (_failed(version, ConfigResource(r.resource_type, r.resource_name), error) for r in request.resources)
+    answer = DescribeConfigsResponse(version=version, throttle_time_ms=0)
+    return answer_with(answer, "results", failed, len(request.resources))
 
 
 API = Api(
@@ -179,4 +215,5 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    max_elements=RESOURCES,
 )

@@ -6,7 +6,17 @@ Behaviour   One result per resource. A config that the request does not name goe
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
     ConfigResource,
@@ -23,7 +33,7 @@ from kafka_reassign_rpc.protocol.messages import AlterConfigsRequest, AlterConfi
 _Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> AlterConfigsResponse:
+async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Answer:
     return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted)
 
 
@@ -32,7 +42,7 @@ def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChan
     return replacing({c.name: c.value for c in configs if c.value is not None})
 
 
-def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> AlterConfigsResponse:
+def fail(request: AlterConfigsRequest, version: int, error: KafkaError) -> Handled:
     return refuse_all(request, AlterConfigsResponse, version, error)
 
 
@@ -48,4 +58,5 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
 )

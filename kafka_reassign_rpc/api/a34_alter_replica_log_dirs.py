@@ -4,49 +4,84 @@ Behaviour   One result per partition. LOG_DIR_NOT_FOUND for a dir that this node
             REPLICA_NOT_AVAILABLE for a replica that this node does not hold yet: it is created in that dir later.
 """
 
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import repeat
+
 from kafka_reassign_rpc.api.answer_fields import code_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Topic = AlterReplicaLogDirsResponse.AlterReplicaLogDirTopicResult
-_Partition = _Topic.AlterReplicaLogDirPartitionResult
+_Result = tuple[int, int]
+"""The partition and its error code: the fields of an AlterReplicaLogDirPartitionResult in order."""
 
 
-async def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> AlterReplicaLogDirsResponse:
-    moves = _moves(request)
+async def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestContext) -> Answer:
     if node.log_dirs is None:
         raise LogDirNotFound
-    return _answer(ctx.api_version, moves, [code_of(e) for e in await node.log_dirs.move_replicas(moves)])
+    moves = await in_turns(_moves(request))
+    errors = await node.log_dirs.move_replicas(moves)
+    by_topic = await in_turns(_by_topic(moves, map(code_of, errors)))
+    answer = _answer(ctx.api_version, by_topic)
+    return answer if isinstance(answer, Answer) else await answer
 
 
-def _moves(request: AlterReplicaLogDirsRequest) -> list[tuple[str, str, int]]:
+def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, int]]]:
     """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
-    paths: dict[TopicPartition, str] = {
-        TopicPartition(topic.name, index): directory.path
+    paths: dict[TopicPartition, str] = {}
+    asked = (
+        (directory.path, TopicPartition(topic.name, index))
         for directory in request.dirs
         for topic in directory.topics
         for index in topic.partitions
-    }
+    )
+    for (path, name), pause in paced(asked):
+        paths[name] = path
+        if pause:
+            yield
     return [(path, topic, index) for (topic, index), path in paths.items()]
 
 
-def _answer(version: int, moves: list[tuple[str, str, int]], codes: list[int]) -> AlterReplicaLogDirsResponse:
-    topics: dict[str, list[_Partition]] = {}
-    for (_, topic, index), code in zip(moves, codes, strict=True):
-        topics.setdefault(topic, []).append(_Partition(version=version, partition_index=index, error_code=code))
-    return AlterReplicaLogDirsResponse(
-        version=version,
-        throttle_time_ms=0,
-        results=[_Topic(version=version, topic_name=name, partitions=p) for name, p in topics.items()],
+def _by_topic(moves: list[tuple[str, str, int]], codes: Iterable[int]) -> Steps[dict[str, list[_Result]]]:
+    topics: dict[str, list[_Result]] = {}
+    for ((_, topic, index), code), pause in paced(zip(moves, codes, strict=True)):
+        topics.setdefault(topic, []).append((index, code))
+        if pause:
+            yield
+    return topics
+
+
+def _answer(version: int, topics: Mapping[str, Sequence[_Result]]) -> Handled:
+    elements = (
+        InParts(_Topic(version=version, topic_name=name), "partitions", len(results), results)
+        for name, results in topics.items()
     )
+    answer = AlterReplicaLogDirsResponse(version=version, throttle_time_ms=0)
+    return answer_with(answer, "results", elements, len(topics), sum(map(len, topics.values())))
 
 
-def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaError) -> AlterReplicaLogDirsResponse:
-    moves = _moves(request)
-    return _answer(version, moves, [error.code] * len(moves))
+def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaError) -> Handled:
+    def steps() -> Steps[Handled]:
+        moves = yield from _moves(request)
+        return _answer(version, (yield from _by_topic(moves, repeat(error.code, len(moves)))))
+
+    return handled(steps(), items_of(len(topic.partitions) for each in request.dirs for topic in each.topics))
 
 
 API = Api(
@@ -58,4 +93,5 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=PARTITION_NUMBERS,
 )

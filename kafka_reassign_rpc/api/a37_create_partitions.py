@@ -7,20 +7,31 @@ Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twic
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.mutation_quota import mutation_quota, recorded, throttle_time_ms
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
-from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Result = CreatePartitionsResponse.CreatePartitionsTopicResult
 
 
-async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> CreatePartitionsResponse:
+async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -28,34 +39,36 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
     outcomes: dict[str, KafkaError | None] = {
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
-    accepted = [_new_partitions(topic) for topic in request.topics if topic.name not in outcomes]
-    partitions = {} if request.validate_only else await _growth(node, accepted)
-    quota = await mutation_quota(node, ctx, strict_since=3) if partitions else UNLIMITED
-    outcomes.update(recorded(quota, partitions))
-    wanted = [new for new in accepted if new.topic not in outcomes]
-    if wanted:
-        outcomes.update(
-            await controller.create_partitions(
-                wanted, validate_only=request.validate_only, timeout_ms=request.timeout_ms, ctx=ctx
-            )
-        )
-    return CreatePartitionsResponse(
-        version=ctx.api_version,
-        throttle_time_ms=throttle_time_ms(quota, partitions, outcomes),
-        results=[_result(ctx.api_version, name, outcomes[name]) for name in counts],
-    )
-
-
-async def _growth(node: Node, wanted: Sequence[NewPartitions]) -> dict[str, int]:
-    """How many partitions each topic gets, if it does."""
+    accepted = await in_turns(_accepted(request, outcomes))
     known = node.topics_now()
     if known is None:
-        known = await node.topics([new.topic for new in wanted])
-    return {
-        new.topic: new.count - len(known[new.topic].partitions)
-        for new in wanted
-        if new.topic in known and new.count > len(known[new.topic].partitions)
-    }
+        known = await node.topics(list(accepted))
+
+    async def grow(names: Sequence[str]) -> Mapping[str, KafkaError | None]:
+        wanted = [accepted[name] for name in names]
+        return await controller.create_partitions(
+            wanted, validate_only=request.validate_only, timeout_ms=request.timeout_ms, ctx=ctx
+        )
+
+    def partitions(name: str) -> int:
+        topic = known.get(name)
+        return 0 if request.validate_only or topic is None else max(0, accepted[name].count - len(topic.partitions))
+
+    grown, throttle_ms = await under_mutation_quota(node, ctx, 3, partitions, list(accepted), grow)
+    outcomes.update(grown)
+    results = ((name, outcomes[name]) for name in counts)
+    answer = _message(ctx.api_version, results, len(counts), throttle_ms=throttle_ms)
+    return answer if isinstance(answer, Answer) else await answer
+
+
+def _accepted(request: CreatePartitionsRequest, refused: Collection[str]) -> Steps[dict[str, NewPartitions]]:
+    accepted = {}
+    for topic, pause in paced(request.topics):
+        if topic.name not in refused:
+            accepted[topic.name] = _new_partitions(topic)
+        if pause:
+            yield
+    return accepted
 
 
 def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> NewPartitions:
@@ -63,16 +76,20 @@ def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> New
     return NewPartitions(topic=topic.name, count=topic.count, assignments=assignments)
 
 
-def _result(version: int, name: str, error: KafkaError | None) -> _Result:
-    return _Result(version=version, name=name, error_code=code_of(error), error_message=message_of(error))
-
-
-def fail(request: CreatePartitionsRequest, version: int, error: KafkaError) -> CreatePartitionsResponse:
-    return CreatePartitionsResponse(
-        version=version,
-        throttle_time_ms=0,
-        results=[_result(version, name, error) for name in dict.fromkeys(t.name for t in request.topics)],
+def _message(
+    version: int, outcomes: Iterable[tuple[str, KafkaError | None]], size: int, *, throttle_ms: int = 0
+) -> Handled:
+    results = (
+        _Result(version=version, name=name, error_code=code_of(error), error_message=message_of(error))
+        for name, error in outcomes
     )
+    answer = CreatePartitionsResponse(version=version, throttle_time_ms=throttle_ms)
+    return answer_with(answer, "results", results, size)
+
+
+def fail(request: CreatePartitionsRequest, version: int, error: KafkaError) -> Handled:
+    names = dict.fromkeys(t.name for t in request.topics)
+    return _message(version, ((name, error) for name in names), len(names))
 
 
 API = Api(
@@ -84,5 +101,6 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
     to_controller=True,
 )

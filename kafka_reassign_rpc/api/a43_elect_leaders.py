@@ -7,14 +7,27 @@ Difference  A request for all partitions gets NOT_CONTROLLER at the top level fr
             controller. A ZooKeeper-mode broker answers an empty success, which tools report as done.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import ElectLeadersRequest, ElectLeadersResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 PREFERRED = 0
 UNCLEAN = 1
@@ -23,7 +36,7 @@ _Topic = ElectLeadersResponse.ReplicaElectionResult
 _Partition = _Topic.PartitionResult
 
 
-async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> ElectLeadersResponse:
+async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -32,34 +45,64 @@ async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) 
         raise InvalidRequest(f"Value {kind} must be one of the election types 0 (preferred) and 1 (unclean)")
     wanted = None
     if request.topic_partitions is not None:
-        wanted = list(dict.fromkeys(TopicPartition(t.topic, p) for t in request.topic_partitions for p in t.partitions))
-    results: Iterable[ItemResult] = await controller.elect_leaders(
+        wanted = await in_turns(_wanted(request.topic_partitions))
+    results: Sequence[ItemResult] = await controller.elect_leaders(
         wanted, unclean=kind == UNCLEAN, timeout_ms=request.timeout_ms, ctx=ctx
     )
-    if wanted is None:
-        results = [result for result in results if not isinstance(result[2], ElectionNotNeeded)]
-    return _answer(ctx.api_version, 0, results)
+    by_topic = await in_turns(_by_topic(results, everything=wanted is None))
+    answer = _answer(ctx.api_version, 0, by_topic)
+    answered = answer if isinstance(answer, Answer) else await answer
+    await freed(*by_topic.values(), *([wanted] if wanted else []))
+    return answered
 
 
-def _answer(version: int, code: int, results: Iterable[ItemResult]) -> ElectLeadersResponse:
-    topics: dict[str, list[_Partition]] = {}
-    for topic, index, error in results:
-        topics.setdefault(topic, []).append(
-            _Partition(version=version, partition_id=index, error_code=code_of(error), error_message=message_of(error))
-        )
-    return ElectLeadersResponse(
-        version=version,
-        throttle_time_ms=0,
-        error_code=code,
-        replica_election_results=[_Topic(version=version, topic=t, partition_result=p) for t, p in topics.items()],
+def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[TopicPartition]]:
+    """The partitions of a request, each once."""
+    wanted: dict[TopicPartition, None] = {}
+    for name, pause in paced(TopicPartition(topic.topic, index) for topic in asked for index in topic.partitions):
+        wanted[name] = None
+        if pause:
+            yield
+    return list(wanted)
+
+
+def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:
+    """The results of each topic; where all partitions were asked for, without those that needed no election."""
+    topics: dict[str, list[ItemResult]] = {}
+    for result, pause in paced(results):
+        if not (everything and isinstance(result[2], ElectionNotNeeded)):
+            topics.setdefault(result[0], []).append(result)
+        if pause:
+            yield
+    return topics
+
+
+def _answer(version: int, code: int, topics: Mapping[str, Sequence[ItemResult]]) -> Handled:
+    elements = (
+        InParts(_Topic(version=version, topic=topic), "partition_result", len(results), _partitions(version, results))
+        for topic, results in topics.items()
     )
+    answer = ElectLeadersResponse(version=version, throttle_time_ms=0, error_code=code)
+    return answer_with(answer, "replica_election_results", elements, len(topics), sum(map(len, topics.values())))
 
 
-def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> ElectLeadersResponse:
-    if request.topic_partitions is None:
-        return _answer(version, error.code, ())
+def _partitions(version: int, results: Iterable[ItemResult]) -> Iterator[tuple[object, ...]]:
+    fields = in_order(_Partition, version)
+    for _, index, error in results:
+        yield fields({"partition_id": index, "error_code": code_of(error), "error_message": message_of(error)})
+
+
+def fail(request: ElectLeadersRequest, version: int, error: KafkaError) -> Handled:
+    asked = request.topic_partitions
+    if not asked:
+        return _answer(version, error.code, {})
     top = 0 if isinstance(error, NotController) else error.code
-    return _answer(version, top, [(t.topic, p, error) for t in request.topic_partitions for p in t.partitions])
+
+    def steps() -> Steps[Handled]:
+        results = ((topic.topic, index, error) for topic in asked for index in topic.partitions)
+        return _answer(version, top, (yield from _by_topic(results, everything=False)))
+
+    return handled(steps(), items_of(len(topic.partitions) for topic in asked))
 
 
 API = Api(
@@ -71,5 +114,6 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=PARTITION_NUMBERS,
     to_controller=True,
 )

@@ -7,7 +7,17 @@ Behaviour   One result per resource. Any node changes topics and the cluster def
 
 from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    MANY,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.config_changes import (
     AlterConfigOp,
     ConfigResource,
@@ -24,9 +34,7 @@ from kafka_reassign_rpc.protocol.messages import IncrementalAlterConfigsRequest,
 _Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
-async def handle(
-    node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext
-) -> IncrementalAlterConfigsResponse:
+async def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Answer:
     return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted)
 
 
@@ -36,7 +44,7 @@ def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChang
     return incremental(ops, definitions_for(resource))
 
 
-def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> IncrementalAlterConfigsResponse:
+def fail(request: IncrementalAlterConfigsRequest, version: int, error: KafkaError) -> Handled:
     return refuse_all(request, IncrementalAlterConfigsResponse, version, error)
 
 
@@ -52,4 +60,5 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
+    max_elements=MANY,
 )

@@ -13,16 +13,30 @@ Speed       The results of ten thousand partitions are packed in a few ms, witho
 """
 
 import struct
+from collections.abc import Iterable, Mapping, Sequence
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
-from kafka_reassign_rpc.api.large_requests import slices_with_pauses
-from kafka_reassign_rpc.api.ports import AlterReassignments, Node, TargetItem, active_controller
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_REPLICAS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Encoded,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, in_pieces, paced
+from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
 from kafka_reassign_rpc.core.state.cluster import QUEUE, RPC
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_string, uvarint
 from kafka_reassign_rpc.protocol.messages import AlterPartitionReassignmentsRequest, AlterPartitionReassignmentsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
+_AskedTopic = AlterPartitionReassignmentsRequest.ReassignableTopic
 _Topic = AlterPartitionReassignmentsResponse.ReassignableTopicResponse
 
 REASON_LENGTH = 1000
@@ -47,17 +61,11 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         raise InvalidRequest(f"A reason has at most {REASON_LENGTH} characters, this one has {len(reason)}.")
     if request.throttle < AS_IT_IS:
         raise InvalidRequest(f"A throttle cannot be {request.throttle} bytes/s: give a rate, or 0 for none")
-    wanted: dict[str, Targets] = {topic.name: {} for topic in request.topics}
-    async for some in slices_with_pauses(
-        (wanted[topic.name], each) for topic in request.topics for each in topic.partitions
-    ):
-        for targets, partition in some:
-            index = partition.partition_index
-            targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
+    wanted = await in_turns(_wanted(request.topics))
     allow = request.allow_replication_factor_change if ctx.api_version >= 1 else True
     results = await controller.alter_reassignments(
         AlterReassignments(
-            topics=[(name, list(targets.values())) for name, targets in wanted.items()],
+            topics=await in_turns(_as_asked(wanted)),
             allow_replication_factor_change=allow,
             timeout_ms=request.timeout_ms,
             reason=reason,
@@ -67,14 +75,53 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
         ),
         ctx,
     )
+    head = _NO_THROTTLE + (bytes((allow,)) if ctx.api_version >= 1 else b"") + _NO_ERROR
+    pieces = await in_turns(_encoded(head, wanted, results))
+    await freed(*wanted.values(), wanted)
+    return Encoded(pieces)
+
+
+def _wanted(topics: Sequence[_AskedTopic]) -> Steps[dict[str, Targets]]:
+    """The targets of each partition. The last one counts."""
+    wanted: dict[str, Targets] = {}
+    for topic, end_of_topics in paced(topics):
+        targets = wanted.setdefault(topic.name, {})
+        for partition, pause in paced(topic.partitions):
+            index = partition.partition_index
+            targets[index] = (index, _ids(partition.replicas), _ids(partition.expected_replicas))
+            if pause:
+                yield
+        if end_of_topics:
+            yield
+    return wanted
+
+
+def _as_asked(wanted: Mapping[str, Targets]) -> Steps[list[tuple[str, list[TargetItem]]]]:
+    topics = []
+    for (name, targets), pause in paced(wanted.items()):
+        topics.append((name, list(targets.values())))
+        if pause:
+            yield
+    return topics
+
+
+def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemResult]) -> Steps[list[bytes]]:
+    """The body of the answer, in pieces: the results by topic, in the order of the request."""
     answers: dict[str, list[bytes]] = {name: [] for name, targets in wanted.items() if targets}
-    async for done in slices_with_pauses(results):
-        for topic_name, index, error in done:
-            answers[topic_name].append(_result(index, error))
-    parts = [_NO_THROTTLE, bytes((allow,)) if ctx.api_version >= 1 else b"", _NO_ERROR, uvarint(len(answers) + 1)]
-    for name, partitions in answers.items():
-        parts += (compact_string(name), uvarint(len(partitions) + 1), *partitions, _NO_TAGS)
-    return Encoded(b"".join([*parts, _NO_TAGS]))
+    for (name, index, error), pause in paced(results):
+        answers[name].append(_result(index, error))
+        if pause:
+            yield
+    parts = [head, uvarint(len(answers) + 1)]
+    pieces: list[bytes] = []
+    for (name, partitions), pause in paced(answers.items()):
+        parts += (compact_string(name), uvarint(len(partitions) + 1), *in_pieces(partitions), _NO_TAGS)
+        if pause:
+            pieces += in_pieces(parts)
+            parts = []
+            yield
+        partitions.clear()
+    return [*pieces, *in_pieces([*parts, _NO_TAGS])]
 
 
 def _ids(replicas: list[int] | None) -> tuple[int, ...] | None:
@@ -88,29 +135,27 @@ def _result(index: int, error: KafkaError | None) -> bytes:
     return _REFUSED.pack(index, error.code) + compact_string(error.message) + _NO_TAGS
 
 
-def fail(
-    request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError
-) -> AlterPartitionReassignmentsResponse:
+def fail(request: AlterPartitionReassignmentsRequest, version: int, error: KafkaError) -> Handled:
     """NOT_CONTROLLER stands at the top level alone, since clients retry only then. Any other error is repeated for each
     partition."""
-    topics = []
-    if not isinstance(error, NotController):
-        topics = [
-            _Topic(
-                version=version,
-                name=topic.name,
-                partitions=[(p.partition_index, error.code, error.message) for p in topic.partitions],
-            )
-            for topic in request.topics
-        ]
-    return AlterPartitionReassignmentsResponse(
+    topics = () if isinstance(error, NotController) else request.topics
+    elements = (
+        InParts(
+            _Topic(version=version, name=topic.name),
+            "partitions",
+            len(topic.partitions),
+            ((p.partition_index, error.code, error.message) for p in topic.partitions),
+        )
+        for topic in topics
+    )
+    answer = AlterPartitionReassignmentsResponse(
         version=version,
         throttle_time_ms=0,
         allow_replication_factor_change=request.allow_replication_factor_change if version >= 1 else True,
         error_code=error.code,
         error_message=error.message,
-        responses=topics,
     )
+    return answer_with(answer, "responses", elements, len(topics), sum(len(topic.partitions) for topic in topics))
 
 
 API = Api(
@@ -122,5 +167,6 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=ALL_REPLICAS,
     to_controller=True,
 )

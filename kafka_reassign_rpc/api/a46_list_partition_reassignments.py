@@ -9,17 +9,27 @@ Tags        240 of a partition: the identity of its move (KIP-240), once its rec
             242: the route of the move, where it is not RPC. 243: its reason, if it has one.
 Speed       The encoded bytes of a topic are cached until one of its partitions changes, those of a partition until
             it changes itself. Ten thousand partitions take 1 ms where nothing has changed, a few ms where much
-            has. Where `IN_THREAD` partitions or more are not in the cache, a thread does the work.
+            has. Where `AT_ONCE` partitions or more are not in the cache, others run meanwhile.
 """
 
-import asyncio
 import struct
-from collections.abc import Awaitable, Collection, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import repeat
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Encoded, RequestContext
-from kafka_reassign_rpc.api.ports import Node, active_controller
+from kafka_reassign_rpc.api.api_definition import (
+    PARTITION_NUMBERS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Encoded,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, at_once, existing, handled, in_pieces, items_of, paced
+from kafka_reassign_rpc.api.ports import ControllerPort, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment_algebra.assignment import without
 from kafka_reassign_rpc.core.state.cluster import RPC, MoveRecord, Partition
@@ -27,7 +37,7 @@ from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.protocol.flexible_encoding import compact_ids, compact_string, sized, uvarint
 from kafka_reassign_rpc.protocol.messages import ListPartitionReassignmentsRequest, ListPartitionReassignmentsResponse
 
-IN_THREAD = 5000
+AT_ONCE = 5000
 
 _TAG_REASSIGNMENT_ID = b"\xf0\x01\x08"
 """A tagged field: number 240 as a varint, then its size, 8 bytes."""
@@ -47,17 +57,24 @@ Moving = tuple[Sequence[int], Sequence[Partition]]
 """The partitions of a topic that move: their indexes, and their current values."""
 
 
-def handle(
-    node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext
-) -> Encoded | Awaitable[Encoded]:
+def handle(node: Node, request: ListPartitionReassignmentsRequest, _ctx: RequestContext) -> Handled:
     controller = active_controller(node)
     if controller is None:
         raise NotController
-    wanted: dict[str, set[int]] | None = None
-    if request.topics is not None:
-        wanted = {}
-        for asked in request.topics:
-            wanted.setdefault(asked.name, set()).update(asked.partition_indexes)
+    if request.topics is None:
+        return _answer(controller, None)
+    asked = request.topics
+
+    def steps() -> Steps[Handled]:
+        wanted = yield from existing(node, ((topic.name, topic.partition_indexes) for topic in asked))
+        return _answer(controller, wanted)
+
+    return handled(steps(), items_of(len(topic.partition_indexes) for topic in asked))
+
+
+def _answer(controller: ControllerPort, wanted: Mapping[str, Collection[int]] | None) -> Handled:
+    """Takes all values from the controller, before the next commit changes them. Where many of them are not encoded
+    yet, that is done later."""
     waiting = dict(controller.waiting_reassignments(wanted))
     parts: dict[str, bytes] = {}
     complete = wanted is None
@@ -76,15 +93,21 @@ def handle(
     if complete:
         _FRAGMENTS.keep(parts)
 
-    def answer() -> Encoded:
-        for name, revision, moving, found in missing:
-            listed = [*zip(*moving, repeat(None)), *found]
-            parts[name] = _FRAGMENTS.encode(name, listed, revision, complete=complete)
-        return Encoded(b"".join([_HEAD, uvarint(len(parts) + 1), *parts.values(), b"\x00"]))
+    def steps() -> Steps[Handled]:
+        yield from _encode(parts, missing, complete=complete)
+        return Encoded([_HEAD + uvarint(len(parts) + 1), *in_pieces(parts.values()), b"\x00"])
 
-    if sum(len(moving[0]) + len(found) for _, _, moving, found in missing) < IN_THREAD:
-        return answer()
-    return asyncio.to_thread(answer)
+    count = sum(len(moving[0]) + len(found) for _, _, moving, found in missing)
+    return at_once(steps()) if count < AT_ONCE else handled(steps(), count)
+
+
+def _encode(
+    parts: dict[str, bytes], missing: Sequence[tuple[str, int | None, Moving, Listed]], *, complete: bool
+) -> Iterator[None]:
+    """Encodes what is not in the cache, into `parts`."""
+    for name, revision, moving, found in missing:
+        listed = [*zip(*moving, repeat(None)), *found]
+        parts[name] = yield from _FRAGMENTS.encode(name, listed, revision, complete=complete)
 
 
 class ListFragments:
@@ -100,23 +123,25 @@ class ListFragments:
         kept = self._topics.get(name)
         return None if kept is None or kept[0] != revision else kept[1]
 
-    def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> bytes:
+    def encode(self, name: str, listed: Listed, revision: int | None = None, *, complete: bool = False) -> Steps[bytes]:
         """An OngoingTopicReassignment.
 
         complete   `listed` is all that moves in the topic: entries of its other partitions are dropped
         revision   the topic's revision, where the answer follows from it alone: no move of the topic waits
 
-        Safe in several threads at once: each thread stores complete entries only.
+        Several may be under way at once: each stores complete entries only.
         """
         known = self._partitions.setdefault(name, {})
         parts = [compact_string(name), uvarint(len(listed) + 1)]
         current: dict[int, tuple[Partition, WaitingMove | None, bytes]] = {}
-        for index, partition, waiting in listed:
+        for (index, partition, waiting), pause in paced(listed):
             entry = known.get(index)
             if entry is None or entry[0] is not partition or entry[1] is not waiting:
                 entry = known[index] = (partition, waiting, encode_partition(index, partition, waiting))
             current[index] = entry
             parts.append(entry[2])
+            if pause:
+                yield
         encoded = b"".join([*parts, b"\x00"])
         if complete:
             self._partitions[name] = current
@@ -189,5 +214,6 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=PARTITION_NUMBERS,
     to_controller=True,
 )

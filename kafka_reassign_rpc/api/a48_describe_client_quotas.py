@@ -4,43 +4,52 @@ Behaviour   As ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is
             CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
 """
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
-from kafka_reassign_rpc.api.large_requests import slices_with_pauses
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
-from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, quota_filter, quotas_of
+from kafka_reassign_rpc.core.quotas.client_quotas import FilterComponent, QuotaEntity, quota_filter, quotas_of
 from kafka_reassign_rpc.protocol.messages import DescribeClientQuotasRequest, DescribeClientQuotasResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Entry = DescribeClientQuotasResponse.EntryData
+_ITEMS = 4
+"""About so many names and values has an entry."""
 
 
-async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> DescribeClientQuotasResponse:
+async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     components = [FilterComponent(one.entity_type, one.match_type, one.match) for one in request.components]
     wanted = quota_filter(components, strict=request.strict)
-    entries = []
+    quotas: list[tuple[QuotaEntity, dict[str, float]]] = []
     for shape in wanted.shapes():
-        found = await node.quotas.get_all(shape, wanted.exact)
-        async for some in slices_with_pauses(found.items()):
-            for entity, configs in some:
-                quotas = quotas_of(entity, configs)
-                if quotas:
-                    entries.append(
-                        _Entry(
-                            version=ctx.api_version,
-                            entity=[
-                                _Entry.EntityData(version=ctx.api_version, entity_type=kind, entity_name=name)
-                                for kind, name in entity
-                            ],
-                            values=[
-                                _Entry.ValueData(version=ctx.api_version, key=key, value=value)
-                                for key, value in quotas.items()
-                            ],
-                        )
-                    )
-    return DescribeClientQuotasResponse(
-        version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message="", entries=entries
+        quotas += await in_turns(_quotas(await node.quotas.get_all(shape, wanted.exact)))
+    answer = DescribeClientQuotasResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message="")
+    entries = (_entry(ctx.api_version, entity, values) for entity, values in quotas)
+    answered = answer_with(answer, "entries", entries, len(quotas), len(quotas) * _ITEMS)
+    return answered if isinstance(answered, Answer) else await answered
+
+
+def _quotas(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[tuple[QuotaEntity, dict[str, float]]]]:
+    """The entities that have quotas, with these."""
+    quotas = []
+    for (entity, configs), pause in paced(found.items()):
+        values = quotas_of(entity, configs)
+        if values:
+            quotas.append((entity, values))
+        if pause:
+            yield
+    return quotas
+
+
+def _entry(version: int, entity: QuotaEntity, quotas: Mapping[str, float]) -> _Entry:
+    return _Entry(
+        version=version,
+        entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in entity],
+        values=[_Entry.ValueData(version=version, key=key, value=value) for key, value in quotas.items()],
     )
 
 

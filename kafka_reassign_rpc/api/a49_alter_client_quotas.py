@@ -14,7 +14,7 @@ from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import gather_bounded
+from kafka_reassign_rpc.api.large_requests import map_bounded
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaChange, change_quotas, quota_entity
@@ -31,7 +31,8 @@ async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestCont
     named = [_parts(asked) for asked in request.entries]
     counts = Counter(map(frozenset, named))
 
-    async def alter(asked: _Asked, parts: Parts) -> KafkaError | None:
+    async def alter(one: tuple[_Asked, Parts]) -> KafkaError | None:
+        asked, parts = one
         if counts[frozenset(parts)] > 1:
             return InvalidRequest("Each entity must appear at most once.")
         try:
@@ -46,7 +47,7 @@ async def handle(node: Node, request: AlterClientQuotasRequest, ctx: RequestCont
             return as_kafka_error(error, f"client quota entity {parts}")
         return None
 
-    outcomes = await gather_bounded([alter(asked, parts) for asked, parts in zip(request.entries, named, strict=True)])
+    outcomes = await map_bounded(alter, list(zip(request.entries, named, strict=True)))
     return _answer(named, ctx.api_version, outcomes)
 
 

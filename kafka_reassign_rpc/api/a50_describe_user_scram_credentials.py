@@ -8,42 +8,48 @@ Behaviour   As ZkAdminManager.describeUserScramCredentials: without users, all t
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import gather_bounded, slices_with_pauses
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, map_bounded, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ResourceNotFound, UnknownServerError
-from kafka_reassign_rpc.core.quotas.client_quotas import USER
+from kafka_reassign_rpc.core.quotas.client_quotas import USER, QuotaEntity
 from kafka_reassign_rpc.core.scram_credentials import iterations_of, refusals_of_names
 from kafka_reassign_rpc.protocol.messages import (
     DescribeUserScramCredentialsRequest,
     DescribeUserScramCredentialsResponse,
 )
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Result = DescribeUserScramCredentialsResponse.DescribeUserScramCredentialsResult
+_ITEMS = 2
+"""About so many credentials has a user."""
 
 
-async def handle(
-    node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext
-) -> DescribeUserScramCredentialsResponse:
+async def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx: RequestContext) -> Answer:
     check_no_authorizer(node)
     users = [one.name for one in request.users or ()]
     results = await _named(node, users) if users else await _all(node)
-    return DescribeUserScramCredentialsResponse(
-        version=0, throttle_time_ms=0, error_code=0, error_message="", results=results
-    )
+    answer = DescribeUserScramCredentialsResponse(version=0, throttle_time_ms=0, error_code=0, error_message="")
+    answered = answer_with(answer, "results", results, len(results), len(results) * _ITEMS)
+    return answered if isinstance(answered, Answer) else await answered
 
 
 async def _all(node: Node) -> list[_Result]:
     found = await node.quotas.get_all((USER,), {})
+    return sorted(await in_turns(_with_credentials(found)), key=lambda result: result.user)
+
+
+def _with_credentials(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[_Result]]:
     results: list[_Result] = []
-    async for some in slices_with_pauses(found.items()):
-        for ((_, user),), configs in some:
-            credentials = iterations_of(configs)
-            if credentials and user is not None:
-                results.append(_result(user, credentials))
-    return sorted(results, key=lambda result: result.user)
+    for (((_, user),), configs), pause in paced(found.items()):
+        credentials = iterations_of(configs)
+        if credentials and user is not None:
+            results.append(_result(user, credentials))
+        if pause:
+            yield
+    return results
 
 
 async def _named(node: Node, users: list[str]) -> list[_Result]:
@@ -61,7 +67,7 @@ async def _named(node: Node, users: list[str]) -> list[_Result]:
             return _refused(user, ResourceNotFound(text))
         return _result(user, credentials)
 
-    return await gather_bounded([describe(user) for user in dict.fromkeys(users)])
+    return await map_bounded(describe, list(dict.fromkeys(users)))
 
 
 def _result(user: str, credentials: Mapping[int, int | None]) -> _Result:

@@ -11,7 +11,7 @@ from kafka_reassign_rpc.api.answer_fields import code_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
-from kafka_reassign_rpc.api.large_requests import gather_bounded
+from kafka_reassign_rpc.api.large_requests import map_bounded
 from kafka_reassign_rpc.api.ports import Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
@@ -36,7 +36,8 @@ async def handle(
     for one in asked:
         by_user.setdefault(one.user, []).append(one)
 
-    async def alter(user: str, alterations: Sequence[Alteration]) -> KafkaError | None:
+    async def alter(one: tuple[str, Sequence[Alteration]]) -> KafkaError | None:
+        user, alterations = one
         if user in refused:
             return refused[user]
         try:
@@ -45,7 +46,7 @@ async def handle(
             return as_kafka_error(error, f"SCRAM credentials of {user}")
         return None
 
-    outcomes = await gather_bounded([alter(user, some) for user, some in by_user.items()])
+    outcomes = await map_bounded(alter, list(by_user.items()))
     return _answer(list(by_user), outcomes)
 
 

@@ -5,15 +5,28 @@ Behaviour   One result per partition: its state after the change, or an error fr
             carries the broker epochs of the ISR.
 """
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_PARTITIONS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Changed = AlterPartitionRequest.TopicData
 _Topic = AlterPartitionResponse.TopicData
@@ -22,30 +35,46 @@ _FIRST_WITH_IDS = 2
 _FIRST_WITH_BROKER_EPOCHS = 3
 
 
-async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> AlterPartitionResponse:
+async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext) -> Answer:
     controller = active_controller(node)
     if controller is None:
         raise NotController
     version = ctx.api_version
-    changes = [_change(topic, partition, version) for topic in request.topics for partition in topic.partitions]
+    changes = await in_turns(_changes(request, version))
     outcomes = await controller.alter_partition(
         AlterPartition(
             broker_id=request.broker_id, broker_epoch=request.broker_epoch, changes=changes, api_version=version
         )
     )
+    topics = await in_turns(_by_topic(version, changes, outcomes))
+    elements = (
+        InParts(_Topic(version=version, topic_name=name, topic_id=topic_id), "partitions", len(partitions), partitions)
+        for (name, topic_id), partitions in topics.items()
+    )
+    answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
+    answered = answer_with(answer, "topics", elements, len(topics), len(changes))
+    return answered if isinstance(answered, Answer) else await answered
+
+
+def _changes(request: AlterPartitionRequest, version: int) -> Steps[list[IsrChange]]:
+    changes = []
+    for (topic, partition), pause in paced((each, one) for each in request.topics for one in each.partitions):
+        changes.append(_change(topic, partition, version))
+        if pause:
+            yield
+    return changes
+
+
+def _by_topic(
+    version: int, changes: Sequence[IsrChange], outcomes: Sequence[Partition | KafkaError]
+) -> Steps[dict[tuple[str, UUID | None], list[tuple[object, ...]]]]:
     topics: dict[tuple[str, UUID | None], list[tuple[object, ...]]] = {}
-    for change, outcome in zip(changes, outcomes, strict=True):
+    for (change, outcome), pause in paced(zip(changes, outcomes, strict=True)):
         name = (change.topic or "", change.topic_id)
         topics.setdefault(name, []).append(_partition(version, change.partition, outcome))
-    return AlterPartitionResponse(
-        version=version,
-        throttle_time_ms=0,
-        error_code=0,
-        topics=[
-            _Topic(version=version, topic_name=name, topic_id=topic_id, partitions=partitions)
-            for (name, topic_id), partitions in topics.items()
-        ],
-    )
+        if pause:
+            yield
+    return topics
 
 
 def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) -> IsrChange:
@@ -90,4 +119,5 @@ API = Api(
     acl=(Acl(AclOperation.CLUSTER_ACTION, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
+    max_elements=ALL_PARTITIONS,
 )

@@ -10,11 +10,23 @@ Advertised  No: ZooKeeper-mode brokers do not have this API. Stock tools that se
 Source      DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from heapq import merge
 from itertools import islice
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, Handled, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    ALL_PARTITIONS,
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
+from kafka_reassign_rpc.api.large_requests import NUMBERS_PER_SLICE, SMALL, Steps, answer_with, at_once, paced
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
@@ -22,6 +34,7 @@ from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, K
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 MAX_PARTITIONS = 2000
 """Kafka's max.request.partition.size.limit."""
@@ -34,8 +47,19 @@ def handle(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestCont
     cursor = request.cursor
     if cursor is not None and cursor.partition_index < 0:
         raise InvalidRequest("DescribeTopicPartitionsRequest cursor partition must be valid.")
+    if len(request.topics) > SMALL:
+        return _page_of_many(node, request, ctx)
     names = {topic.name for topic in request.topics} or None
-    return with_topics(node, names, lambda known: _page(node, known, names, request, ctx))
+    return with_topics(node, names, lambda known: at_once(_page(node, known, names, request, ctx)))
+
+
+async def _page_of_many(node: Node, request: DescribeTopicPartitionsRequest, ctx: RequestContext) -> Answer:
+    names = {topic.name for topic in request.topics}
+    known = node.topics_now()
+    if known is None:
+        known = await node.topics(names)
+    answer = await in_turns(_page(node, known, names, request, ctx))
+    return answer if isinstance(answer, Answer) else await answer
 
 
 def _page(
@@ -44,32 +68,52 @@ def _page(
     names: set[str] | None,
     request: DescribeTopicPartitionsRequest,
     ctx: RequestContext,
-) -> DescribeTopicPartitionsResponse:
-    wanted = sorted(name for name, topic in known.items() if is_visible(topic)) if names is None else sorted(names)
+) -> Steps[Handled]:
     cursor = request.cursor
-    if cursor is not None:
-        wanted = [name for name in wanted if name >= cursor.topic_name]
-    alive = frozenset(e.id for e in node.nodes(ctx.listener))
+    first = "" if cursor is None else cursor.topic_name
+    if names is None:
+        wanted = yield from _in_order([name for name, topic in known.items() if name >= first and is_visible(topic)])
+    else:
+        wanted = yield from _in_order([name for name in names if name >= first])
     left = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
-    topics: list[_Topic] = []
+    topics: list[tuple[str, Topic | None, list[int]]] = []
     following = None
-    for name in wanted:
+    for name, pause in paced(wanted):
+        if pause:
+            yield
         if left == 0:
             following = _Cursor(version=0, topic_name=name, partition_index=0)
             break
         topic = known.get(name)
         if topic is None or topic.deleting:
-            topics.append(_failed_topic(name, UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic))
+            topics.append((name, None, []))
             continue
         start = cursor.partition_index if cursor is not None and cursor.topic_name == name else 0
         indexes = sorted(i for i in topic.partitions if i >= start)
         on_page = list(islice(indexes, left))
-        topics.append(_describe(topic, on_page, alive))
+        topics.append((name, topic, on_page))
         left -= len(on_page)
         if len(on_page) < len(indexes):
             following = _Cursor(version=0, topic_name=name, partition_index=indexes[len(on_page)])
             break
-    return DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, topics=topics, next_cursor=following)
+    alive = frozenset(e.id for e in node.nodes(ctx.listener))
+    elements = (
+        _failed_topic(name, UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic)
+        if topic is None
+        else _describe(topic, on_page, alive)
+        for name, topic, on_page in topics
+    )
+    answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=following)
+    return answer_with(answer, "topics", elements, len(topics), sum(len(on_page) for _, _, on_page in topics) // 4)
+
+
+def _in_order(names: list[str]) -> Steps[Iterator[str]]:
+    """The names in their order: sorted in slices, and merged as they are read."""
+    runs = []
+    for at in range(0, len(names), NUMBERS_PER_SLICE):
+        runs.append(sorted(names[at : at + NUMBERS_PER_SLICE]))
+        yield
+    return merge(*runs)
 
 
 def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> _Topic:
@@ -99,13 +143,10 @@ def _failed_topic(name: str, error: type[KafkaError]) -> _Topic:
     )
 
 
-def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> DescribeTopicPartitionsResponse:
-    return DescribeTopicPartitionsResponse(
-        version=0,
-        throttle_time_ms=0,
-        topics=[_failed_topic(topic.name, type(error)) for topic in request.topics],
-        next_cursor=None,
-    )
+def fail(request: DescribeTopicPartitionsRequest, _version: int, error: KafkaError) -> Handled:
+    answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=None)
+    topics = (_failed_topic(topic.name, type(error)) for topic in request.topics)
+    return answer_with(answer, "topics", topics, len(request.topics))
 
 
 API = Api(
@@ -117,5 +158,6 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
+    max_elements=ALL_PARTITIONS,
     advertised=False,
 )

@@ -51,13 +51,14 @@ ErrorAnswer = Callable[[Any, int, KafkaError], Handled]
 
 FEW = 5_000
 """Array elements of a request that names things of which a cluster has few, or which a client changes by hand."""
-MANY = 50_000
+MANY = 30_000
 """... of which a cluster may have tens of thousands, such as groups and topics."""
+PARTITION_NUMBERS = 100_000
+"""... of a request that names partitions by number, all 200,000 and more of a cluster: four numbers are one element."""
 ALL_PARTITIONS = 300_000
-"""... of a request that may name each partition, of 200,000 and more, with numbers alone (four of them are one
-element), or each topic."""
-ALL_REPLICAS = 600_000
-"""... of a request that may describe each partition with its replicas."""
+"""... of a request that has an element for each partition, or for each topic."""
+ALL_REPLICAS = 500_000
+"""... of a request that has an element for each partition, and its replicas."""
 
 
 class ApiGroup(Enum):

@@ -6,12 +6,12 @@ before `apply_change` are pure.
 """
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.api_definition import Answer, Handled
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
@@ -22,7 +22,7 @@ from kafka_reassign_rpc.api.config_definitions import (
     validate_broker_configs,
     validate_topic_configs,
 )
-from kafka_reassign_rpc.api.large_requests import gather_bounded
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, handled, map_bounded, paced
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
@@ -33,6 +33,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     UnknownTopicOrPartition,
 )
 from kafka_reassign_rpc.protocol.messages import AlterConfigsResponse, IncrementalAlterConfigsResponse
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 log = logging.getLogger(__name__)
 
@@ -76,9 +77,15 @@ class ConfigResource(NamedTuple):
         return f"ConfigResource(type={known.get(self.type, 'UNKNOWN')}, name='{self.name}')"
 
 
-def duplicates(resources: Sequence[ConfigResource]) -> set[ConfigResource]:
+def duplicates(resources: Sequence[ConfigResource]) -> Steps[set[ConfigResource]]:
     """The resources that a request names more than once. None of them is changed."""
-    return {resource for resource, count in Counter(resources).items() if count > 1}
+    once: set[ConfigResource] = set()
+    twice: set[ConfigResource] = set()
+    for resource, pause in paced(resources):
+        (twice if resource in once else once).add(resource)
+        if pause:
+            yield
+    return twice
 
 
 def check_ops(ops: Sequence[AlterConfigOp]) -> None:
@@ -239,50 +246,60 @@ async def alter_resources(
     response: type[Response],
     version: int,
     wanted: Callable[[ConfigResource, Sequence[Config_co]], ConfigChange],
-) -> Response:
+) -> Answer:
     """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
     both times.
 
     wanted      makes the change from a resource's configs. Raises KafkaError where the request makes no sense
     """
-    resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
-    twice = duplicates(resources)
+    resources = await in_turns(_resources(request))
+    twice = await in_turns(duplicates(resources))
 
-    async def alter(resource: ConfigResource, configs: Sequence[Config_co]) -> KafkaError | None:
+    async def alter(asked: AlteredResource[Config_co]) -> KafkaError | None:
+        resource = ConfigResource(asked.resource_type, asked.resource_name)
         if resource in twice:
             return InvalidRequest(DUPLICATE_RESOURCE)
         try:
-            await apply_change(node, resource, wanted(resource, configs), validate_only=request.validate_only)
+            await apply_change(node, resource, wanted(resource, asked.configs), validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None
 
-    outcomes = await gather_bounded(
-        [alter(resource, asked.configs) for resource, asked in zip(resources, request.resources, strict=True)]
-    )
-    return _answer(response, version, resources, outcomes)
+    outcomes = await map_bounded(alter, request.resources)
+    answer = _answer(response, version, resources, outcomes)
+    return answer if isinstance(answer, Answer) else await answer
 
 
-def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Response:
+def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:
+    resources = []
+    for one, pause in paced(request.resources):
+        resources.append(ConfigResource(one.resource_type, one.resource_name))
+        if pause:
+            yield
+    return resources
+
+
+def refuse_all(request: AlterRequest[object], response: type[Response], version: int, error: KafkaError) -> Handled:
     """The answer in which every resource has failed with `error`."""
-    resources = [ConfigResource(r.resource_type, r.resource_name) for r in request.resources]
-    return _answer(response, version, resources, [error] * len(resources))
+
+    def steps() -> Steps[Handled]:
+        resources = yield from _resources(request)
+        return _answer(response, version, resources, [error] * len(resources))
+
+    return handled(steps(), len(request.resources))
 
 
 def _answer(
     response: type[Response], version: int, resources: Sequence[ConfigResource], outcomes: Sequence[KafkaError | None]
-) -> Response:
-    return response(
-        version=version,
-        throttle_time_ms=0,
-        responses=[
-            response.AlterConfigsResourceResponse(
-                version=version,
-                error_code=code_of(error),
-                error_message=message_of(error),
-                resource_type=resource.type,
-                resource_name=resource.name,
-            )
-            for resource, error in zip(resources, outcomes, strict=True)
-        ],
+) -> Handled:
+    results = (
+        response.AlterConfigsResourceResponse(
+            version=version,
+            error_code=code_of(error),
+            error_message=message_of(error),
+            resource_type=resource.type,
+            resource_name=resource.name,
+        )
+        for resource, error in zip(resources, outcomes, strict=True)
     )
+    return answer_with(response(version=version, throttle_time_ms=0), "responses", results, len(resources))

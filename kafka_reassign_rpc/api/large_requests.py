@@ -1,47 +1,158 @@
-"""How handlers keep large requests and answers from holding up the event loop."""
+"""How handlers keep large requests and answers from holding up the event loop.
+
+Work on many items is a generator that yields after each `ITEMS_PER_SLICE` of them and returns its result. Where a
+request is small, `at_once` runs it. Else `support.slice_timer.in_turns` does, in turns with the work of all other
+requests.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from kafka_reassign_rpc.api.api_definition import Encoded
-from kafka_reassign_rpc.protocol.frame_codec import encode_body
+from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled
+from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import ApiMessage
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, encode_in_slices
+from kafka_reassign_rpc.support.slice_timer import SliceTimer, in_turns
 
-SMALL_ANSWER = 500
-"""An answer of up to so many partitions is built on the loop (a few ms); a larger one in a thread, from a snapshot."""
+SMALL = 500
+"""A request or an answer of up to so many items is worked on at once (a few ms)."""
 
-ITEMS_PER_SLICE = 1000
-"""Items of a large request that a handler works on before the event loop runs other tasks."""
+ITEMS_PER_SLICE = 500
+"""Items that a generator works on between two yields: a millisecond or two."""
+
+NUMBERS_PER_SLICE = 5000
+"""Numbers that a generator works on between two yields."""
+
+PIECE_BYTES = 64 * 1024
+"""An answer that a handler encodes itself is in pieces of about so many bytes."""
 
 CONCURRENT_CALLS = 64
 """Config reads or writes of one request that run at the same time."""
 
 T = TypeVar("T")
+U = TypeVar("U")
+Steps = Generator[None, None, T]
+"""Work in slices, and its result."""
 
 
-def build_in_thread(build: Callable[[], ApiMessage], version: int) -> Awaitable[Encoded]:
-    """Builds and encodes a large answer in a thread. `build` may only touch values that nothing changes meanwhile."""
-    return asyncio.to_thread(lambda: Encoded(encode_body(build(), version=version)))
+def at_once(steps: Steps[T]) -> T:
+    """The result of work on few items, without pauses."""
+    try:
+        while True:
+            next(steps)
+    except StopIteration as end:
+        result: T = end.value
+        return result
 
 
-async def slices_with_pauses(items: Iterable[T]) -> AsyncIterator[list[T]]:
-    """All items, `ITEMS_PER_SLICE` at a time; the event loop runs other tasks in between. For work of one or two
-    microseconds per item."""
-    rest = iter(items)
-    while some := list(islice(rest, ITEMS_PER_SLICE)):
-        yield some
-        if len(some) == ITEMS_PER_SLICE:
-            await asyncio.sleep(0)
+def handled(steps: Steps[Handled], items: int) -> Handled:
+    """The answer that `steps` makes of so many items: at once, or later, in turns with other requests."""
+    return at_once(steps) if items <= SMALL else _later(steps)
 
 
-async def gather_bounded(work: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all coroutines, in order. At most `CONCURRENT_CALLS` of them run at the same time."""
-    room = asyncio.Semaphore(CONCURRENT_CALLS)
+def items_of(sizes: Iterable[int]) -> int:
+    """How many items structures of these sizes have, themselves included; of many, not all are counted."""
+    total = 0
+    for size in sizes:
+        total += 1 + size
+        if total > SMALL:
+            break
+    return total
 
-    async def one(coroutine: Coroutine[Any, Any, T]) -> T:
-        async with room:
-            return await coroutine
 
-    return list(await asyncio.gather(*map(one, work)))
+async def _later(steps: Steps[Handled]) -> Answer:
+    answer = await in_turns(steps)
+    return answer if isinstance(answer, Answer) else await answer
+
+
+def answer_with(answer: ApiMessage, array: str, elements: Iterable[Any], size: int, items: int = 0) -> Handled:
+    """`answer` with these elements in its field `array`: at once where they are few, else encoded in slices.
+
+    elements    see `InParts`: they are made one by one, of values that nothing changes meanwhile
+    size        how many elements there are
+    items       how many items they have in all, where they have arrays of their own
+    """
+    if max(size, items) <= SMALL:
+        setattr(answer, array, [whole(element) for element in elements])
+        return answer
+    return _encoded(InParts(answer, array, size, elements))
+
+
+def whole(element: Any) -> Any:
+    """An element of an answer as the encoder takes it within a message."""
+    if not isinstance(element, InParts):
+        return element
+    setattr(element.message, element.array, [whole(inner) for inner in element.elements])
+    return element.message
+
+
+async def _encoded(answer: InParts) -> Encoded:
+    return Encoded(await in_turns(encode_in_slices(answer, version=answer.message.version)))
+
+
+def paced(items: Iterable[T]) -> Iterator[tuple[T, bool]]:
+    """Each item, and whether it is the last of a slice: yield after it."""
+    for count, item in enumerate(items, 1):
+        yield item, count % ITEMS_PER_SLICE == 0
+
+
+def existing(node: Node, asked: Iterable[tuple[str, Sequence[int]]]) -> Steps[dict[str, set[int]]]:
+    """The partitions among those asked for that exist: by topic, each once. For a node that knows its topics."""
+    known = node.topics_now() or {}
+    found: dict[str, set[int]] = {}
+    for (name, indexes), pause in paced(asked):
+        topic = known.get(name)
+        if topic is not None:
+            of_topic = found.setdefault(name, set())
+            for at in range(0, len(indexes), NUMBERS_PER_SLICE):
+                of_topic.update(filter(topic.partitions.__contains__, indexes[at : at + NUMBERS_PER_SLICE]))
+                if at:
+                    yield
+        if pause:
+            yield
+    return found
+
+
+def in_pieces(parts: Iterable[bytes]) -> Iterator[bytes]:
+    """The same bytes in pieces that are not too small to be sent each by itself."""
+    some: list[bytes] = []
+    size = 0
+    for part in parts:
+        some.append(part)
+        size += len(part)
+        if size >= PIECE_BYTES:
+            yield b"".join(some)
+            some, size = [], 0
+    yield b"".join(some)
+
+
+async def freed(*collections: list[Any] | dict[Any, Any] | set[Any]) -> None:
+    """Empties collections that nobody needs any more. To free a large one at once takes as long as to fill it."""
+
+    def steps() -> Steps[None]:
+        for items in collections:
+            take: Callable[[], Any] = items.popitem if isinstance(items, dict) else items.pop
+            while items:
+                for _ in range(min(len(items), ITEMS_PER_SLICE)):
+                    take()
+                yield
+
+    await in_turns(steps())
+
+
+async def map_bounded(call: Callable[[U], Coroutine[Any, Any, T]], items: Sequence[U]) -> list[T]:
+    """The results of `call` for all items, in order. At most `CONCURRENT_CALLS` of them run at the same time."""
+    results: dict[int, T] = {}
+    rest = iter(enumerate(items))
+    pace = SliceTimer()
+
+    async def work() -> None:
+        for at, item in rest:
+            results[at] = await call(item)
+            await pace.rest()
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(CONCURRENT_CALLS, len(items))):
+            group.create_task(work())
+    return [results[at] for at in range(len(items))]

@@ -4,39 +4,73 @@ A quota counts partitions: it is asked before the controller is, and gets back w
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import TypeVar
 
 from kafka_reassign_rpc.api.api_definition import RequestContext
+from kafka_reassign_rpc.api.large_requests import Steps, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, ThrottlingQuotaExceeded
-from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuota, entities
+from kafka_reassign_rpc.core.quotas.mutation_quotas import UNLIMITED, MutationQuota, entities
+from kafka_reassign_rpc.support.slice_timer import in_turns
+
+Outcome = TypeVar("Outcome")
 
 
-async def mutation_quota(node: Node, ctx: RequestContext, *, strict_since: int) -> MutationQuota:
-    """The quota of the client that sent a request. `strict_since`: the version of the API since which it is strict."""
+async def under_mutation_quota(
+    node: Node,
+    ctx: RequestContext,
+    strict_since: int,
+    partitions: Callable[[str], int],
+    topics: Sequence[str],
+    change: Callable[[Sequence[str]], Awaitable[Mapping[str, Outcome | KafkaError]]],
+) -> tuple[dict[str, Outcome | KafkaError], int]:
+    """Has those topics changed for which the client's quota suffices.
+
+    strict_since   the version of the API since which a quota refuses; before, the client is asked to wait
+    partitions     how many partitions of a topic are created or deleted
+    change         asks the controller; returns the outcome of each topic
+
+    Returns the outcome of each of `topics`, and how long the client should wait, in ms.
+    """
+    if not topics:
+        return {}, 0
+    quota = await _quota(node, ctx, strict=ctx.api_version >= strict_since)
+    if quota is UNLIMITED:
+        return dict(await change(topics)), 0
+    taken, refused = await in_turns(_take(quota, partitions, topics))
+    outcomes: dict[str, Outcome | KafkaError] = dict(await change(list(taken))) if taken else {}
+    await in_turns(_give_back(quota, taken, outcomes))
+    return outcomes | refused, quota.throttle_time_ms(refused=bool(refused))
+
+
+async def _quota(node: Node, ctx: RequestContext, *, strict: bool) -> MutationQuota:
     user, client_id = ctx.principal.partition(":")[2], ctx.client_id or ""
     found = await node.quotas.get_many([entity for entity, _ in entities(user, client_id)])
-    strict = ctx.api_version >= strict_since
     return node.mutation_quotas.of_request(found, user, client_id, time.monotonic(), strict=strict)
 
 
-def recorded(quota: MutationQuota, partitions: Mapping[str, int]) -> dict[str, KafkaError]:
-    """Records the partitions of each topic. Returns the topics that are refused."""
+def _take(
+    quota: MutationQuota, partitions: Callable[[str], int], topics: Sequence[str]
+) -> Steps[tuple[dict[str, int], dict[str, KafkaError]]]:
+    taken: dict[str, int] = {}
     refused: dict[str, KafkaError] = {}
-    for name, count in partitions.items():
+    for name, pause in paced(topics):
+        count = partitions(name)
         try:
             quota.record(count)
         except ThrottlingQuotaExceeded as error:
             refused[name] = error
-    return refused
+        else:
+            taken[name] = count
+        if pause:
+            yield
+    return taken, refused
 
 
-def throttle_time_ms(quota: MutationQuota, partitions: Mapping[str, int], outcomes: Mapping[str, object]) -> int:
-    """How long the client should wait, once the topics' `outcomes` are known. What was refused for another reason than
-    the quota is given back."""
-    for name, count in partitions.items():
-        outcome = outcomes[name]
-        if isinstance(outcome, KafkaError) and not isinstance(outcome, ThrottlingQuotaExceeded):
+def _give_back(quota: MutationQuota, taken: Mapping[str, int], outcomes: Mapping[str, object]) -> Steps[None]:
+    for (name, count), pause in paced(taken.items()):
+        if isinstance(outcomes[name], KafkaError):
             quota.give_back(count)
-    refused = any(isinstance(outcome, ThrottlingQuotaExceeded) for outcome in outcomes.values())
-    return quota.throttle_time_ms(refused=refused)
+        if pause:
+            yield

@@ -4,10 +4,10 @@ The values come from immutable `Partition`s. So a thread can build a large answe
 goes on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition, Topic
+from kafka_reassign_rpc.core.state.cluster import NO_LEADER, Partition
 
 LEADER_NOT_AVAILABLE = 5
 REPLICA_NOT_AVAILABLE = 9
@@ -45,17 +45,3 @@ def partition_metadata(
     if len(replicas) < len(partition.replicas) or len(isr) < len(partition.isr):
         error = REPLICA_NOT_AVAILABLE
     return PartitionMetadata(error, index, partition.leader, partition.leader_epoch, replicas, isr, offline)
-
-
-def count_partitions(topics: Mapping[str, Topic], names: Collection[str] | None) -> int:
-    """The number of partitions in an answer about these topics."""
-    if names is None:
-        return sum(len(topic.partitions) for topic in topics.values())
-    return sum(len(topics[name].partitions) for name in names if name in topics)
-
-
-def snapshot(topic: Topic) -> Topic:
-    """A copy of the topic with a partition table that never changes."""
-    return Topic(
-        name=topic.name, id=topic.id, partitions=dict(topic.partitions), version=topic.version, deleting=topic.deleting
-    )

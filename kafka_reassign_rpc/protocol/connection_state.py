@@ -235,14 +235,14 @@ class Connection:
         try:
             return decode_request(frame, self._served, max_elements=self._max_elements)
         except RemoteProtocolError as error:
-            return Refusal(error, peek_request_header(frame))
+            return _refusal(error, frame)
 
     def parse_in_slices(self, frame: bytes) -> Generator[None, None, DecodedRequest | Refusal]:
         """`parse` of a large frame as a generator: it yields between slices of its work, and returns the result."""
         try:
             return (yield from decode_request_in_slices(frame, self._served, self._max_elements))
         except RemoteProtocolError as error:
-            return Refusal(error, peek_request_header(frame))
+            return _refusal(error, frame)
 
     # ------------------------------------------------------------------------------------------------ out
 
@@ -287,6 +287,12 @@ class Connection:
         known = ApiVersionsResponse.ApiVersion(version=0, api_key=int(key), min_version=low, max_version=high)
         body = ApiVersionsResponse(version=0, error_code=UNSUPPORTED_VERSION, api_keys=[known])
         return encode_response(body, version=0, correlation_id=refusal.header.correlation_id)
+
+
+def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:
+    """The refusal of a frame. A traceback would keep the frame, and all that was decoded of it, alive."""
+    error.__traceback__ = error.__context__ = None
+    return Refusal(error, peek_request_header(frame))
 
 
 class ClientConnection:

@@ -39,6 +39,9 @@ class SliceTimer:
                 await self.rest()
 
 
+SHORT_S = 0.0005
+"""Work that is done within this leaves time for the next in the same turn of the loop."""
+
 _TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 
 
@@ -55,11 +58,20 @@ async def in_turns(steps: Generator[None, None, T]) -> T:
         turn = _TURNS[loop] = asyncio.Lock()
     while True:
         async with turn:
-            until = time.perf_counter() + YIELD_AFTER_S
-            while time.perf_counter() < until:
-                try:
-                    next(steps)
-                except StopIteration as end:
-                    result: T = end.value
-                    return result
-        await asyncio.sleep(0)
+            since = time.perf_counter()
+            done, result = _one_turn(steps, since + YIELD_AFTER_S)
+            if not done or time.perf_counter() - since > SHORT_S:
+                await asyncio.sleep(0)  # the next one has its turn when others have run
+        if done:
+            return result  # type: ignore[return-value]
+
+
+def _one_turn(steps: Generator[None, None, T], until: float) -> tuple[bool, T | None]:
+    """At least one step, and more until that time: whether the work is done, and its result."""
+    try:
+        next(steps)
+        while time.perf_counter() < until:
+            next(steps)
+    except StopIteration as end:
+        return True, end.value
+    return False, None

@@ -194,7 +194,10 @@ class ModelController:
         await self._enter("create_topics", topics, validate_only)
         if self.refuses_topics:
             return {t.name: InvalidReplicationFactor() for t in topics}
-        return {t.name: CreatedTopic(uuid5(NAMESPACE, t.name), t.num_partitions, t.replication_factor) for t in topics}
+        ids = map(UUID, map("{:032x}".format, range(1, len(topics) + 1)))
+        return {
+            t.name: CreatedTopic(i, t.num_partitions, t.replication_factor) for t, i in zip(topics, ids, strict=True)
+        }
 
     async def delete_topics(
         self, names: Sequence[str], *, timeout_ms: int, ctx: RequestContext
@@ -211,7 +214,7 @@ class ModelController:
     async def elect_leaders(
         self, partitions: Sequence[tuple[str, int]] | None, *, unclean: bool, timeout_ms: int, ctx: RequestContext
     ) -> Sequence[ItemResult]:
-        await self._enter("elect", partitions, unclean)
+        await self._enter("elect", None if partitions is None else list(partitions), unclean)
         if partitions is None:
             partitions = [(t.name, i) for t in self._node.known.values() for i in t.partitions]
         return [(t, i, self.elections.get((t, i), ElectionNotNeeded())) for t, i in partitions]

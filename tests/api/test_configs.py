@@ -280,7 +280,7 @@ def describe(version: int, *resources: tuple[int, str, Any], synonyms: bool = Tr
 
 
 @pytest.mark.parametrize("version", range(5))
-@pytest.mark.parametrize("count", [1, 8], ids=["on the loop", "in a thread"])
+@pytest.mark.parametrize("count", [1, 30], ids=["at once", "in slices"])
 async def test_sv_2_describe_configs_in_every_version(version: int, count: int) -> None:
     node = ModelNode(topic("t"))
     node.configs.entities["topics", "t"] = {"retention.ms": "5"}

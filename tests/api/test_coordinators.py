@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api.a10_find_coordinator import LONG, partition_for
+from kafka_reassign_rpc.api.a10_find_coordinator import CHARACTERS_PER_ITEM, partition_for
+from kafka_reassign_rpc.api.large_requests import SMALL
 from kafka_reassign_rpc.core.state.cluster import Partition
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest
 from tests.api.ask import ask
@@ -55,9 +56,9 @@ async def test_sv_2_a_missing_or_leaderless_topic_has_no_coordinator(changes: di
     assert await found(ModelNode(topic("__consumer_offsets", **changes)), 4, GROUP, "d") == [UNAVAILABLE]
 
 
-async def test_sv_5_long_keys_are_looked_for_in_a_thread() -> None:
+async def test_sv_5_long_keys_are_looked_for_in_slices() -> None:
     node = ModelNode(topic("__consumer_offsets", {0: LED[0]}))
-    assert await found(node, 4, GROUP, "x" * LONG, "y") == [(0, 1, "b1", 9092)] * 2
+    assert await found(node, 4, GROUP, "x" * (SMALL * CHARACTERS_PER_ITEM + 20), "y") == [(0, 1, "b1", 9092)] * 2
 
 
 @pytest.mark.parametrize(

@@ -4,22 +4,18 @@ import asyncio
 import logging
 import socket
 import struct
-import threading
 from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.api import a03_metadata, a32_describe_configs, config_entries, partition_metadata
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import (
     AlterPartitionReassignmentsRequest,
     ApiVersionsRequest,
     DescribeClusterRequest,
-    DescribeConfigsRequest,
     ListPartitionReassignmentsRequest,
-    MetadataRequest,
 )
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
@@ -338,29 +334,3 @@ async def test_several_listeners_tell_the_service_which_one_it_was(start_server:
             await client.frame()
     await server.close()
     assert seen == [("EXTERNAL", "127.0.0.1"), ("INTERNAL", "127.0.0.1")]
-
-
-async def test_sv_6_large_answers_are_made_in_a_thread(
-    start_server: StartServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Metadata of many partitions and configs of many topics; the loop runs meanwhile."""
-    threads: dict[str, set[int]] = {"metadata": set(), "configs": set()}
-
-    def recorded(kind: str, function: Any) -> Any:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            threads[kind].add(threading.get_ident())
-            return function(*args, **kwargs)
-
-        return call
-
-    monkeypatch.setattr(a03_metadata, "partition_metadata", recorded("metadata", partition_metadata.partition_metadata))
-    monkeypatch.setattr(a32_describe_configs, "topic_entries", recorded("configs", config_entries.topic_entries))
-    server = await start_server(ModelNode(*(topic(f"t{i}", 400) for i in range(10))))
-    one = DescribeConfigsRequest.DescribeConfigsResource
-    resources = [one(version=1, resource_type=2, resource_name=f"t{i}", configuration_keys=None) for i in range(10)]
-    async with connected(address(server)) as client:
-        answer = await client.call(MetadataRequest(version=9, topics=None), 9)
-        assert sum(len(t.partitions) for t in answer.topics) == 4000
-        described = await client.call(DescribeConfigsRequest(version=1, resources=resources), 1)
-        assert len(described.results) == 10
-    assert all(made and threading.get_ident() not in made for made in threads.values())
