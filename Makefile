@@ -21,6 +21,7 @@ check: lint  ## the inner loop, under a minute: style, types, import contracts, 
 	$(PYTEST) --quiet --numprocesses 2 --dist worksteal -m "not stock and not long" $(PURE)
 
 test: venv  ## all tests
+	@$(BIN)/python -m compileall -q kafka_reassign_rpc  # else each of the many processes compiles it anew
 	$(PYTEST) --numprocesses $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
