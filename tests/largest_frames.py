@@ -12,6 +12,7 @@ from kafka.protocol.schemas.fields import codecs
 from kafka.protocol.schemas.fields.array import ArrayField
 from kafka.protocol.schemas.fields.struct import StructField
 
+from kafka_reassign_rpc.protocol.decoder_writer import NUMBERS_PER_ELEMENT
 from kafka_reassign_rpc.protocol.flexible_encoding import uvarint
 from kafka_reassign_rpc.protocol.frame_codec import request_prefix
 from kafka_reassign_rpc.protocol.messages import REQUESTS, ApiMessage
@@ -33,6 +34,17 @@ def _arrays(struct_field: StructField, version: int, path: tuple[str, ...]) -> I
                 yield from _arrays(field.array_of, version, (*path, field.name))
         elif isinstance(field, StructField):
             yield from _arrays(field, version, (*path, field.name))
+
+
+def most_accepted(key: int, version: int, path: tuple[str, ...], max_elements: int) -> int:
+    """How many elements the array at `path` may have where all arrays together may have `max_elements`."""
+    field: Any = REQUESTS[key]._struct
+    for name in path:
+        field = field.fields[name]
+        if isinstance(field, ArrayField):
+            field = field.array_of
+    numbers = not isinstance(field, StructField) and field.is_batchable()
+    return (max_elements - len(path)) * (NUMBERS_PER_ELEMENT if numbers else 1)
 
 
 def largest_frame(key: int, version: int, path: tuple[str, ...], size: int, most: int | None = None) -> bytes:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
-    MANY,
     Acl,
     AclOperation,
     AclResource,
@@ -26,7 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
@@ -45,6 +44,9 @@ from kafka_reassign_rpc.support.slices import SliceCounter
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
 _FIRST_WITH_CONFIGS = 5
+ELEMENTS = 20_000
+"""Topics, configs and assigned partitions of a request. Stock Kafka in KRaft mode creates at most 10,000 partitions for
+one."""
 _CONFIGS = 30
 """About so many configs has a topic."""
 _CONFIG_COST, _ITEMS_PER_SLICE = 5, 500
@@ -98,7 +100,9 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     answer = _message(
         ctx.api_version, ((name, outcomes[name]) for name in counts), len(counts), configs, throttle_ms=throttle_ms
     )
-    return answer if isinstance(answer, Answer) else await answer
+    done = answer if isinstance(answer, Answer) else await answer
+    await freed(accepted, outcomes)
+    return done
 
 
 def _accepted(
@@ -233,6 +237,6 @@ API = Api(
     ),
     handle=handle,
     fail=fail,
-    max_elements=MANY,
+    max_elements=ELEMENTS,
     to_controller=True,
 )

@@ -3,13 +3,24 @@
 CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
 """
 
+from itertools import repeat
 from typing import NoReturn
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Api,
+    ApiGroup,
+    Handled,
+    RequestContext,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import no_acls
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import in_order
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
 
@@ -18,14 +29,13 @@ def handle(node: Node, _request: DeleteAclsRequest, _ctx: RequestContext) -> NoR
     raise no_acls(node, "No Authorizer is configured.")
 
 
-def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> DeleteAclsResponse:
-    return DeleteAclsResponse(
-        version=version,
-        throttle_time_ms=0,
-        filter_results=[
-            _Result(version=version, error_code=error.code, error_message=error.message, matching_acls=[])
-            for _ in request.filters
-        ],
+def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> Handled:
+    refused = in_order(_Result, version)(
+        {"error_code": error.code, "error_message": error.message, "matching_acls": ()}
+    )
+    count = len(request.filters)
+    return answer_with(
+        DeleteAclsResponse(version=version, throttle_time_ms=0), "filter_results", repeat(refused, count), count
     )
 
 

@@ -19,7 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, flat, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, LogDirNotFound
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -39,23 +39,28 @@ async def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestCo
     errors = await node.log_dirs.move_replicas(moves)
     by_topic = await in_turns(_by_topic(moves, map(code_of, errors)))
     answer = _answer(ctx.api_version, by_topic)
-    return answer if isinstance(answer, Answer) else await answer
+    answered = answer if isinstance(answer, Answer) else await answer
+    await freed(moves, *by_topic.values())
+    return answered
 
 
 def _moves(request: AlterReplicaLogDirsRequest) -> Steps[list[tuple[str, str, int]]]:
     """(path, topic, partition); a partition named twice counts once, with its last dir, as in Kafka."""
     paths: dict[TopicPartition, str] = {}
-    asked = (
-        (directory.path, TopicPartition(topic.name, index))
-        for directory in request.dirs
-        for topic in directory.topics
-        for index in topic.partitions
-    )
-    for (path, name), pause in paced(asked):
-        paths[name] = path
+    for directory, pause in paced(request.dirs):
+        for found in flat(directory.topics, lambda topic: topic.partitions):
+            if found is None:
+                yield
+            else:
+                paths[TopicPartition(found[0].name, found[1])] = directory.path
         if pause:
             yield
-    return [(path, topic, index) for (topic, index), path in paths.items()]
+    moves = []
+    for ((topic, index), path), pause in paced(paths.items()):
+        moves.append((path, topic, index))
+        if pause:
+            yield
+    return moves
 
 
 def _by_topic(moves: list[tuple[str, str, int]], codes: Iterable[int]) -> Steps[dict[str, list[_Result]]]:
@@ -81,7 +86,9 @@ def fail(request: AlterReplicaLogDirsRequest, version: int, error: KafkaError) -
         moves = yield from _moves(request)
         return _answer(version, (yield from _by_topic(moves, repeat(error.code, len(moves)))))
 
-    return handled(steps(), items_of(len(topic.partitions) for each in request.dirs for topic in each.topics))
+    few = len(request.dirs) <= SMALL
+    sizes = (len(topic.partitions) for each in request.dirs for topic in each.topics)
+    return handled(steps(), items_of(sizes) if few else len(request.dirs))
 
 
 API = Api(

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, handled, items_of, paced
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, flat, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import ElectionNotNeeded, InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
@@ -52,18 +52,24 @@ async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) 
     by_topic = await in_turns(_by_topic(results, everything=wanted is None))
     answer = _answer(ctx.api_version, 0, by_topic)
     answered = answer if isinstance(answer, Answer) else await answer
-    await freed(*by_topic.values(), *([wanted] if wanted else []))
+    await freed(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list)))
     return answered
 
 
 def _wanted(asked: Sequence[ElectLeadersRequest.TopicPartitions]) -> Steps[list[TopicPartition]]:
     """The partitions of a request, each once."""
     wanted: dict[TopicPartition, None] = {}
-    for name, pause in paced(TopicPartition(topic.topic, index) for topic in asked for index in topic.partitions):
-        wanted[name] = None
+    for found in flat(asked, lambda topic: topic.partitions):
+        if found is None:
+            yield
+        else:
+            wanted[TopicPartition(found[0].topic, found[1])] = None
+    listed: list[TopicPartition] = []
+    for name, pause in paced(wanted):
+        listed.append(name)
         if pause:
             yield
-    return list(wanted)
+    return listed
 
 
 def _by_topic(results: Iterable[ItemResult], *, everything: bool) -> Steps[dict[str, list[ItemResult]]]:

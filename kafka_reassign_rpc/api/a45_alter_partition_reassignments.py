@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.api.api_definition import (
-    ALL_REPLICAS,
+    ALL_PARTITIONS,
     Acl,
     AclOperation,
     AclResource,
@@ -77,7 +77,7 @@ async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: R
     )
     head = _NO_THROTTLE + (bytes((allow,)) if ctx.api_version >= 1 else b"") + _NO_ERROR
     pieces = await in_turns(_encoded(head, wanted, results))
-    await freed(*wanted.values(), wanted)
+    await freed(*wanted.values(), wanted, *([results] if isinstance(results, list) else []))
     return Encoded(pieces)
 
 
@@ -167,6 +167,6 @@ API = Api(
     acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
     handle=handle,
     fail=fail,
-    max_elements=ALL_REPLICAS,
+    max_elements=ALL_PARTITIONS,
     to_controller=True,
 )

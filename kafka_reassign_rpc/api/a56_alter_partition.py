@@ -19,7 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, flat, freed, paced
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -53,15 +53,18 @@ async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext
     )
     answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
     answered = answer_with(answer, "topics", elements, len(topics), len(changes))
-    return answered if isinstance(answered, Answer) else await answered
+    done = answered if isinstance(answered, Answer) else await answered
+    await freed(changes, *topics.values())
+    return done
 
 
 def _changes(request: AlterPartitionRequest, version: int) -> Steps[list[IsrChange]]:
     changes = []
-    for (topic, partition), pause in paced((each, one) for each in request.topics for one in each.partitions):
-        changes.append(_change(topic, partition, version))
-        if pause:
+    for found in flat(request.topics, lambda topic: topic.partitions):
+        if found is None:
             yield
+        else:
+            changes.append(_change(*found, version))
     return changes
 
 

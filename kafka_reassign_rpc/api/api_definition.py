@@ -53,12 +53,10 @@ FEW = 5_000
 """Array elements of a request that names things of which a cluster has few, or which a client changes by hand."""
 MANY = 30_000
 """... of which a cluster may have tens of thousands, such as groups and topics."""
-PARTITION_NUMBERS = 100_000
-"""... of a request that names partitions by number, all 200,000 and more of a cluster: four numbers are one element."""
+PARTITION_NUMBERS = 60_000
+"""... of a request that names partitions by number, all 200,000 and more of a cluster. Eight numbers are one element."""
 ALL_PARTITIONS = 300_000
 """... of a request that has an element for each partition, or for each topic."""
-ALL_REPLICAS = 500_000
-"""... of a request that has an element for each partition, and its replicas."""
 
 
 class ApiGroup(Enum):

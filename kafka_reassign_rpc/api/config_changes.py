@@ -37,6 +37,8 @@ from kafka_reassign_rpc.support.slice_timer import in_turns
 
 log = logging.getLogger(__name__)
 
+MOST_CONFIGS = 1000
+"""Configs of one resource in a request: more than Kafka knows."""
 DUPLICATE_RESOURCE = "Each resource must appear at most once."
 _MAX_INT = 2**31
 
@@ -259,6 +261,8 @@ async def alter_resources(
         resource = ConfigResource(asked.resource_type, asked.resource_name)
         if resource in twice:
             return InvalidRequest(DUPLICATE_RESOURCE)
+        if len(asked.configs) > MOST_CONFIGS:
+            return InvalidRequest(f"A resource has at most {MOST_CONFIGS} configs, not {len(asked.configs)}.")
         try:
             await apply_change(node, resource, wanted(resource, asked.configs), validate_only=request.validate_only)
         except Exception as error:

@@ -13,7 +13,7 @@ from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, encode_in_slices
-from kafka_reassign_rpc.support.slice_timer import SliceTimer, in_turns
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 SMALL = 500
 """A request or an answer of up to so many items is worked on at once (a few ms)."""
@@ -49,6 +49,22 @@ def at_once(steps: Steps[T]) -> T:
 def handled(steps: Steps[Handled], items: int) -> Handled:
     """The answer that `steps` makes of so many items: at once, or later, in turns with other requests."""
     return at_once(steps) if items <= SMALL else _later(steps)
+
+
+def flat(structures: Iterable[T], within: Callable[[T], Sequence[U]]) -> Iterator[tuple[T, U] | None]:
+    """Each structure with each of its items, and None where the caller yields: structures without items count too."""
+    count = 0
+    for structure in structures:
+        count += 1
+        for item in within(structure):
+            count += 1
+            yield structure, item
+            if count >= ITEMS_PER_SLICE:
+                count = 0
+                yield None
+        if count >= ITEMS_PER_SLICE:
+            count = 0
+            yield None
 
 
 def items_of(sizes: Iterable[int]) -> int:
@@ -145,12 +161,11 @@ async def map_bounded(call: Callable[[U], Coroutine[Any, Any, T]], items: Sequen
     """The results of `call` for all items, in order. At most `CONCURRENT_CALLS` of them run at the same time."""
     results: dict[int, T] = {}
     rest = iter(enumerate(items))
-    pace = SliceTimer()
 
     async def work() -> None:
         for at, item in rest:
             results[at] = await call(item)
-            await pace.rest()
+            await asyncio.sleep(0)  # most calls do not wait for anything
 
     async with asyncio.TaskGroup() as group:
         for _ in range(min(CONCURRENT_CALLS, len(items))):

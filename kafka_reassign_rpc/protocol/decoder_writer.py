@@ -26,8 +26,9 @@ from kafka_reassign_rpc.protocol.messages import ApiMessage
 UNLIMITED = 1 << 62
 """`room` for messages that may be large, such as answers to our own requests."""
 
-NUMBERS_PER_ELEMENT = 4
-"""So many numbers of one array count as one element: they take about as much memory."""
+NUMBERS_PER_ELEMENT = 8
+"""So many numbers of one array count as one element: they take about as much time. Fewer of them, such as the replicas
+of a partition, count as part of the element that has them."""
 LONGEST_TEXT = 0x7FFF
 """Bytes of a text. Kafka's generated readers refuse a longer one in every version."""
 MOST_TAGS = 64

@@ -6,6 +6,8 @@ from types import SimpleNamespace
 from typing import Any
 from uuid import UUID, uuid5
 
+import msgspec
+
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
 from kafka_reassign_rpc.api.ports import (
     AlterPartition,
@@ -220,7 +222,7 @@ class ModelController:
         return [(t, i, self.elections.get((t, i), ElectionNotNeeded())) for t, i in partitions]
 
     async def alter_partition(self, request: AlterPartition) -> Sequence[Partition | KafkaError]:
-        await self._enter("alter_partition", request)
+        await self._enter("alter_partition", msgspec.structs.replace(request, changes=list(request.changes)))
         return [UnknownTopicOrPartition() if c.partition else moving() for c in request.changes]
 
     async def controlled_shutdown(self, broker_id: int, broker_epoch: int) -> Sequence[tuple[str, int]]:

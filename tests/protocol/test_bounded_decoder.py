@@ -233,10 +233,10 @@ def test_sv_6_an_absurd_count_allocates_nothing() -> None:
 
 
 def test_sv_6_a_request_may_not_have_more_elements_than_a_server_will_build() -> None:
-    """Four numbers of an array count as one element."""
-    body = ListPartitionReassignmentsRequest(version=0, topics=[("t", list(range(200))), ("u", list(range(192)))])
+    """Eight numbers of an array count as one element."""
+    body = ListPartitionReassignmentsRequest(version=0, topics=[("t", list(range(400))), ("u", list(range(384)))])
     frame = encode_request(body, version=0, correlation_id=1, client_id=None)[4:]
-    assert decode_request(frame, max_elements={46: 100}).body.topics[1].partition_indexes == list(range(192))
+    assert decode_request(frame, max_elements={46: 100}).body.topics[1].partition_indexes == list(range(384))
     with pytest.raises(TooManyElements):
         decode_request(frame, max_elements={46: 99, 45: 200})
     with pytest.raises(TooManyElements):
