@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from aiohttp import web
 
-from kafka_reassign_rpc.server.listener import stop_listening
+from kafka_reassign_rpc.server.listener import Listening, listen
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class HttpServer:
         self._pages = pages
         self._web: web.Server
         self._connect: Callable[[], _Connection]
-        self._listening: asyncio.Server | None = None
+        self._listening: Listening | None = None
         self._ends: set[asyncio.TimerHandle] = set()
 
     async def start(self) -> None:
@@ -59,17 +59,16 @@ class HttpServer:
         }
         self._connect = partial(_Connection, self._web, **options)
         host, port = self.address
-        self._listening = await asyncio.get_running_loop().create_server(self._accept, host or None, port)
-        self.address = self._listening.sockets[0].getsockname()[:2]
+        self._listening = await listen(host, port, self._accept)
+        self.address = self._listening.address
 
     async def close(self) -> None:
         if self._listening is None:
             return
-        await stop_listening([self._listening])
+        await self._listening.close()
         for end in self._ends:
             end.cancel()
         await self._web.shutdown(1.0)
-        await self._listening.wait_closed()
         self._listening = None
 
     def _accept(self) -> asyncio.Protocol:

@@ -28,6 +28,8 @@ CHECKS_PER_LIMIT = 4
 """How often a connection is checked within the shortest time that a limit gives it."""
 CLOSED_IN_A_ROW = 50
 """Connections that one turn of the event loop closes: that takes a few milliseconds."""
+RATE_WHEN_FULL = 20
+"""Newcomers per second from one address while the server is full."""
 CLOSED_AT_A_TICK = 200
 """Connections that close in a second where memory or file descriptors run out."""
 
@@ -91,7 +93,7 @@ class OpenConnections:
         """With their addresses."""
         self._counts = ConnectionCounts(limits)
         self._rate = CreationRate(limits.max_connection_creation_rate)
-        self._rates = AddressRates(limits.max_connection_creation_rate_per_ip)
+        self._rates = AddressRates()
         self._order: EvictionOrder[OpenConnection] = EvictionOrder()
         self._check_seconds = _check_seconds(limits)
         self._wheel: IdleWheel[OpenConnection] = IdleWheel(int(self._check_seconds / TICK_SECONDS) + 1)
@@ -137,33 +139,49 @@ class OpenConnections:
 
     # ------------------------------------------------------------------------------------------------ connections
 
-    def admit(self, connection: OpenConnection, host: str) -> str | None:
-        """Admits a new connection, or returns why not. Another one may have to make room for it."""
-        refusal = "the server is closing" if self._closing else self._refusal(host)
-        if refusal is not None:
-            return refusal
+    def refuses(self, host: str) -> bool:
+        """Whether a newcomer is closed at once. If not, it has a place; another connection may have made room for it.
+
+        Where the server is full, newcomers from one address are few: what they cost then, others pay.
+        """
+        over = self._counts.over
+        most = self.limits.max_connection_creation_rate_per_ip
+        if over is not None:
+            most = min(most, RATE_WHEN_FULL)
+        if not self._rates.admits(host, self.loop.time(), most):
+            self.tell("connections_refused", host, f"more than {most} per second (max.connection.creation.rate.per.ip)")
+            return True
+        over_of_host = self._counts.over_of(host)
+        if over_of_host is not None:
+            found = self._order.first_silent(host)  # others behind the same address keep their connections
+        else:
+            found = None if over is None else self._order.first()
+        why = over_of_host or over
+        if why is not None:
+            if found is None:
+                self.tell("connections_refused", host, why)
+                return True
+            self._close("connections_evicted", found, why)
         self._counts.add(host)
+        return False
+
+    def has_left(self, host: str) -> None:
+        self._counts.remove(host)
+
+    def no_descriptors(self) -> None:
+        self._free_descriptors()
+
+    def admit(self, connection: OpenConnection, host: str) -> bool:
+        """Takes in a connection that has a place. False where the server is closing."""
+        if self._closing:
+            self._counts.remove(host)
+            return False
         self._connections[connection] = host
         self._order.add(connection, host)
         self._wheel.put(connection, self._ticks(self._check_seconds))
         self.stats.connections_accepted += 1
         self.stats.connections_now = len(self._connections)
-        return None
-
-    def _refusal(self, host: str) -> str | None:
-        if not self._rates.admits(host, self.loop.time()):
-            most = self.limits.max_connection_creation_rate_per_ip
-            return f"more than {most} per second (max.connection.creation.rate.per.ip)"
-        over = self._counts.over_of(host)
-        if over is not None:
-            found = self._order.first_silent(host)  # others behind the same address keep their connections
-        else:
-            over = self._counts.over
-            found = None if over is None else self._order.first()
-        if over is not None and found is not None:
-            self._close("connections_evicted", found, over)
-            return None
-        return over
+        return True
 
     def has_sent(self, connection: OpenConnection) -> None:
         """The connection has sent its first whole request."""

@@ -5,7 +5,7 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
-from kafka_reassign_rpc.server.listener import Listener, stop_listening
+from kafka_reassign_rpc.server.listener import Listener, Listening, listen
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
@@ -27,34 +27,33 @@ class Server:
         self.service = service
         self._limits = limits or ServerLimits()
         self._listeners = tuple(listeners)
-        self._sockets: list[asyncio.Server] = []
+        self._listening: list[Listening] = []
 
     async def start(self) -> None:
         """Binds all listeners and accepts connections."""
-        loop = asyncio.get_running_loop()
         self._connections = OpenConnections(self.service, self._limits, self.stats)
         try:
             for listener in self._listeners:
-                server = await loop.create_server(
-                    partial(ServerConnection, self._connections, listener.name),
-                    listener.host or None,
+                listening = await listen(
+                    listener.host,
                     listener.port,
+                    partial(ServerConnection, self._connections, listener.name),
                     backlog=self._limits.socket_listen_backlog_size,
-                    ssl=listener.tls,
-                    ssl_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000 if listener.tls else None,
+                    door=self._connections,
+                    tls=listener.tls,
+                    tls_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000,
                 )
-                self._sockets.append(server)
-                host, port = server.sockets[0].getsockname()[:2]
-                self.addresses[listener.name] = (host, port)
+                self._listening.append(listening)
+                self.addresses[listener.name] = listening.address
         except BaseException:
-            await stop_listening(self._sockets)
+            await self._stop_listening()
             self._connections.drain()
             raise
 
     async def close(self, deadline: float = 10.0) -> None:
         """Stops accepting, answers all requests that have arrived, closes. Cuts off the rest after `deadline`
         seconds."""
-        await stop_listening(self._sockets)
+        await self._stop_listening()
         self._connections.drain()
         try:
             async with asyncio.timeout(deadline):
@@ -62,5 +61,8 @@ class Server:
         except TimeoutError:
             log.warning("%d connections cut off at the end of the drain", self._connections.cut_off())
             await self._connections.empty()
-        for server in self._sockets:
-            await server.wait_closed()
+
+    async def _stop_listening(self) -> None:
+        for listening in self._listening:
+            await listening.close()
+        self._listening = []

@@ -84,9 +84,7 @@ class ServerConnection(asyncio.Protocol):
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
         self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
-        refusal = self._shared.admit(self, self._peer.host)
-        if refusal is not None:
-            self._shared.tell("connections_refused", self._peer.host, refusal)
+        if not self._shared.admit(self, self._peer.host):
             self._transport.abort()
             return
         self._transport.set_write_buffer_limits(high=0)  # whatever is not written clogs, and counts

@@ -80,21 +80,20 @@ class CreationRate:
 class AddressRates:
     """How many connections each address may still open in this second: at most one second's worth at once."""
 
-    def __init__(self, per_second: int) -> None:
-        self._per_second = per_second
+    def __init__(self) -> None:
         self._used: dict[str, tuple[float, float]] = {}
         """By address: the time of its last connection, and its share used then."""
 
     def __len__(self) -> int:
         return len(self._used)
 
-    def admits(self, host: str, now: float) -> bool:
+    def admits(self, host: str, now: float, per_second: int) -> bool:
         """Whether a connection from `host` may come at `now`. Counts it if so."""
-        if self._per_second >= UNLIMITED:
+        if per_second >= UNLIMITED:
             return True
         before, used = self._used.get(host, (now, 0.0))
-        used = max(0.0, used - (now - before) * self._per_second)
-        admitted = used + 1 <= self._per_second
+        used = min(per_second, max(0.0, used - (now - before) * per_second))
+        admitted = used + 1 <= per_second
         self._used[host] = now, used + admitted
         return admitted
 

@@ -31,8 +31,8 @@ from kafka_reassign_rpc.protocol.messages import (
     UpdateMetadataResponse,
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
-from kafka_reassign_rpc.server.listener import stop_listening
 from tests.core.build import TOPIC_ID, cluster, moving, not_moving
+from tests.stop_listening import stop_listening
 from tests.waiting import eventually
 
 NEWEST: dict[int, int] = {

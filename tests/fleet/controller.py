@@ -17,7 +17,7 @@ from kafka_reassign_rpc.protocol.messages import (
     ApiVersionsResponse,
     ControlledShutdownResponse,
 )
-from kafka_reassign_rpc.server.listener import stop_listening
+from tests.stop_listening import stop_listening
 
 from . import messages
 

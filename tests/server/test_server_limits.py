@@ -73,26 +73,26 @@ def test_sv_6_an_address_opens_at_most_twice_its_rate_in_a_second_and_others_do_
     per_second: int, gaps: list[float]
 ) -> None:
     """The share of one second at once, and the second's own."""
-    rates, now, admitted = AddressRates(per_second), 0.0, []
+    rates, now, admitted = AddressRates(), 0.0, []
     for gap in gaps:
         now += gap
-        if rates.admits("a", now):
+        if rates.admits("a", now, per_second):
             admitted.append(now)
-    assert rates.admits("b", now)
+    assert rates.admits("b", now, per_second)
     for start in admitted:
         assert sum(start <= other < start + 1 for other in admitted) <= 2 * per_second + 1
     assert len(admitted) == len(gaps) or len(admitted) >= per_second
 
 
 def test_sv_6_a_slow_newcomer_is_admitted_at_any_rate_and_addresses_are_forgotten() -> None:
-    rates = AddressRates(2)
-    assert [rates.admits("a", 10.0) for _ in range(3)] == [True, True, False]
-    assert rates.admits("a", 10.6)
+    rates = AddressRates()
+    assert [rates.admits("a", 10.0, 2) for _ in range(3)] == [True, True, False]
+    assert rates.admits("a", 10.6, 2)
     rates.forget(11.0)
     assert len(rates) == 1
     rates.forget(11.6)
     assert len(rates) == 0
-    assert all(AddressRates(UNLIMITED).admits("a", 0.0) for _ in range(10))
+    assert all(AddressRates().admits("a", 0.0, UNLIMITED) for _ in range(10))
 
 
 def test_sv_6_one_address_gets_a_quarter_of_all_connections() -> None:

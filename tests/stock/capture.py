@@ -14,7 +14,7 @@ from typing import Self
 
 from kafka.protocol.api_key import ApiKey
 
-from kafka_reassign_rpc.server.listener import stop_listening
+from tests.stop_listening import stop_listening
 
 
 @dataclass(frozen=True)

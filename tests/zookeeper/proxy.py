@@ -14,7 +14,7 @@ import socket
 import struct
 from typing import Self
 
-from kafka_reassign_rpc.server.listener import stop_listening
+from tests.stop_listening import stop_listening
 
 
 class Proxy:
