@@ -19,7 +19,7 @@ def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess
         [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments],
         capture_output=True,
         text=True,
-        timeout=40,
+        timeout=240,
         check=False,
         cwd=cwd,
     )

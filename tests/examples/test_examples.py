@@ -21,7 +21,7 @@ SLOW = 1000  # bytes/s: such a move does not end in a test
 
 def run(program: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, EXAMPLES / program, *arguments], capture_output=True, text=True, timeout=100, check=False
+        [sys.executable, EXAMPLES / program, *arguments], capture_output=True, text=True, timeout=240, check=False
     )
 
 

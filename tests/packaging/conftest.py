@@ -32,7 +32,7 @@ class Environment:
             [self.programs / program, *arguments],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
             cwd=self.programs,  # not the checkout, whose package would be imported from there
             env=variables,
@@ -41,7 +41,7 @@ class Environment:
 
 def succeed(command: Sequence[str | Path]) -> None:
     """Run a command; what it printed is the message when it fails."""
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
     assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
