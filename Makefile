@@ -9,7 +9,7 @@ TEST_PROCESSES ?= 4
 # Tests that start no process: what decides, plans and encodes, and the handlers on a model of the node.
 PURE := tests/api tests/core tests/planner tests/properties tests/protocol
 
-.PHONY: help serve check test campaign lint coverage docs bench venv lock clean
+.PHONY: help serve check test campaign fuzz lint coverage docs bench venv lock clean
 
 help:  ## the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*##/\t/' | expand -t 12
@@ -26,6 +26,9 @@ test: venv  ## all tests
 
 campaign: venv  ## stock brokers and our servers under load and under all that may happen to them: make campaign SEED=7 MINUTES=5
 	$(BIN)/python -m tests.campaign $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(CAMPAIGN)
+
+fuzz: venv  ## anything at all is sent to a server, which has to go on working: make fuzz SEED=7 MINUTES=5
+	$(BIN)/python -m tests.fuzz $(if $(SEED),--seed $(SEED)) $(if $(MINUTES),--minutes $(MINUTES)) $(FUZZ)
 
 lint: venv  ## style, types, import contracts
 	$(BIN)/ruff check .

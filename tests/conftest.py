@@ -72,8 +72,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     that no process of the run is left with it at the end.
     """
     if not runs_live():
-        config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker("stock_live")])
-        items[:] = [item for item in items if not item.get_closest_marker("stock_live")]
+        left_out = {item for item in items if any(map(item.get_closest_marker, ("stock_live", "in_ci")))}
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
     if apart := {
         item.path.name for item in items if "spark" in _fixtures(item) and not item.nodeid.startswith(ON_SPARK)
     }:

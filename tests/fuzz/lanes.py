@@ -1,0 +1,210 @@
+"""What is done to the server at the same time: frames, znodes, HTTP requests, and connections that want nothing.
+
+Each lane is a sequence of cases. The seed, the lane's name and the case's number alone say what a case sends.
+"""
+
+import asyncio
+import itertools
+import socket
+import struct
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from random import Random
+
+from kafka_reassign_rpc.protocol.frame_codec import decode_response
+from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import RESPONSES
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, ZkError
+from tests.fuzz import http, znodes
+from tests.fuzz.frames import Frame, frame
+from tests.fuzz.verdict import Finding, in_answer
+
+Address = tuple[str, int]
+
+WORKERS = {"frames": 6, "znodes": 1, "http": 4, "slow": 120}
+"""Cases at a time, by lane."""
+ANSWER_S = 90.0
+"""How long a case waits for an answer. A request that waits in the server says for how long (timeout_ms): a second."""
+DECODED = 200_000
+"""Bytes of the largest answer that is decoded: it costs this process time."""
+HOSTS = tuple(f"127.0.0.{number}" for number in range(2, 10))
+"""Where connections come from; honest clients come from 127.0.0.1."""
+KEPT = 500
+"""Cases that the journal has of each lane."""
+ZNODE_EVERY_S = 0.03
+
+
+class Lanes:
+    """Runs the lanes until they are cancelled.
+
+    counts    cases by lane and kind, and what became of them
+    findings  what must not be
+    journal   the last cases of each lane
+    """
+
+    def __init__(self, seed: int, server: Address, pages: Address, zk: ZooKeeper, *, largest: int, first: int) -> None:
+        self._seed = seed
+        self._server, self._pages, self._zk = server, pages, zk
+        self._largest = largest
+        self._numbers: dict[str, Iterator[int]] = {lane: itertools.count(first) for lane in WORKERS}
+        self.counts: Counter[str] = Counter()
+        self.findings: list[Finding] = []
+        self.journal: dict[str, deque[str]] = {lane: deque(maxlen=KEPT) for lane in WORKERS}
+
+    async def run(self, lanes: frozenset[str]) -> None:
+        """Never ends by itself. Raises what a case raises that is no refusal of the server."""
+        work: dict[str, Callable[[Random, str], Awaitable[None]]] = {
+            "frames": self._frames,
+            "znodes": self._znode,
+            "http": self._http,
+            "slow": self._slow,
+        }
+        async with asyncio.TaskGroup() as group:
+            for lane in sorted(lanes):
+                for _ in range(WORKERS[lane]):
+                    group.create_task(self._cases(lane, work[lane]))
+
+    async def _cases(self, lane: str, work: Callable[[Random, str], Awaitable[None]]) -> None:
+        for number in self._numbers[lane]:
+            with suppress(OSError, EOFError):
+                await work(Random(f"{self._seed}/{lane}/{number}"), f"{lane} {number}")
+            self.counts[lane] += 1
+
+    def _note(self, case: str, what: object) -> None:
+        self.journal[case.split(maxsplit=1)[0]].append(f"{case}: {what}")
+
+    # ------------------------------------------------------------------------------------------------ frames
+
+    async def _frames(self, rng: Random, case: str) -> None:
+        """One to twenty frames on one connection; most cases have few."""
+        async with _connected(rng, self._server) as (reader, writer):
+            for _ in range(rng.choice((1, 3, 20))):
+                sent = frame(rng, self._largest)
+                self._note(case, sent)
+                self.counts[f"frames {sent.kind}"] += 1
+                writer.write(sent.data)
+                await writer.drain()
+                if not sent.whole or not await self._answered(reader, sent, case):
+                    break
+
+    async def _answered(self, reader: asyncio.StreamReader, sent: Frame, case: str) -> bool:
+        """Reads and checks the answer. False where the server has closed the connection."""
+        try:
+            async with asyncio.timeout(ANSWER_S):
+                size = int.from_bytes(await reader.readexactly(4), "big")
+                data = await reader.readexactly(size)
+        except TimeoutError:
+            self.findings.append(Finding("no answer", f"{case}: {sent}, within {ANSWER_S:g} s", str(sent.key)))
+            return False
+        except (OSError, EOFError):
+            if sent.kind == "valid":
+                self.counts["valid frames that closed their connection"] += 1
+            return False
+        self.counts["answers"] += 1
+        if sent.kind not in ("header", "damaged", "truncated") or struct.unpack_from(">hh", sent.data, 4) == sent[:2]:
+            self._check(data, sent, case)
+        return True
+
+    def _check(self, data: bytes, sent: Frame, case: str) -> None:
+        if len(data) > DECODED:
+            return
+        try:
+            _, answer = decode_response(RESPONSES[sent.key], data, version=sent.version)
+        except ProtocolError as error:
+            self.findings.append(
+                Finding("answer", f"{case}: the answer to {sent} cannot be decoded: {error}", str(sent.key))
+            )
+        else:
+            self.findings += in_answer(answer, f"{case}: {sent}")
+
+    # ------------------------------------------------------------------------------------------------ znodes
+
+    async def _znode(self, rng: Random, case: str) -> None:
+        change = znodes.change(rng)
+        self._note(case, change)
+        try:
+            if change.data is None:
+                await self._delete(change.path)
+            else:
+                await self._put(change.path, change.data, sequence=change.sequence)
+        except ZkError as error:
+            self.counts[f"znodes refused: {type(error).__name__}"] += 1
+        await asyncio.sleep(ZNODE_EVERY_S)
+
+    async def _put(self, path: str, data: bytes, *, sequence: bool) -> None:
+        await self._zk.ensure_path(path.rpartition("/")[0])
+        try:
+            await self._zk.create(path, data, sequence=sequence)
+        except NodeExists:
+            with suppress(NoNode):
+                await self._zk.set(path, data)
+
+    async def _delete(self, path: str) -> None:
+        with suppress(NoNode):
+            for child in await self._zk.children(path):
+                await self._delete(f"{path}/{child}")
+            with suppress(NotEmpty):
+                await self._zk.delete(path)
+
+    # ------------------------------------------------------------------------------------------------ HTTP
+
+    async def _http(self, rng: Random, case: str) -> None:
+        data = http.request(rng)
+        self._note(case, repr(data[:100]))
+        async with _connected(rng, self._pages) as (reader, writer):
+            writer.write(data)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(rng.choice((0.1, 1.0))):
+                    answer = await reader.read(1 << 16)
+                    if answer.startswith(b"HTTP/1.1 500"):
+                        self.findings.append(Finding("http", f"{case}: {data[:500]!r} is answered {answer[:500]!r}"))
+
+    # ------------------------------------------------------------------------------------------------ slow clients
+
+    async def _slow(self, rng: Random, case: str) -> None:
+        """A connection that is silent, sends half a frame or drips, or reads no answer, for some seconds."""
+        kind = rng.choice(("silent", "half", "drip", "unread"))
+        pages = kind != "unread" and rng.random() < 0.3
+        self._note(case, f"{kind} {'HTTP' if pages else ''}")
+        self.counts[f"slow {kind}"] += 1
+        async with _connected(rng, self._pages if pages else self._server) as (_, writer):
+            until = asyncio.get_running_loop().time() + rng.uniform(0.1, 10)
+            if kind == "unread":
+                writer.transport.pause_reading()  # type: ignore[attr-defined]
+            while asyncio.get_running_loop().time() < until and not writer.is_closing():
+                if kind == "unread":
+                    writer.write(frame_of_metadata())
+                elif kind == "drip":
+                    writer.write(b"G" if pages else b"\0")
+                elif kind == "half":
+                    writer.write(b"GET /metrics HT" if pages else struct.pack(">i", 100_000) + rng.randbytes(50_000))
+                    await asyncio.sleep(until - asyncio.get_running_loop().time())
+                if writer.transport.get_write_buffer_size() > 100_000:
+                    break
+                await asyncio.sleep(0.1)
+
+
+def frame_of_metadata() -> bytes:
+    """Metadata of all topics."""
+    return struct.pack(">ihhihi", 14, 3, 1, 1, -1, -1)
+
+
+@asynccontextmanager
+async def _connected(rng: Random, address: Address) -> AsyncIterator[tuple[asyncio.StreamReader, asyncio.StreamWriter]]:
+    """A connection from one of HOSTS; aborted at the end."""
+    raw = socket.socket()
+    try:
+        raw.setsockopt(socket.IPPROTO_IP, 24, 1)  # IP_BIND_ADDRESS_NO_PORT: ports are drawn for each target
+        raw.bind((rng.choice(HOSTS), 0))
+        raw.setblocking(False)
+        await asyncio.get_running_loop().sock_connect(raw, address)
+        reader, writer = await asyncio.open_connection(sock=raw, limit=1 << 26)
+    except BaseException:
+        raw.close()
+        raise
+    try:
+        yield reader, writer
+    finally:
+        writer.transport.abort()

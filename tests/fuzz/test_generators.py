@@ -1,0 +1,50 @@
+"""What the fuzz sends: repeatable by its seed, and what it says that it is."""
+
+from contextlib import suppress
+from random import Random
+
+import pytest
+
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.protocol.frame_codec import decode_request
+from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
+from tests.fuzz.frames import KINDS, frame, frame_of
+
+SERVED = {key: (api.min_version, api.max_version) for key, api in SERVER_APIS.items()}
+LARGEST = 100_000
+EACH_VERSION = [(key, version) for key, (low, high) in SERVED.items() for version in range(low, high + 1)]
+
+
+def test_a_seed_gives_the_same_frames_each_time() -> None:
+    def made(seed: int) -> list[bytes]:
+        rng = Random(seed)
+        return [frame(rng, LARGEST).data for _ in range(50)]
+
+    assert made(1) == made(1) != made(2)
+
+
+@pytest.mark.parametrize(("key", "version"), EACH_VERSION)
+def test_each_version_has_frames_of_each_kind(key: int, version: int) -> None:
+    rng = Random(key * 100 + version)
+    for kind in KINDS:
+        for _ in range(3):
+            made = frame_of(rng, key, version, kind, LARGEST)
+            assert made.kind in (kind, "valid")
+            if made.whole:
+                assert int.from_bytes(made.data[:4], "big") == len(made.data) - 4
+            if made.kind in ("valid", "many", "long", "tags"):
+                try:
+                    read = decode_request(made.data[4:], SERVED)
+                except TooManyElements:
+                    assert made.kind == "many"
+                else:
+                    assert (read.header.api_key, read.header.api_version) == (key, version)
+            elif made.whole:
+                with suppress(RemoteProtocolError):
+                    decode_request(made.data[4:], SERVED)
+
+
+def test_large_frames_come_near_the_limit() -> None:
+    made = [frame_of(Random(seed), 3, 12, "many", 10 * 2**20) for seed in range(30)]
+    assert any(len(one.data) > 5 * 2**20 for one in made)
+    assert all(len(one.data) < 11 * 2**20 for one in made)
