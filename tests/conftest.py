@@ -43,6 +43,7 @@ ON_SPARK = (
     "tests/pipeline/test_history",
     "tests/pipeline/test_audit",
     "tests/pipeline/test_bad_input",
+    "tests/pipeline/test_export_events",
     "tests/pipeline/test_rounds_on_spark",
     "tests/pipeline/test_snapshot_files",
 )
