@@ -42,19 +42,24 @@ async def cut_server(site: Site, server: str, away: float, how: str) -> str:
 async def hand_over(site: Site, away: float, kill: bool) -> str:
     """A stock broker becomes the controller, then one of our servers takes it back.
 
-    No topic is in deletion then: where one of them moves too, a stock controller that takes over deletes its replicas,
-    begins them anew, and removes the topic all the same. Brokers go on with its logs under the next topic of its name.
+    No topic is in deletion meanwhile: where one of them moves too, a stock controller that takes over deletes its
+    replicas, begins them anew, and removes the topic all the same. Brokers go on with its logs under the next topic of
+    its name.
     """
-    await eventually(site.nothing_is_deleted, within=WAIT_S)
-    for name in reversed(SERVER_NAMES):
-        server = site.cluster.servers[name]
-        await (server.kill() if kill else server.stop())
-    await site.controlled_by(frozenset(BROKER_IDS))
-    stock = await site.read(site.controller)
-    await asyncio.sleep(away)
-    for name in SERVER_NAMES:
-        await site.serve(name)
-    await site.take_over()
+    site.ours.clear()
+    try:
+        await eventually(site.nothing_is_deleted, within=WAIT_S)
+        for name in reversed(SERVER_NAMES):
+            server = site.cluster.servers[name]
+            await (server.kill() if kill else server.stop())
+        await site.controlled_by(frozenset(BROKER_IDS))
+        stock = await site.read(site.controller)
+        await asyncio.sleep(away)
+        for name in SERVER_NAMES:
+            await site.serve(name)
+        await site.take_over()
+    finally:
+        site.ours.set()
     return f"broker {stock} was the controller"
 
 

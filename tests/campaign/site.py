@@ -66,6 +66,7 @@ class Site:
     topics       the partitions of each topic that exists now as far as the steps know; internal topics are not in it
     disturbed    brokers with a log dir that is away
     absences     when brokers could not be reached, or were not registered
+    ours         set but while a stock broker is to be the controller: no deletion begins then
     """
 
     def __init__(self, directory: Path, zookeeper: EmbeddedZooKeeper, zk: ZooKeeper, cluster: Cluster) -> None:
@@ -79,6 +80,8 @@ class Site:
         self.disturbed: set[int] = set()
         self.absences: list[Absence] = []
         self.stock: StockCluster
+        self.ours = asyncio.Event()
+        self.ours.set()
         self._last_controller: int | None = None
         self.load: Load
 

@@ -49,6 +49,7 @@ async def create_topic(site: Site, topic: str, incarnation: int, replicas: Targe
 
 async def delete_topic(site: Site, topic: str) -> str:
     """Under load. Returns when the deletion is asked for durably; it may take until every replica is reachable."""
+    await site.ours.wait()
     site.load.end(topic)
     site.topics.pop(topic)
     before = site.topic_ids[topic]
