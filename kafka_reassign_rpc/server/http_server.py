@@ -1,15 +1,16 @@
 """A few pages over HTTP, for monitoring: small answers from memory, to any client that may connect.
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
-connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection: a
-scrape takes milliseconds, and idle or slow clients keep nobody out. No answer tells versions, or what the parser says.
+connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection,
+of one that has sent no request first: a scrape takes milliseconds, and idle or slow clients keep nobody out. Nothing is
+kept of a connection that is over. No answer tells versions, or what the parser says.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from aiohttp import web
 
@@ -20,6 +21,8 @@ log = logging.getLogger(__name__)
 MAX_CONNECTIONS = 50
 LIVES_S = 60.0
 """The server closes a connection after this time, whatever it does: scrapers connect again."""
+FIRST_REQUEST_S = 5.0
+"""The server closes a connection without a whole request after this time."""
 MAX_LINE = 4096
 """The most bytes of the request line, and of each header."""
 SERVER = {"Server": "kafka-reassign-rpc"}
@@ -43,7 +46,6 @@ class HttpServer:
         self._web: web.Server
         self._connect: Callable[[], _Connection]
         self._listening: Listening | None = None
-        self._ends: set[asyncio.TimerHandle] = set()
 
     async def start(self) -> None:
         silent = logging.getLogger(f"{__name__}.aiohttp")
@@ -66,28 +68,18 @@ class HttpServer:
         if self._listening is None:
             return
         await self._listening.close()
-        for end in self._ends:
-            end.cancel()
         await self._web.shutdown(1.0)
         self._listening = None
 
     def _accept(self) -> asyncio.Protocol:
-        open_now = self._web.connections  # the oldest first
-        for oldest in open_now[: max(0, len(open_now) + 1 - MAX_CONNECTIONS)]:
-            if oldest.transport is not None:
-                oldest.transport.abort()
-        connection = self._connect()
-
-        def end() -> None:
-            self._ends.discard(timer)
-            if connection.transport is not None:
-                connection.transport.abort()
-
-        timer = asyncio.get_running_loop().call_later(LIVES_S, end)
-        self._ends.add(timer)
-        return connection
+        open_now = cast("list[_Connection]", self._web.connections)  # the oldest first
+        excess = max(0, len(open_now) + 1 - MAX_CONNECTIONS)
+        for oldest in sorted(open_now, key=lambda connection: connection.has_asked)[:excess]:
+            oldest.cut_off()
+        return self._connect()
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        cast(_Connection, request.protocol).asks()
         page = self._pages.get(request.path)
         if page is None:
             return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n", headers=SERVER)
@@ -102,6 +94,35 @@ class HttpServer:
 
 
 class _Connection(web.RequestHandler):
+    """`has_asked`: whether it has sent a whole request."""
+
+    has_asked = False
+    _end: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        super().connection_made(transport)
+        self._live_for(min(FIRST_REQUEST_S, LIVES_S))
+
+    def connection_lost(self, exc: BaseException | None) -> None:
+        super().connection_lost(exc)
+        if self._end is not None:
+            self._end.cancel()
+
+    def asks(self) -> None:
+        """A whole request has come."""
+        if not self.has_asked:
+            self.has_asked = True
+            self._live_for(LIVES_S)
+
+    def cut_off(self) -> None:
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _live_for(self, seconds: float) -> None:
+        if self._end is not None:
+            self._end.cancel()
+        self._end = asyncio.get_running_loop().call_later(seconds, self.cut_off)
+
     def handle_error(
         self,
         request: web.BaseRequest,

@@ -7,7 +7,9 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.zookeeper import znode_paths
 
 UNKNOWN_SERVER_ERROR = -1
-UNREADABLE = f"{znode_paths.TOPICS}/"
+AS_STOCK = (f"{znode_paths.TOPICS}/", "Not all brokers have rack information")
+"""Beginnings of messages with which a stock controller answers UNKNOWN_SERVER_ERROR too: a topic's znode cannot be
+read; a registered broker has no rack, and others have."""
 
 DEFECTS = re.compile(
     r"Traceback \(most recent call last\)|Task exception|never retrieved|a defect|cannot answer API|RuntimeWarning"
@@ -37,8 +39,7 @@ def in_log(lines: Iterable[str]) -> Iterator[Finding]:
 
 
 def in_answer(answer: Any, what: object) -> Iterator[Finding]:
-    """UNKNOWN_SERVER_ERROR anywhere in an answer to `what`, but for topics whose znode cannot be read: stock brokers
-    answer it for those, and the message names the znode."""
+    """UNKNOWN_SERVER_ERROR anywhere in an answer to `what`, but for AS_STOCK."""
     if _has_unknown_error(answer.to_dict()):
         about = f"UNKNOWN_SERVER_ERROR in {type(answer).__name__}"
         yield Finding("answer", f"{about} to {what}: {str(answer)[:2_000]}", about)
@@ -48,7 +49,7 @@ def _has_unknown_error(value: object) -> bool:
     if isinstance(value, Mapping):
         if value.get("error_code") == UNKNOWN_SERVER_ERROR:
             is_topic = "name" in value and "error_message" not in value  # an old version, which has no message
-            return not (is_topic or str(value.get("error_message")).startswith(UNREADABLE))
+            return not (is_topic or str(value.get("error_message")).startswith(AS_STOCK))
         return any(map(_has_unknown_error, value.values()))
     return isinstance(value, list | tuple) and any(map(_has_unknown_error, value))
 

@@ -1,6 +1,7 @@
 """The pages for monitoring, and their limits against hostile clients."""
 
 import asyncio
+import gc
 import logging
 from collections.abc import AsyncIterator
 from contextlib import suppress
@@ -11,6 +12,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.server import http_server
 from kafka_reassign_rpc.server.http_server import HttpPage, HttpServer
 from tests.http_client import get, sent
+from tests.waiting import eventually
 
 
 def broken() -> HttpPage:
@@ -127,3 +129,31 @@ async def test_sv_7_nobody_keeps_a_connection_for_ever(address: str, monkeypatch
     monkeypatch.setattr(http_server, "LIVES_S", 0.1)
     assert await sent(address, b"") == b""
     assert await sent(address, b"GET /page HT") == b""
+
+
+async def test_sv_7_who_sends_no_whole_request_has_a_few_seconds(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    host, _, port = address.rpartition(":")
+    asked_reader, asked = await asyncio.open_connection(host, int(port))
+    asked.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+    assert await asked_reader.readuntil(b"{}")
+    monkeypatch.setattr(http_server, "FIRST_REQUEST_S", 0.3)
+    assert await sent(address, b"GET /page HT") == b""
+    asked.write(b"GET /page HTTP/1.1\r\nHost: here\r\n\r\n")
+    assert await asked_reader.readuntil(b"{}"), "it keeps its connection"
+    asked.close()
+
+
+async def test_sv_7_nothing_is_kept_of_a_connection_that_is_over(address: str) -> None:
+    for data in (b"", b"GET /page HT", b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n", b"nonsense\r\n\r\n"):
+        _, writer = await asyncio.open_connection(*address.rsplit(":", 1))
+        writer.write(data)
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+    assert (await get(address, "/page")).status == 200
+
+    def kept() -> int:
+        gc.collect()
+        return sum(isinstance(one, http_server._Connection) for one in gc.get_objects())
+
+    await eventually(lambda: kept() == 0)
