@@ -370,7 +370,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting(
         "max.connection.creation.rate.per.ip",
         whole(1),
-        1000,
+        5000,
         "New connections per second from one IP address. The server closes those above the limit at once.",
         group=CONNECTIONS,
         metavar="CONNECTIONS",

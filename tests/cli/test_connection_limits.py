@@ -29,7 +29,7 @@ def test_sv_6_by_default_connections_leave_descriptors_to_others_and_no_address_
     found = limits()
     assert found.max_connections == DESCRIPTORS - file_descriptors.KEPT
     assert found.max_connections_per_ip == found.max_connections // 4
-    assert found.max_connection_creation_rate_per_ip == 1000
+    assert found.max_connection_creation_rate_per_ip == 5000
     assert found.slow_client_timeout_ms == 30_000
     assert found.socket_listen_backlog_size == 1024
 
