@@ -54,8 +54,7 @@ FEW = 5_000
 MANY = 30_000
 """... of which a cluster may have tens of thousands, such as groups and topics."""
 PARTITION_NUMBERS = 60_000
-"""... of a request that names partitions by number, all 200,000 and more of a cluster. Eight numbers are
-one element."""
+"""... of a request that names partitions by number, all 200,000 and more of a cluster: eight numbers, one element."""
 ALL_PARTITIONS = 300_000
 """... of a request that has an element for each partition, or for each topic."""
 

@@ -237,9 +237,9 @@ class ControllerLoop:
                 await pace.rest()  # a short command has not yielded
             except KafkaError as error:
                 command.failed(error)
-            except Exception as error:  # a defect in one decision must not take the others with it
+            except Exception:  # a defect in one decision must not take the others with it
                 log.exception("%s could not be decided", type(command).__name__)
-                command.failed(UnknownServerError(str(error)))
+                command.failed(UnknownServerError())
             else:
                 decided.append(command)
         return decided

@@ -34,9 +34,8 @@ from typing import ClassVar
 
 from kafka_reassign_rpc.support.bounded_text import shortened
 
-LONGEST_MESSAGE = 8_000
-"""Characters of a message: a text in an answer has at most 32767 bytes where its length takes two, and anybody may have
-given the name that a message echoes."""
+LONGEST_MESSAGE = 4_000
+"""Characters of a message."""
 
 
 class KafkaError(Exception):
@@ -47,7 +46,7 @@ class KafkaError(Exception):
     default_message: ClassVar[str] = "The server experienced an unexpected error when processing the request."
 
     def __init__(self, message: str | None = None) -> None:
-        super().__init__(self.default_message if message is None else shortened(message, LONGEST_MESSAGE))
+        super().__init__(self.default_message if message is None else _sendable(message))
 
     @property
     def message(self) -> str:
@@ -57,6 +56,13 @@ class KafkaError(Exception):
     def name(self) -> str:
         """As Kafka spells it: INVALID_REPLICA_ASSIGNMENT."""
         return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(self).__name__).upper()
+
+
+def _sendable(message: str) -> str:
+    """A message that every version of an answer can carry: not too long for a string of 32,767 bytes, and without lone
+    surrogates, which UTF-8 does not have. Names that clients and znodes choose may be in it."""
+    short = shortened(message, LONGEST_MESSAGE)
+    return short if short.isascii() else short.encode(errors="replace").decode()
 
 
 def _error(name: str, code: int, default_message: str, *, retriable: bool = False) -> type[KafkaError]:

@@ -1,5 +1,173 @@
 """No frame, whatever API and version it is for, holds up the loop or fills the memory.
 
 For each array that a request of an API can have: as many elements as the frame's size allows, and as many as the API
-accepts. The first is refused, the second is worked off in slices; meanwhile the loop makes no long turn.
+accepts. The first is refused, the second is worked off in slices; meanwhile the loop makes no long turn. Turns are
+measured in CPU, by asyncio's own loop; `tests.longest_turn` says how.
 """
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.dispatch import Dispatcher
+from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
+from kafka_reassign_rpc.protocol.frame_codec import decode_response
+from kafka_reassign_rpc.protocol.messages import (
+    REQUESTS,
+    RESPONSES,
+    ApiVersionsRequest,
+    MetadataRequest,
+    MetadataResponse,
+)
+from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.server import Server
+from kafka_reassign_rpc.server.server_limits import ServerLimits
+from tests.api.model_node import ModelNode, topic
+from tests.largest_frames import arrays, largest_frame, most_accepted
+from tests.longest_turn import longest_turn
+from tests.raw_client import connected
+from tests.server.conftest import address
+from tests.waiting import eventually
+
+LONGEST_TURN_S = 0.25
+"""Of CPU. On an idle machine no turn of the server takes 20 ms; a shared one runs the same code several times slower,
+and the model of a controller answers in one go. What this has to find takes seconds."""
+MANY = 60_000
+"""Elements that are enough to find it."""
+INVALID_REQUEST = 42
+CLOSED_WITHOUT_ANSWER = None
+
+CASES = [
+    pytest.param(api, version, path, id=f"{api.name}-v{version}-{'.'.join(path)}")
+    for api in SERVER_APIS.values()
+    for version in sorted({api.min_version, api.max_version})
+    for path in arrays(REQUESTS[api.key], version)
+]
+
+
+@pytest_asyncio.fixture
+async def server() -> AsyncIterator[Server]:
+    node = ModelNode(topic("t", 10), topic("__consumer_offsets", 50))
+    running = Server(Dispatcher(node), [Listener("127.0.0.1", 0)], ServerLimits())
+    await running.start()
+    yield running
+    await running.close(deadline=0.2)
+
+
+async def sent(server: Server, frame: bytes) -> bytes | None:
+    """The answer to a frame, without its length; None where the connection is closed instead."""
+    async with connected(address(server)) as client:
+        client.writer.write(frame)
+        try:
+            head = await asyncio.wait_for(client.reader.readexactly(4), 240)
+            return await asyncio.wait_for(client.reader.readexactly(int.from_bytes(head, "big")), 240)
+        except (asyncio.IncompleteReadError, ConnectionError):
+            return CLOSED_WITHOUT_ANSWER
+
+
+@pytest.mark.parametrize(("api", "version", "path"), CASES)
+async def test_sv_6_a_request_with_more_elements_than_its_api_accepts_is_refused(
+    server: Server, api: Api, version: int, path: tuple[str, ...]
+) -> None:
+    """With the API's error for the whole request, where the version has one; else the connection is closed."""
+    most = most_accepted(api.key, version, path, api.max_elements)
+    frame = largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most + 100)
+    with longest_turn() as turn:
+        found = await sent(server, frame)
+    assert turn.seconds < LONGEST_TURN_S
+    response: Any = RESPONSES[api.key]
+    field = response._struct.fields.get("error_code")
+    if field is not None and field.for_version_q(version):
+        assert found is not None
+        assert decode_response(response, found, version=version)[1].error_code == INVALID_REQUEST
+        assert server.stats.connections_malformed == 0
+    else:
+        assert found is CLOSED_WITHOUT_ANSWER
+        assert server.stats.connections_malformed == 1
+    await eventually(lambda: server.stats.request_bytes_now == 0)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("api", "version", "path"), CASES)
+async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answered_in_short_turns(
+    server: Server, api: Api, version: int, path: tuple[str, ...]
+) -> None:
+    most = min(MANY, most_accepted(api.key, version, path, api.max_elements))
+    frame = largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most)
+    with longest_turn() as turn:
+        found = await sent(server, frame)
+    assert found is not None
+    decode_response(RESPONSES[api.key], found, version=version)
+    assert turn.seconds < LONGEST_TURN_S
+    await eventually(lambda: server.stats.request_bytes_now == 0)
+    assert server.stats.handler_failures == 0
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("key", "version", "path"), [(3, 1, ("topics",)), (32, 4, ("resources",)), (45, 0, ("topics",))]
+)
+async def test_sv_6_the_largest_frame_is_refused_in_short_turns(
+    server: Server, key: int, version: int, path: tuple[str, ...]
+) -> None:
+    frame = largest_frame(key, version, path, MAX_REQUEST_BYTES)
+    assert len(frame) > MAX_REQUEST_BYTES - 100
+    with longest_turn() as turn:
+        await sent(server, frame)
+    assert turn.seconds < LONGEST_TURN_S
+
+
+@asynccontextmanager
+async def server_with_large_answers(**limits: int) -> AsyncIterator[Server]:
+    """The answer to `EVERYTHING` has some six megabytes."""
+    partitions = topic("t", 500).partitions
+    known = [topic(f"t{i}", partitions) for i in range(300)]
+    running = Server(Dispatcher(ModelNode(*known)), [Listener("127.0.0.1", 0)], ServerLimits(**limits))
+    await running.start()
+    try:
+        yield running
+    finally:
+        await running.close(deadline=0.2)
+
+
+EVERYTHING = MetadataRequest(version=9, topics=None)
+
+
+async def test_sv_6_what_a_client_does_not_read_counts_and_its_connection_is_closed_when_room_is_short() -> None:
+    """Large requests of others wait until there is room; small ones are answered meanwhile."""
+    large = largest_frame(3, 9, ("topics",), 20_000)
+    async with (
+        server_with_large_answers(queued_max_request_bytes=200_000, slow_frame_ms=500) as server,
+        connected(address(server), receive_buffer=4096) as silent,
+        connected(address(server)) as patient,
+        connected(address(server)) as other,
+    ):
+        await silent.send(silent.request(EVERYTHING, 9))
+        await eventually(lambda: server.stats.answer_bytes_now > 200_000, within=120)
+        assert server.stats.request_bytes_now >= server.stats.answer_bytes_now
+        await patient.send(large)
+        assert (await other.call(ApiVersionsRequest(version=0), 0)).error_code == 0
+        assert server.stats.requests[3] == 1, "the large one waits"
+        await eventually(lambda: server.stats.connections_slow_closed == 1, within=120)
+        assert len(await patient.frame()) > 20_000
+        await eventually(lambda: server.stats.answer_bytes_now == server.stats.request_bytes_now == 0)
+
+
+async def test_sv_6_an_answer_is_sent_as_its_client_reads_it() -> None:
+    """Whoever reads slowly gets all of it; its connection is not read meanwhile."""
+    async with server_with_large_answers() as server, connected(address(server), receive_buffer=4096) as slow:
+        await slow.send(slow.request(EVERYTHING, 9) + slow.request(ApiVersionsRequest(version=0), 0))
+        await eventually(lambda: server.stats.answer_bytes_now > 100_000, within=120)
+        assert server.stats.requests[18] == 0
+        head = await slow.reader.readexactly(4)
+        answer = await asyncio.wait_for(slow.reader.readexactly(int.from_bytes(head, "big")), 120)
+        found = decode_response(MetadataResponse, answer, version=9)[1]
+        assert sum(len(one.partitions) for one in found.topics) == 150_000
+        await slow.frame()
+        await eventually(lambda: server.stats.answer_bytes_now == 0)

@@ -26,6 +26,8 @@ from kafka_reassign_rpc.core.state.cluster import (
 )
 from kafka_reassign_rpc.core.state.reassign_partitions_entries import BatchZnode, CancelAll
 from kafka_reassign_rpc.core.topics.deletion_marks import DeletionMark, Meaning, meaning
+from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
+from kafka_reassign_rpc.support.bounded_text import shown
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
@@ -66,6 +68,9 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
+    bad = [name for name in names if not is_valid_name(name)]
+    if bad:
+        log.error("left out: %d znodes in %s are no topics, such as %s", len(bad), znode_paths.TOPICS, shown(bad[0]))
     marks = await read_deletion_marks(zk, await _children(zk, znode_paths.DELETE_TOPICS))
     moves, parents = await read_moves(zk)
     topics, unreadable = await read_topics(zk, names, moves)
@@ -231,12 +236,17 @@ class ReadTopics(NamedTuple):
 async def read_topics(
     zk: ZooKeeper, names: Collection[str] | None, moves: Mapping[TopicPartition, MoveRecord] | None = None
 ) -> ReadTopics:
-    """Topics with the states of their partitions; `names` None: all topics. Leaves out those that do not exist."""
-    wanted = await _children(zk, znode_paths.TOPICS) if names is None else list(names)
+    """Topics with the states of their partitions; `names` None: all topics. Leaves out those that do not exist, and
+    those with names that Kafka does not allow: no answer has room for some of them, and Kafka cannot have made them."""
+    pace = SliceTimer()
+    wanted: list[str] = []
+    for name in await _children(zk, znode_paths.TOPICS) if names is None else names:
+        if is_valid_name(name):
+            wanted.append(name)
+        await pace.rest()
     places = [znode_paths.topic(name) for name in wanted]
     found: dict[str, tuple[znode_contents.TopicZnode, Stat]] = {}
     unreadable: dict[str, str] = {}
-    pace = SliceTimer()
     for name, path, read in zip(wanted, places, await zk.multi_get(places), strict=True):
         if read is None:
             continue
