@@ -124,7 +124,7 @@ async def test_sv_6_the_largest_frame_is_refused_in_short_turns(
 
 
 @asynccontextmanager
-async def server_with_large_answers(**limits: int) -> AsyncIterator[Server]:
+async def server_with_large_answers(**limits: Any) -> AsyncIterator[Server]:
     """The answer to `EVERYTHING` has some six megabytes."""
     partitions = topic("t", 500).partitions
     known = [topic(f"t{i}", partitions) for i in range(300)]

@@ -89,14 +89,14 @@ SERVER_COUNTERS = {
     "connections_malformed": _counter("connections_malformed", "Connections that were closed for malformed input."),
     "connections_slow_closed": _counter(
         "connections_slow_closed",
-        "Connections that were closed in the middle of a frame, to get below queued.max.request.bytes.",
+        "Connections that were closed in the middle of a request or an answer, to get below queued.max.request.bytes.",
     ),
     "bytes_received": _counter("bytes_received", "Bytes received from clients."),
     "bytes_sent": _counter("bytes_sent", "Bytes sent to clients."),
     "requests_in_work_now": _gauge("requests_in_work", "Requests that are being handled."),
     "requests_waiting_now": _gauge("requests_waiting", "Connections whose next request waits (queued.max.requests)."),
-    "request_bytes_now": _gauge("request_bytes", "Bytes of requests and of unread answers that are in memory."),
-    "answer_bytes_now": _gauge("answer_bytes", "Bytes of answers in memory that clients have not read."),
+    "request_bytes_now": _gauge("request_bytes", "Bytes of requests without an answer, and of unread answers."),
+    "answer_bytes_now": _gauge("answer_bytes", "Bytes of answers that clients have not read yet."),
     "handler_failures": _counter("handler_failures", "Requests whose handler failed by a defect."),
 }
 """The metrics of `server.server_stats.ServerStats`, by the names of its fields."""
