@@ -272,7 +272,7 @@ def apis_page() -> str:
         versions = (
             f"{api.min_version}" if api.min_version == api.max_version else f"{api.min_version}-{api.max_version}"
         )
-        row = [str(key), api.name, versions, acl_text(api.acl)]
+        row = [str(key), api.name, versions, f"{api.max_elements:,}", acl_text(api.acl)]
         if api.group is ApiGroup.VENDOR:
             vendor.append([*row, requests[key]])
         else:
@@ -287,16 +287,17 @@ def apis_page() -> str:
         NOTE.format(source="kafka_reassign_rpc/api and schemas/"),
         "# APIs",
         "The server answers these Kafka APIs. Where only the controller can answer, another server answers"
-        " NOT_CONTROLLER. The last column is Kafka's permission for the API; this version checks none"
+        ' NOT_CONTROLLER. "Elements" are the most that all arrays of a request may have together; eight numbers of one'
+        " array count as one. The last column is Kafka's permission for the API; this version checks none"
         " ([security](security.md)).",
     ]
     for group, rows in groups.items():
-        parts += [f"## For {group}", table(["key", "API", "versions", "permission"], rows)]
+        parts += [f"## For {group}", table(["key", "API", "versions", "elements", "permission"], rows)]
     parts += [
         "## Vendor APIs",
         "Kafka never allocated these keys. ApiVersions advertises them; stock clients skip keys that they do not know."
         " The fields are in the files of `schemas/`.",
-        table(["key", "API", "versions", "permission", "meaning"], vendor),
+        table(["key", "API", "versions", "elements", "permission", "meaning"], vendor),
         "## Tagged fields",
         "A client sends these only to a server that advertises API key 32241: other servers skip unknown tags silently."
         " Stock clients skip those of the answers.",

@@ -5,14 +5,19 @@ Two things in CPython do so in a process that holds a hundred thousand partition
 - The oldest generation of the garbage collector. A pass looks at every long-lived object, a quarter of a second at that
 size, and a burst of short-lived objects (a large request, reading a cluster) triggers it. So this module runs it by the
 clock, and excludes the objects that have survived.
-- A thread that decodes a large frame. It keeps the interpreter for 5 ms at a time, as often as the loop releases it.
+- A thread with work for the interpreter. It keeps it for 5 ms at a time, as often as the loop releases it.
+
+And glibc keeps what was freed: after the first frame of 10 MiB it takes blocks of that size from its heap, where a
+small block behind them keeps them from the system. So this module sets the size from which blocks are mapped.
 """
 
 import asyncio
+import ctypes
 import gc
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 YOUNG, MIDDLE, NEVER = 2_000, 4, 1_000_000
 """Collector thresholds. A pass over the two young generations (10,000 objects) stays below 3 ms. The collector looks at
@@ -24,8 +29,15 @@ LONG_S = 0.005
 """A full pass that takes longer has found many long-lived objects; the collector need not look at them again."""
 
 
+_M_MMAP_THRESHOLD = -3
+MAPPED_BYTES = 1024 * 1024
+"""A block of so many bytes is mapped, and goes back to the system when it is freed."""
+
+
 def tune_interpreter() -> None:
     """Sets thresholds and switch interval. To be called once, when all modules are imported."""
+    with suppress(OSError, AttributeError):  # only glibc has it
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, MAPPED_BYTES)
     sys.setswitchinterval(SWITCH_S)
     gc.collect()
     gc.freeze()
