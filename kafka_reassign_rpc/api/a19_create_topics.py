@@ -25,7 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
 from kafka_reassign_rpc.api.config_entries import ConfigEntry, topic_entries
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, CreatedTopic, NewTopic, Node, active_controller
 from kafka_reassign_rpc.api.visible_topics import is_visible
@@ -172,7 +172,7 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
         name=topic.name,
         num_partitions=topic.num_partitions,
         replication_factor=topic.replication_factor,
-        assignments={a.partition_index: tuple(a.broker_ids) for a in topic.assignments},
+        assignments={a.partition_index: replicas(a.broker_ids) for a in topic.assignments},
         configs=configs,
     )
 

@@ -21,7 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
@@ -72,7 +72,7 @@ def _accepted(request: CreatePartitionsRequest, refused: Collection[str]) -> Ste
 
 
 def _new_partitions(topic: CreatePartitionsRequest.CreatePartitionsTopic) -> NewPartitions:
-    assignments = None if topic.assignments is None else [tuple(a.broker_ids) for a in topic.assignments]
+    assignments = None if topic.assignments is None else [replicas(a.broker_ids) for a in topic.assignments]
     return NewPartitions(topic=topic.name, count=topic.count, assignments=assignments)
 
 

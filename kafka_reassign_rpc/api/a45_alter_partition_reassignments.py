@@ -26,7 +26,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Handled,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, in_pieces, paced
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, in_pieces, paced, replicas
 from kafka_reassign_rpc.api.ports import AlterReassignments, ItemResult, Node, TargetItem, active_controller
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
 from kafka_reassign_rpc.core.reassignment.alter import AS_IT_IS
@@ -124,8 +124,8 @@ def _encoded(head: bytes, wanted: Mapping[str, Targets], results: Iterable[ItemR
     return [*pieces, *in_pieces([*parts, _NO_TAGS])]
 
 
-def _ids(replicas: list[int] | None) -> tuple[int, ...] | None:
-    return None if replicas is None else tuple(replicas)
+def _ids(asked: list[int] | None) -> tuple[int, ...] | None:
+    return None if asked is None else replicas(asked)
 
 
 def _result(index: int, error: KafkaError | None) -> bytes:

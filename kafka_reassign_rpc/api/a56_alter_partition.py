@@ -19,7 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     RequestContext,
 )
-from kafka_reassign_rpc.api.large_requests import Steps, answer_with, flat, freed, paced
+from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, Steps, answer_with, flat, freed, paced, replicas
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
@@ -82,10 +82,10 @@ def _by_topic(
 
 def _change(topic: _Changed, partition: _Changed.PartitionData, version: int) -> IsrChange:
     if version >= _FIRST_WITH_BROKER_EPOCHS:
-        isr = tuple(member.broker_id for member in partition.new_isr_with_epochs)
+        isr = replicas([member.broker_id for member in partition.new_isr_with_epochs[: MOST_REPLICAS + 1]])
         epochs = tuple(member.broker_epoch for member in partition.new_isr_with_epochs)
     else:
-        isr, epochs = tuple(partition.new_isr), None
+        isr, epochs = replicas(partition.new_isr), None
     return IsrChange(
         topic=None if version >= _FIRST_WITH_IDS else topic.topic_name,
         topic_id=(topic.topic_id or ZERO_UUID) if version >= _FIRST_WITH_IDS else None,

@@ -16,7 +16,7 @@ from itertools import islice
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
-    ALL_PARTITIONS,
+    MANY,
     Acl,
     AclOperation,
     AclResource,
@@ -158,6 +158,6 @@ API = Api(
     acl=(Acl(AclOperation.DESCRIBE, AclResource.TOPIC),),
     handle=handle,
     fail=fail,
-    max_elements=ALL_PARTITIONS,
+    max_elements=MANY,
     advertised=False,
 )

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import InParts, encode_in_slices
 from kafka_reassign_rpc.support.slice_timer import in_turns
@@ -20,6 +21,9 @@ SMALL = 500
 
 ITEMS_PER_SLICE = 500
 """Items that a generator works on between two yields: a millisecond or two."""
+
+MOST_REPLICAS = 1000
+"""Replicas of one partition in a request. The largest clusters have so many brokers."""
 
 NUMBERS_PER_SLICE = 5000
 """Numbers that a generator works on between two yields."""
@@ -105,6 +109,14 @@ def whole(element: Any) -> Any:
 
 async def _encoded(answer: InParts) -> Encoded:
     return Encoded(await in_turns(encode_in_slices(answer, version=answer.message.version)))
+
+
+def replicas(brokers: Sequence[int]) -> tuple[int, ...]:
+    """The brokers of one partition, as clients and brokers name them. Raises InvalidRequest for a list that no cluster
+    can mean: every check of it would hold up the loop."""
+    if len(brokers) > MOST_REPLICAS:
+        raise InvalidRequest(f"A partition has at most {MOST_REPLICAS} replicas, not {len(brokers)}.")
+    return tuple(brokers)
 
 
 def paced(items: Iterable[T]) -> Iterator[tuple[T, bool]]:

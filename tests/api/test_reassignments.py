@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_reassign_rpc.api.a46_list_partition_reassignments import ListFragments, encode_partition
-from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE, at_once
+from kafka_reassign_rpc.api.large_requests import ITEMS_PER_SLICE, MOST_REPLICAS, at_once
 from kafka_reassign_rpc.api.ports import AlterReassignments
 from kafka_reassign_rpc.core.kafka_errors import InvalidReplicationFactor, KafkaError, NotController
 from kafka_reassign_rpc.core.state.cluster import HEAL, QUEUE, RPC, MoveRecord, Partition
@@ -444,3 +444,16 @@ async def test_sv_4_producer_ids_are_given_in_blocks() -> None:
     assert (answer.producer_id_start, answer.producer_id_len) == (5000, 1000)
     node.controller.raises = KafkaError("x")
     assert (await ask(node, AllocateProducerIdsRequest(version=0, broker_id=1, broker_epoch=2), 0)).error_code == -1
+
+
+@pytest.mark.parametrize(("count", "code"), [(MOST_REPLICAS, 0), (MOST_REPLICAS + 1, 42)])
+async def test_sv_6_a_target_of_more_replicas_than_any_cluster_has_brokers_is_refused(count: int, code: int) -> None:
+    """Before anything checks it: each check of a million of them would hold up the loop."""
+    node = ModelNode(topic("t"))
+    for partition in (
+        {"partition_index": 0, "replicas": list(range(count))},
+        {"partition_index": 0, "replicas": [1], "expected_replicas": list(range(count))},
+    ):
+        answer = await ask(node, alter(0, ("t", [partition])), 0)
+        assert answer.error_code == code
+    assert len(node.controller.calls) == (2 if code == 0 else 0)
