@@ -1,7 +1,6 @@
 """A partition as Metadata and DescribeTopicPartitions show it (Kafka: ZkMetadataCache.getPartitionMetadata).
 
-The values come from immutable `Partition`s. So a thread can build a large answer from a snapshot while the controller
-goes on.
+The values come from immutable `Partition`s. So a large answer can be built in slices while the controller goes on.
 """
 
 from collections.abc import Collection, Sequence

@@ -42,6 +42,9 @@ MAX_ELEMENTS = 1_000_000
 some 100 bytes of objects but as few as three on the wire, so this limit bounds memory; the size of the frame does not.
 `api.api_definition` has the limits of a server."""
 
+KEPT_BUFFER_BYTES = 1024 * 1024
+"""A buffer for encoding that is larger is not kept."""
+
 ANY_REQUEST: Mapping[int, int] = MappingProxyType({})
 """No limits of its own for any API key: `MAX_ELEMENTS` for each."""
 
@@ -84,6 +87,12 @@ class _Buffers(EncodeBufferPool):  # type: ignore[misc]
     """Growing buffers of our own, one for each thread: a message's own `encode` may be using kafka-python's."""
 
     _local = threading.local()
+
+    @classmethod
+    def _release(cls, buf: EncodeBuffer) -> None:
+        """Keeps a buffer for the next message, unless a large one has made it large."""
+        if len(buf.buf) > KEPT_BUFFER_BYTES:
+            cls._local.buf = None
 
 
 class _Reader(NamedTuple):
