@@ -46,6 +46,9 @@ CHUNK = 2000
 UNREADABLE = MoveRecord(target=(), original=(NO_LEADER,))
 """In the place of a move record that cannot be decoded: it fits no assignment, so the record is written anew."""
 
+REPORTED_NAMES = 10
+"""Znodes with names of no topic that are reported one by one."""
+
 
 class LoadedCluster(NamedTuple):
     """What ZooKeeper holds.
@@ -68,9 +71,7 @@ async def read_cluster(zk: ZooKeeper, settings: BrokerSettings = KAFKA_DEFAULTS)
     await zk.sync()
     since = zk.last_zxid
     names = await _children(zk, znode_paths.TOPICS)
-    bad = [name for name in names if not is_valid_name(name)]
-    if bad:
-        log.error("left out: %d znodes in %s are no topics, such as %s", len(bad), znode_paths.TOPICS, shown(bad[0]))
+    _report_bad_names([name for name in names if not is_valid_name(name)])
     marks = await read_deletion_marks(zk, await _children(zk, znode_paths.DELETE_TOPICS))
     moves, parents = await read_moves(zk)
     topics, unreadable = await read_topics(zk, names, moves)
@@ -231,6 +232,13 @@ class ReadTopics(NamedTuple):
 
     found: dict[str, Topic]
     unreadable: dict[str, str]
+
+
+def _report_bad_names(names: Sequence[str]) -> None:
+    for name in names[:REPORTED_NAMES]:
+        log.error("left out: %s has a name that no topic can have", shown(znode_paths.topic(name)))
+    if len(names) > REPORTED_NAMES:
+        log.error("left out: %d more with such names", len(names) - REPORTED_NAMES)
 
 
 async def read_topics(
