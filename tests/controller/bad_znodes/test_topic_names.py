@@ -12,7 +12,7 @@ from tests.controller.bare_controller import elected_controller, put_topic, regi
 NAMES = ("x" * 250, "x" * 33_000, "größe", "two words", "a+b")
 
 
-async def test_sv_8_a_topic_whose_name_kafka_does_not_allow_is_left_out_and_reported(
+async def test_236_5_a_topic_whose_name_kafka_does_not_allow_is_left_out_and_reported(
     zk: ZooKeeper, zk_connect: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     await register(zk, 1, 2, 3)
