@@ -161,7 +161,7 @@ async def listen(
                 listening.listen(backlog)
             except OSError as error:
                 place = f"{host or '*'}:{port}"
-                raise OSError(error.errno, f"cannot listen on {place}: {error.strerror}") from None
+                raise OSError(error.errno, f"cannot listen on {place}: {str(error.strerror).lower()}") from None
     except BaseException:
         for listening in sockets:
             listening.close()

@@ -100,7 +100,7 @@ async def r02_quotas_that_are_refused(s: Session) -> None:
     await describe_quotas(s, "an unknown type is asked for", [("group", SPECIFIED, None)])
     await describe_quotas(s, "twice", [(CLIENT, SPECIFIED, None), (CLIENT, EXACT, "c")])
     await describe_quotas(s, "an IP and a user", [(IP, SPECIFIED, None), (USER, SPECIFIED, None)])
-    await describe_quotas(s, "nothing has changed", [])
+    await describe_quotas(s, "nothing has changed", [(USER, EXACT, "r02")], strict=True)
 
 
 Upsertions = Sequence[tuple[str, int, int]]
