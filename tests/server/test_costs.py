@@ -93,7 +93,7 @@ async def test_sv_6_a_request_with_more_elements_than_its_api_accepts_is_refused
     await eventually(lambda: server.stats.request_bytes_now == 0)
 
 
-@pytest.mark.long
+@pytest.mark.in_ci
 @pytest.mark.parametrize(("api", "version", "path"), CASES)
 async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answered_in_short_turns(
     server: Server, api: Api, version: int, path: tuple[str, ...]
