@@ -43,8 +43,14 @@ MANY = 60_000
 INVALID_REQUEST = 42
 CLOSED_WITHOUT_ANSWER = None
 
+QUICK = 30_000
+"""Elements that a request has in a few seconds."""
 CASES = [
-    pytest.param(api, version, path, id=f"{api.name}-v{version}-{'.'.join(path)}")
+    pytest.param(
+        *(api, version, path),
+        id=f"{api.name}-v{version}-{'.'.join(path)}",
+        marks=[] if api.max_elements <= QUICK else [pytest.mark.in_ci],
+    )
     for api in SERVER_APIS.values()
     for version in sorted({api.min_version, api.max_version})
     for path in arrays(REQUESTS[api.key], version)
@@ -109,7 +115,6 @@ async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answer
     assert server.stats.handler_failures == 0
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "version", "path"), [(3, 1, ("topics",)), (32, 4, ("resources",)), (45, 0, ("topics",))]
 )
