@@ -591,7 +591,7 @@ async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() 
                 longest = max(longest, time.process_time() - begun)
                 slices += 1
         assert slices >= 20_000 / request_builders.SLICE - 1
-        assert longest < 0.02
+        assert longest < 0.1
         assert broker.received == [], "nothing before the first wake"
 
 
