@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -272,10 +273,10 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
                 return None
 
             standing = await eventually(lambda: asyncio.to_thread(ready), within=60)
-            # Broker 4 gets a follower too, so that its loss matters.
-            follows: Assignment = {TopicPartition("other", 0): (1, 4)}
-            await eventually(lambda: not any(client.alter_partition_reassignments(follows).values()))
-            await wait_until_assigned(client, follows)
+            # Broker 4 gets a follower, so that its loss matters; it leads nothing, so that its leader tells of it.
+            for replicas in ((1,), (1, 4)):
+                await eventually(partial(is_accepted, client, {TopicPartition("other", 0): replicas}))
+                await wait_until_assigned(client, {TopicPartition("other", 0): replicas})
             moves = {name: ([replicas[0] % 3 + 1], replicas) for name, replicas in standing.items()}
             names = sorted(moves)
             path = write_plan(tmp_path / "p", cluster_id(client), *({name: moves[name]} for name in names))
@@ -306,6 +307,10 @@ async def test_dp_4_submit_stops_when_partitions_are_under_replicated_or_a_broke
             assert json.loads((path / "submit.json").read_text())["health"]["holding"]
             assert await asyncio.to_thread(execute, throttle=0, accept_health=True) is None
             await wait_until_assigned(client, {name: tuple(target) for name, (target, _) in moves.items()})
+
+
+def is_accepted(client: ReassignmentClient, targets: Assignment) -> bool:
+    return not any(client.alter_partition_reassignments(targets).values())
 
 
 def in_sync(client: ReassignmentClient, topic: str, replicas: int) -> bool:
