@@ -6,6 +6,7 @@ controller failover are possible between any two writes.
 
 from collections.abc import Iterable
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -394,3 +395,5 @@ TestController.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+pytestmark = pytest.mark.long
