@@ -25,6 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, at_once, paced
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
@@ -79,7 +80,7 @@ async def _answer_many(node: Node, request: MetadataRequest, ctx: RequestContext
     if known is None:
         known = await node.topics(None if asked.ids else asked.names)
     answer = await in_turns(_answer(node, known, asked, request, ctx))
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def _asked(wanted: Sequence[MetadataRequest.MetadataRequestTopic], version: int) -> Steps[_Asked]:

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.broker_policies import check_create_topic
 from kafka_reassign_rpc.api.config_definitions import ConfigValueError, validate_topic_configs
@@ -100,7 +101,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     answer = _message(
         ctx.api_version, ((name, outcomes[name]) for name in counts), len(counts), configs, throttle_ms=throttle_ms
     )
-    done = answer if isinstance(answer, Answer) else await answer
+    done = await awaited(answer)
     await freed(accepted, outcomes)
     return done
 

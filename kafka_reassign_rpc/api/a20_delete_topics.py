@@ -25,6 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, freed, handled, paced
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
@@ -91,7 +92,7 @@ async def _disabled(request: DeleteTopicsRequest, version: int) -> Answer:
 
 async def _answer(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Answer:
     answer = _message(version, outcomes, size, throttle_ms=throttle_ms)
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def _message(version: int, outcomes: Iterable[Outcome], size: int, *, throttle_ms: int = 0) -> Handled:

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.config_changes import ConfigResource, ConfigResourceType, as_kafka_error, check_broker_name
 from kafka_reassign_rpc.api.config_entries import (
@@ -82,7 +83,7 @@ async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContex
 
     answer = DescribeConfigsResponse(version=ctx.api_version, throttle_time_ms=0)
     answered = answer_with(answer, "results", results(), len(asked), len(asked) * ENTRIES)
-    return answered if isinstance(answered, Answer) else await answered
+    return await awaited(answered)
 
 
 def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:

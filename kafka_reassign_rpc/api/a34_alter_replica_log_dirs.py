@@ -18,6 +18,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, flat, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import Node
@@ -39,7 +40,7 @@ async def handle(node: Node, request: AlterReplicaLogDirsRequest, ctx: RequestCo
     errors = await node.log_dirs.move_replicas(moves)
     by_topic = await in_turns(_by_topic(moves, map(code_of, errors)))
     answer = _answer(ctx.api_version, by_topic)
-    answered = answer if isinstance(answer, Answer) else await answer
+    answered = await awaited(answer)
     await freed(moves, *by_topic.values())
     return answered
 

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
@@ -58,7 +59,7 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
     outcomes.update(grown)
     results = ((name, outcomes[name]) for name in counts)
     answer = _message(ctx.api_version, results, len(counts), throttle_ms=throttle_ms)
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def _accepted(request: CreatePartitionsRequest, refused: Collection[str]) -> Steps[dict[str, NewPartitions]]:

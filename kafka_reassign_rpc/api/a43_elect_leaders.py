@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, flat, freed, handled, items_of, paced
 from kafka_reassign_rpc.api.ports import ItemResult, Node, active_controller
@@ -51,7 +52,7 @@ async def handle(node: Node, request: ElectLeadersRequest, ctx: RequestContext) 
     )
     by_topic = await in_turns(_by_topic(results, everything=wanted is None))
     answer = _answer(ctx.api_version, 0, by_topic)
-    answered = answer if isinstance(answer, Answer) else await answer
+    answered = await awaited(answer)
     await freed(*by_topic.values(), *(each for each in (wanted, results) if isinstance(each, list)))
     return answered
 

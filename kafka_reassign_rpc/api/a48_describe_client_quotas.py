@@ -6,7 +6,16 @@ Behaviour   As ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is
 
 from collections.abc import Mapping
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+    awaited,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
 from kafka_reassign_rpc.api.ports import Node
@@ -30,7 +39,7 @@ async def handle(node: Node, request: DescribeClientQuotasRequest, ctx: RequestC
     answer = DescribeClientQuotasResponse(version=ctx.api_version, throttle_time_ms=0, error_code=0, error_message="")
     entries = (_entry(ctx.api_version, entity, values) for entity, values in quotas)
     answered = answer_with(answer, "entries", entries, len(quotas), len(quotas) * _ITEMS)
-    return answered if isinstance(answered, Answer) else await answered
+    return await awaited(answered)
 
 
 def _quotas(found: Mapping[QuotaEntity, Mapping[str, str]]) -> Steps[list[tuple[QuotaEntity, dict[str, float]]]]:

@@ -8,7 +8,16 @@ Behaviour   As ZkAdminManager.describeUserScramCredentials: without users, all t
 from collections.abc import Mapping
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Answer, Api, ApiGroup, RequestContext
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+    awaited,
+)
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, map_bounded, paced
@@ -33,7 +42,7 @@ async def handle(node: Node, request: DescribeUserScramCredentialsRequest, _ctx:
     results = await _named(node, users) if users else await _all(node)
     answer = DescribeUserScramCredentialsResponse(version=0, throttle_time_ms=0, error_code=0, error_message="")
     answered = answer_with(answer, "results", results, len(results), len(results) * _ITEMS)
-    return answered if isinstance(answered, Answer) else await answered
+    return await awaited(answered)
 
 
 async def _all(node: Node) -> list[_Result]:

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.api.api_definition import (
     Api,
     ApiGroup,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import MOST_REPLICAS, Steps, answer_with, flat, freed, paced, replicas
 from kafka_reassign_rpc.api.ports import AlterPartition, Node, active_controller
@@ -53,7 +54,7 @@ async def handle(node: Node, request: AlterPartitionRequest, ctx: RequestContext
     )
     answer = AlterPartitionResponse(version=version, throttle_time_ms=0, error_code=0)
     answered = answer_with(answer, "topics", elements, len(topics), len(changes))
-    done = answered if isinstance(answered, Answer) else await answered
+    done = await awaited(answered)
     await freed(changes, *topics.values())
     return done
 

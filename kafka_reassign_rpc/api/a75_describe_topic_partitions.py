@@ -25,6 +25,7 @@ from kafka_reassign_rpc.api.api_definition import (
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
 from kafka_reassign_rpc.api.large_requests import NUMBERS_PER_SLICE, SMALL, Steps, answer_with, at_once, paced
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
@@ -59,7 +60,7 @@ async def _page_of_many(node: Node, request: DescribeTopicPartitionsRequest, ctx
     if known is None:
         known = await node.topics(names)
     answer = await in_turns(_page(node, known, names, request, ctx))
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def _page(

@@ -43,6 +43,12 @@ Answer = ApiMessage | Encoded
 Handled = Answer | Awaitable[Answer]
 """What a handler returns: its answer, or an awaitable of it where the handler has to wait."""
 
+
+async def awaited(handled: Handled) -> Answer:
+    """The answer, once it is there."""
+    return handled if isinstance(handled, Answer) else await handled
+
+
 Handler = Callable[[Any, Any, RequestContext], Handled]
 """(the `ports.Node`, request body of the API's own class, context) -> the answer."""
 

@@ -11,7 +11,7 @@ from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Answer, Handled
+from kafka_reassign_rpc.api.api_definition import Answer, Handled, awaited
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
@@ -271,7 +271,7 @@ async def alter_resources(
 
     outcomes = await map_bounded(alter, request.resources)
     answer = _answer(response, version, resources, outcomes)
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def _resources(request: AlterRequest[Config_co]) -> Steps[list[ConfigResource]]:

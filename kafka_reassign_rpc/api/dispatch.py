@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Mapping
 from inspect import isawaitable
 from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Handled, Peer, RequestContext
+from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Handled, Peer, RequestContext, awaited
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
@@ -79,7 +79,7 @@ class Dispatcher:
             return _body(await result)
         except Exception as error:
             failed = self._failed(api, request, error)
-        return _body(await failed if isawaitable(failed) else failed)
+        return _body(await awaited(failed))
 
     def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Handled:
         if not isinstance(error, KafkaError):

@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
-from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled
+from kafka_reassign_rpc.api.api_definition import Answer, Encoded, Handled, awaited
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
@@ -83,7 +83,7 @@ def items_of(sizes: Iterable[int]) -> int:
 
 async def _later(steps: Steps[Handled]) -> Answer:
     answer = await in_turns(steps)
-    return answer if isinstance(answer, Answer) else await answer
+    return await awaited(answer)
 
 
 def answer_with(answer: ApiMessage, array: str, elements: Iterable[Any], size: int, items: int = 0) -> Handled:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 
-from kafka_reassign_rpc.api.api_definition import Answer, Handled
+from kafka_reassign_rpc.api.api_definition import Answer, Handled, awaited
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.state.cluster import Topic
 
@@ -24,5 +24,4 @@ def with_topics(node: Node, names: Collection[str] | None, build: Callable[[Mapp
 async def _fetch_and_build(
     node: Node, names: Collection[str] | None, build: Callable[[Mapping[str, Topic]], Handled]
 ) -> Answer:
-    built = build(await node.topics(names))
-    return built if isinstance(built, Answer) else await built
+    return await awaited(build(await node.topics(names)))
