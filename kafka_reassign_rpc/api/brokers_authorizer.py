@@ -4,6 +4,7 @@ The server has no authorizer: it does for its callers what a broker without one 
 """
 
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, SecurityDisabled
 
 
@@ -27,6 +28,5 @@ def no_acls(node: Node, text: str) -> KafkaError:
 
 def _cannot_ask(authorizer: str) -> KafkaError:
     return ClusterAuthorizationFailed(
-        f"The brokers have authorizer.class.name={authorizer}, which this server cannot ask. Send the request to a"
-        " broker."
+        f"The brokers have {AUTHORIZER}={authorizer}, which this server cannot ask. Send the request to a broker."
     )

@@ -3,13 +3,14 @@
 All coroutines here run on the event loop of kafka-python's network thread.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, IncrementalAlterConfigsRequest
+from kafka_reassign_rpc.support.slices import pieces
 
 TOPIC = 2
 BROKER = 4
@@ -51,7 +52,7 @@ async def describe_configs(
         raise ValueError("the configs of a broker are asked of it alone")
     node = int(brokers.pop()) if brokers else None
     found: dict[Resource, Configs | KafkaError] = {}
-    for some in in_pieces(resources):
+    for some in pieces(resources, RESOURCES_PER_REQUEST):
         found |= await _describe_configs(router, some, node)
     return found
 
@@ -85,8 +86,8 @@ async def change_configs(router: RequestRouter, changes: Changes) -> dict[Resour
     for resource in changes:
         by_node.setdefault(int(resource[1]) if resource[0] == BROKER and resource[1] else None, []).append(resource)
     results: dict[Resource, KafkaError | None] = {}
-    pieces = [(node, some) for node, resources in by_node.items() for some in in_pieces(resources)]
-    for node, resources in pieces:
+    requests = [(node, some) for node, asked in by_node.items() for some in pieces(asked, RESOURCES_PER_REQUEST)]
+    for node, resources in requests:
         request = config_request({resource: changes[resource] for resource in resources})
         cls = IncrementalAlterConfigsRequest
         try:
@@ -114,12 +115,6 @@ async def set_cluster_config(router: RequestRouter, name: str, value: str | None
     error = error_of(result.error_code, result.error_message)
     if error is not None:
         raise error
-
-
-def in_pieces(resources: Sequence[Resource]) -> Iterator[Sequence[Resource]]:
-    """The resources of each request, RESOURCES_PER_REQUEST at most."""
-    for first in range(0, len(resources), RESOURCES_PER_REQUEST):
-        yield resources[first : first + RESOURCES_PER_REQUEST]
 
 
 def config_request(changes: Changes) -> IncrementalAlterConfigsRequest:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
 from kafka_reassign_rpc.preflight.findings import Finding, fine, some, unsafe, warning
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import AclEntry
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -119,8 +120,7 @@ def _shown(rights: int) -> str:
 async def _read(zk: ZooKeeper, paths: Sequence[str]) -> dict[str, list[AclEntry] | None]:
     """By path: the ACL, empty where not even that may be read; None where there is no znode."""
     found: dict[str, list[AclEntry] | None] = {}
-    for start in range(0, len(paths), AT_ONCE):
-        part = paths[start : start + AT_ONCE]
+    for part in pieces(paths, AT_ONCE):
         found |= zip(part, await asyncio.gather(*(_acl(zk, path) for path in part)), strict=True)
     return found
 

@@ -11,7 +11,7 @@ MOST_CONNECTIONS = 50_000
 """However many descriptors there are: connections need memory too."""
 LEAST_CONNECTIONS = 16
 KEPT = 2048
-"""Kept back of many descriptors: twice the backlog of a listener, which asyncio accepts in one go."""
+"""Kept back of many descriptors: twice the backlog of a listener."""
 
 
 def raise_limit() -> int:
@@ -39,7 +39,7 @@ def most_connections(descriptors: int) -> int:
 
 
 def backlog(descriptors: int) -> int:
-    """How many connections may wait to be accepted: asyncio accepts so many in one go, before any is looked at."""
+    """How many connections may wait to be accepted."""
     return kept_back(descriptors) // 2
 
 

@@ -5,7 +5,7 @@ Nothing may hold the event loop for more than 20 ms. A generator therefore yield
 `core` may use it.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -30,3 +30,9 @@ def in_slices(items: Iterable[T], size: int) -> Iterator[tuple[T, bool]]:
     """Each item, and whether it is the last of a slice of `size`: yield after it."""
     for count, item in enumerate(items, 1):
         yield item, count % size == 0
+
+
+def pieces(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """The items in their order, `size` at a time: what one request or transaction carries."""
+    for first in range(0, len(items), size):
+        yield items[first : first + size]

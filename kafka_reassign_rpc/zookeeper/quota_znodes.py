@@ -8,11 +8,11 @@ announcements: `config_znodes`.
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from kafka_reassign_rpc.core.quotas.client_quotas import CLIENT_ID, IP, USER, QuotaEntity
-from kafka_reassign_rpc.support.slices import in_slices
+from kafka_reassign_rpc.support.slices import in_slices, pieces
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
@@ -78,7 +78,7 @@ class QuotaStore:
     async def get_many(self, entities: Sequence[QuotaEntity]) -> dict[QuotaEntity, Mapping[str, str]]:
         """The configs of those of the entities that exist. A malformed znode is logged and left out."""
         found: dict[QuotaEntity, Mapping[str, str]] = {}
-        for some in _pieces(entities):
+        for some in pieces(entities, READ_TOGETHER):
             paths = [znode_paths.config(quota_path(entity)) for entity in some]
             read = zip(paths, await self._zk.multi_get(paths), strict=True)
             configs, bad = znode_contents.decode_many(znode_contents.decode_config, read)
@@ -90,7 +90,7 @@ class QuotaStore:
     async def _children(self, parents: list[QuotaEntity], kind: str) -> list[QuotaEntity]:
         """The entities that have one more name than these."""
         found: list[QuotaEntity] = []
-        for some in _pieces(parents):
+        for some in pieces(parents, READ_TOGETHER):
             paths = [znode_paths.config("/".join((*_path(parent), _ENTITY_TYPES[kind]))) for parent in some]
             for parent, names in zip(some, await self._zk.multi_children(paths), strict=True):
                 for name, pause in in_slices(names or (), NAMES_PER_SLICE):
@@ -104,8 +104,3 @@ def _split(entity: QuotaEntity) -> tuple[str, str]:
     """The entity type and the rest of the path."""
     entity_type, _, name = quota_path(entity).partition("/")
     return entity_type, name
-
-
-def _pieces(entities: Sequence[QuotaEntity]) -> Iterator[Sequence[QuotaEntity]]:
-    for first in range(0, len(entities), READ_TOGETHER):
-        yield entities[first : first + READ_TOGETHER]

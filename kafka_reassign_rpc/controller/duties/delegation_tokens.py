@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 
 from kafka_reassign_rpc.controller.commit.durable_store import DurableStore, ReloadNeeded
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.delegation_token_znodes import decode_token_end, removal
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
@@ -39,8 +40,7 @@ async def remove_expired_tokens(zk: ZooKeeper, store: DurableStore, now_ms: Call
         tokens = await zk.children(znode_paths.DELEGATION_TOKENS, many=True)
     except NoNode:
         return
-    for first in range(0, len(tokens), READ_TOGETHER):
-        some = tokens[first : first + READ_TOGETHER]
+    for some in pieces(tokens, READ_TOGETHER):
         read = await zk.multi_get([znode_paths.delegation_token(token) for token in some])
         for token, found in zip(some, read, strict=True):
             if found is None:

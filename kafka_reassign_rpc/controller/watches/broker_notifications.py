@@ -34,6 +34,7 @@ from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.slices import pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.notification_znodes import decode_log_dir_event, decode_partitions
 from kafka_reassign_rpc.zookeeper.operations import Delete, Stat
@@ -125,8 +126,8 @@ class BrokerNotifications:
 
         found = await self._read(znode_paths.ISR_CHANGES, decode_partitions, note)
         names = list(named)
-        for first in range(0, len(names), STATES_TOGETHER):
-            states = await load_cluster.read_states(self._zk, names[first : first + STATES_TOGETHER])
+        for some in pieces(names, STATES_TOGETHER):
+            states = await load_cluster.read_states(self._zk, some)
             await self._loop.insist(partial(StatesRead, states, self._term.states_changed))
         await self._delete(znode_paths.ISR_CHANGES, found)
 
@@ -142,8 +143,8 @@ class BrokerNotifications:
         found: dict[str, int] = {}
         problems: list[str] = []
         pace = SliceTimer()
-        for first in range(0, len(names), READ_TOGETHER):
-            paths = [f"{parent}/{name}" for name in names[first : first + READ_TOGETHER]]
+        for some in pieces(names, READ_TOGETHER):
+            paths = [f"{parent}/{name}" for name in some]
             for path, data, stat in await self._contents(parent, [path for path in paths if path not in left_alone]):
                 found[path] = stat.version
                 try:
@@ -169,8 +170,7 @@ class BrokerNotifications:
     async def _delete(self, parent: str, found: Mapping[str, int]) -> None:
         """Delete what is done, unless somebody has changed it since: then it is read again."""
         deletes = [Delete(path, version) for path, version in found.items()]
-        for first in range(0, len(deletes), DELETED_TOGETHER):
-            together = deletes[first : first + DELETED_TOGETHER]
+        for together in pieces(deletes, DELETED_TOGETHER):
             try:
                 await self._store.write(together)
             except ReloadNeeded:

@@ -40,7 +40,7 @@ from kafka_reassign_rpc.core.znode_routes.reassignment_requests import (
     decide_target,
 )
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
-from kafka_reassign_rpc.support.slices import SliceCounter
+from kafka_reassign_rpc.support.slices import SliceCounter, pieces
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Stat
 from kafka_reassign_rpc.zookeeper.reassignment_request_znodes import decode_request
@@ -222,10 +222,10 @@ class RequestZnodes:
     async def _start_requests(self, names: Sequence[str]) -> None:
         """Start as many of these as possible without reading the names again."""
         pace = SliceTimer()
-        for first in range(0, len(names), READ_TOGETHER):
+        for some in pieces(names, READ_TOGETHER):
             together: list[RequestZnode] = []
             size = 0
-            for name, data, stat in await self._read(names[first : first + READ_TOGETHER]):
+            for name, data, stat in await self._read(some):
                 if not data and stat.num_children:
                     self._leave_alone(name, OCCUPIED)
                     continue
