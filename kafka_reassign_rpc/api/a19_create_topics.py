@@ -75,9 +75,11 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
         )
 
     def partitions(name: str) -> int:
-        return 0 if validate_only else _partitions(node, accepted[name])
+        return _partitions(node, accepted[name])
 
-    created, throttle_ms = await under_mutation_quota(node, ctx, 6, partitions, list(accepted), create)
+    created, throttle_ms = await under_mutation_quota(
+        node, ctx, 6, partitions, list(accepted), create, validate_only=validate_only
+    )
     outcomes.update(created)
     defaults: Mapping[str, str] = {}
     own: Mapping[str, str] = {}

@@ -53,9 +53,11 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
 
     def partitions(name: str) -> int:
         topic = known.get(name)
-        return 0 if request.validate_only or topic is None else max(0, accepted[name].count - len(topic.partitions))
+        return 0 if topic is None else max(0, accepted[name].count - len(topic.partitions))
 
-    grown, throttle_ms = await under_mutation_quota(node, ctx, 3, partitions, list(accepted), grow)
+    grown, throttle_ms = await under_mutation_quota(
+        node, ctx, 3, partitions, list(accepted), grow, validate_only=request.validate_only
+    )
     outcomes.update(grown)
     results = ((name, outcomes[name]) for name in counts)
     answer = _message(ctx.api_version, results, len(counts), throttle_ms=throttle_ms)

@@ -24,18 +24,22 @@ async def under_mutation_quota(
     partitions: Callable[[str], int],
     topics: Sequence[str],
     change: Callable[[Sequence[str]], Awaitable[Mapping[str, Outcome | KafkaError]]],
+    *,
+    validate_only: bool = False,
 ) -> tuple[dict[str, Outcome | KafkaError], int]:
     """Has those topics changed for which the client's quota suffices.
 
     strict_since   the version of the API since which a quota refuses; before, the client is asked to wait
     partitions     how many partitions of a topic are created or deleted
     change         asks the controller; returns the outcome of each topic
+    validate_only  whether nothing is changed: then no quota is asked
 
     Returns the outcome of each of `topics`, and how long the client should wait, in ms.
     """
     if not topics:
         return {}, 0
-    quota = await _quota(node, ctx, strict=ctx.api_version >= strict_since)
+    strict = ctx.api_version >= strict_since
+    quota = UNLIMITED if validate_only else await _quota(node, ctx, strict=strict)
     if quota is UNLIMITED:
         return dict(await change(topics)), 0
     taken, refused = await in_turns(_take(quota, partitions, topics))

@@ -69,6 +69,13 @@ async def test_sv_5_topics_beyond_a_clients_quota_are_refused_and_the_client_hea
     assert [call[0] for call in node.controller.calls].count("create_topics") == 2
 
 
+async def test_sv_5_what_is_only_validated_is_answered_although_the_quota_is_used_up() -> None:
+    node = limited()
+    assert codes(await ask(node, create(7, ("a", BURST + 2)), 7)) == [0]
+    validated = await ask(node, create(7, ("b", 1), validate_only=True), 7)
+    assert (codes(validated), validated.throttle_time_ms) == ([0], 0)
+
+
 async def test_sv_5_before_the_versions_that_know_the_error_clients_are_only_asked_to_wait() -> None:
     node = limited()
     assert (await ask(node, create(5, ("a", BURST)), 5)).throttle_time_ms == 0
