@@ -90,6 +90,27 @@ def replay(
 
     At each yield every partition is as before the round or as after it.
     """
+    yield from _put_topics(cluster, view, durable, controller_epoch, applied)
+    slices = SliceCounter(SLICE)
+    for name, partition_change in view.partitions.items():
+        _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
+        if partition_change.missing is not None:
+            _put_missing(cluster, name, partition_change.missing)
+        if slices.step():
+            yield
+    for topic in applied.deleting:
+        yield from _end_moves(cluster, cluster.topics[topic])
+    applied.leaving = view.leaving
+    _put_failures(cluster, view)
+    _put_topic_ids(cluster, view)
+    for topic, (version, _) in durable.topics.items():
+        if topic in cluster.topics:
+            cluster.topics[topic].version = version
+
+
+def _put_topics(
+    cluster: Cluster, view: RoundView, durable: Durable, controller_epoch: int, applied: ReplayedChanges
+) -> Iterator[None]:
     slices = SliceCounter(SLICE)
     for topic, change in view.topics.items():
         match change:
@@ -109,18 +130,15 @@ def replay(
                 _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
                 if slices.step():
                     yield
-    for name, partition_change in view.partitions.items():
-        _put(cluster, name, partition_change.value, durable, controller_epoch, applied)
-        if partition_change.missing is not None:
-            _put_missing(cluster, name, partition_change.missing)
-        if slices.step():
+
+
+def _end_moves(cluster: Cluster, topic: Topic) -> Iterator[None]:
+    for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
+        ended = in_deletion(value, cluster)
+        if ended is not value:
+            put_partition(cluster, topic, index, ended)
+        if pause:
             yield
-    applied.leaving = view.leaving
-    _put_failures(cluster, view)
-    _put_topic_ids(cluster, view)
-    for topic, (version, _) in durable.topics.items():
-        if topic in cluster.topics:
-            cluster.topics[topic].version = version
 
 
 def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:
@@ -242,6 +260,19 @@ def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int
         if pending_deletion
         else (replicas, partition.adding, removing)
     )
+
+
+def in_deletion(partition: Partition, cluster: Cluster) -> Partition:
+    """The partition once its topic is in deletion: with all replicas that have to be deleted, and without a move.
+
+    A stock controller that takes over would otherwise continue the move: it starts replicas that are deleted already.
+    A replica that is pending deletion counts where its broker lives (see `topic_changes.replicas_to_delete`).
+    """
+    if not (partition.is_moving or partition.pending_deletion):
+        return partition
+    live = tuple([broker for broker in partition.pending_deletion if broker in cluster.brokers])
+    replicas = partition.replicas + live
+    return replace(partition, replicas=replicas, adding=(), removing=(), pending_deletion=(), move=None)
 
 
 def put_topic(

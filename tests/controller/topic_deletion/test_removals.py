@@ -9,7 +9,12 @@ import pytest
 
 from kafka_reassign_rpc.api.ports import CreatedTopic, NewTopic
 from kafka_reassign_rpc.controller.commands.command import SLICE
-from kafka_reassign_rpc.controller.commands.topic_commands import CreateTopicsCommand, TopicsRead, TopicsVanished
+from kafka_reassign_rpc.controller.commands.topic_commands import (
+    CreateTopicsCommand,
+    DeleteTopicsCommand,
+    TopicsRead,
+    TopicsVanished,
+)
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
 from kafka_reassign_rpc.controller.loading.load_cluster import read_topics
@@ -149,6 +154,37 @@ async def create(controller: BareController, name: str) -> CreatedTopic | KafkaE
         [NewTopic(name, assignments={0: (1, 2)})], validate_only=False, new_id=uuid4, random=Random(1)
     )
     return (await controller.loop.submit(command))[name]
+
+
+async def test_sv_10_with_its_mark_a_topic_that_moves_gets_an_assignment_without_a_move(
+    zk: ZooKeeper, zk_connect: str
+) -> None:
+    """A stock controller that takes over would continue the move, and start replicas that are deleted already."""
+    await register(zk, 1, 2, 3, 4)
+    await put_topic(zk, "t", {0: (1, 2), 1: (2, 1), 2: (1, 2)})
+    await put_topic(zk, "u", {0: (1, 2)})
+    async with elected_controller(zk_connect) as controller:
+        await controller.alter({("t", 0): (3, 4), ("t", 1): (2, 3)})
+
+        async def delete() -> object:
+            return await controller.loop.submit(DeleteTopicsCommand(["t", "u"]))
+
+        in_one_round = asyncio.gather(controller.alter({("t", 2): (2, 4)}), delete())
+        assert tuple(await in_one_round) == ({("t", 2): None}, {"t": None, "u": None})
+
+        written = await topic_json(zk, "t")
+        assert {index: sorted(replicas) for index, replicas in written["partitions"].items()} == {
+            "0": [1, 2, 3, 4],
+            "1": [1, 2, 3],
+            "2": [1, 2, 4],
+        }, "each of them has a log to delete"
+        assert (written["adding_replicas"], written["removing_replicas"]) == ({}, {})
+        _, topic = await zk.get(znode_paths.topic("t"))
+        mark = await zk.exists(znode_paths.delete_topic("t"))
+        assert mark is not None
+        assert topic.mzxid == mark.czxid, "one transaction"
+        assert not controller.cluster.moving
+        await controller.check()
 
 
 async def test_sv_10_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_topic_of_its_name(
