@@ -21,6 +21,7 @@ The pipeline's plan job runs it on Spark, self-healing runs it inside the contro
     lower_bound.py           the bytes that no plan can do without
     rack_rule.py             the rack rule
     broker_choice.py         which broker gets a new replica
+    broker_room.py           how many bytes still fit on a broker, volume by volume
     broker_load.py           what a replica brings to a broker: bytes, replicas, leaders, produce and fetch rates
     change_proposal.py       a proposal, and the loads that it moves between brokers
 

@@ -60,6 +60,8 @@ def best_change(
     sources = [broker for broker in partition.replicas if chance < balance.sampling_rates.get(broker, 0.0)]
     if not sources or partition.moving or not params.live.issuperset(partition.replicas):
         return None
+    if params.sources.isdisjoint(partition.isr):
+        return None
     size, weights = params.size(partition), params.weights.by_measure()
     best: tuple[float, float, _Candidate] | None = None
     last_load, relief = None, 0.0
@@ -104,14 +106,14 @@ def _candidates(
             continue
         place = old.index(source)
         load = replica_load(partition, size, leads=place == 0)
-        racks = {rack_rule.rack(broker) for broker in (*old[:place], *old[place + 1 :])}
+        racks = {rack_rule.racks[broker] for broker in (*old[:place], *old[place + 1 :])}
         draws_key = random_bits(key, 50 + turn + 10 * params.round_number + params.seed)
         for broker in _destinations(source, params, balance, draws_key):
             if broker in old or not choice.has_room(broker, size):
                 continue
             target = (*old[:place], broker, *old[place + 1 :])
-            rack = rack_rule.rack(broker)
-            if rack not in racks or rack == rack_rule.rack(source) or rack_rule.allows(old, target):
+            rack = rack_rule.racks[broker]
+            if rack not in racks or rack == rack_rule.racks[source] or rack_rule.allows(old, target):
                 yield _Candidate(source, broker, load, target)
 
 
@@ -120,7 +122,7 @@ def _destinations(source: int, params: RoundParameters, balance: BalanceParamete
     for draw in range(_DRAWS):
         yield balance.destinations.draw(random_bits(key, draw))
     by_rack = params.choice.by_rack
-    same_rack = by_rack.get(params.choice.rack_rule.rack(source))
+    same_rack = by_rack.get(params.choice.rack_rule.racks[source])
     if same_rack is not None and len(by_rack) > 1:
         for draw in range(_DRAWS // 2):
             yield same_rack.draw(random_bits(key, 100 + draw))

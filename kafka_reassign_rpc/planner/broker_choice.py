@@ -1,6 +1,7 @@
 """Which broker gets a new replica: first a rack with few replicas of the partition, then a broker by weight."""
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -40,7 +41,7 @@ class BrokerChoice(msgspec.Struct, frozen=True):
 
     by_rack        these brokers with their weights, by rack; all under "" where no broker has a rack
     rack_weights   the racks to draw from: numbers are indexes of `rack_names`
-    free_bytes     by broker: bytes that still fit
+    free_bytes     by broker: bytes that still fit, whichever of its volumes they go to (see `broker_room.py`)
     """
 
     by_rack: dict[str, WeightedBrokers]
@@ -57,20 +58,17 @@ class BrokerChoice(msgspec.Struct, frozen=True):
 
         A rack without a replica comes first, drawn by weight; after that the racks in order of their replicas.
         """
-        held: dict[str, int] = {}
-        for broker in kept:
-            rack = self.rack_rule.rack(broker)
-            held[rack] = held.get(rack, 0) + 1
+        held = Counter(self.rack_rule.racks.get(broker) for broker in kept)
         tried = set()
         names = self.rack_names
         for draw in range(_DRAWS):
             rack = names[self.rack_weights.draw(random_bits(key, draw))] if len(names) > 1 else names[0]
-            if (held.get(rack, 0) == 0 or len(names) == 1) and rack not in tried:
+            if (not held[rack] or len(names) == 1) and rack not in tried:
                 tried.add(rack)
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:
                     return chosen
-        for rack in sorted(self.by_rack, key=lambda name: (held.get(name, 0), -self.by_rack[name].total, name)):
+        for rack in sorted(self.by_rack, key=lambda name: (held[name], -self.by_rack[name].total, name)):
             if rack not in tried:
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:

@@ -6,23 +6,25 @@ import msgspec
 
 from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.goals_and_options import GoalWeights
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN
 
 
 class BrokerTargets(msgspec.Struct, frozen=True):
     """By broker and measure (see MEASURES): its share of the cluster's load; 0.0 where there is no load to share.
 
-    Bytes are shared in proportion to what brokers can hold if that is known of all; every other measure equally.
+    Bytes are shared in proportion to what brokers can hold if that is known of all; every other measure equally. What
+    they can hold does not depend on the plan.
     """
 
     targets: dict[int, tuple[float, ...]]
     weights: GoalWeights
 
     @classmethod
-    def of(cls, loads: Mapping[int, Load], brokers: list[PlannerBroker], weights: GoalWeights) -> "BrokerTargets":
+    def of(cls, loads: Mapping[int, Load], holdable: Mapping[int, int], weights: GoalWeights) -> "BrokerTargets":
+        """holdable: the bytes that each broker can hold which may hold replicas; UNKNOWN: not known."""
         totals = [sum(load[place] for load in loads.values()) for place in range(len(MEASURES))]
-        sizes = {broker.id: _holdable_bytes(broker, loads) for broker in brokers}
-        if any(size <= 0 for size in sizes.values()):
+        sizes = dict(holdable)
+        if UNKNOWN in sizes.values() or not any(sizes.values()):
             sizes = dict.fromkeys(sizes, 1)
         whole = sum(sizes.values())
         targets = {
@@ -60,10 +62,3 @@ class BrokerTargets(msgspec.Struct, frozen=True):
             for name, share in zip(MEASURES, self.shares(broker, loads[broker]), strict=True):
                 worst[name] = max(worst[name], abs(share - 1))
         return worst
-
-
-def _holdable_bytes(broker: PlannerBroker, loads: Mapping[int, Load]) -> int:
-    """The bytes of replicas that a broker can hold: other data on its disks counts as if the disks were smaller."""
-    if broker.free != UNKNOWN:
-        return broker.free + loads[broker.id].bytes
-    return broker.capacity if broker.capacity != UNKNOWN else 0

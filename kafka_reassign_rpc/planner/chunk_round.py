@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from kafka_reassign_rpc.planner.balance_proposals import best_change
 from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, ChangeProposal, load_changes
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
-from kafka_reassign_rpc.planner.forced_proposals import forced_change, is_forced
+from kafka_reassign_rpc.planner.forced_proposals import NO_SOURCE, forced_change, is_forced
 from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
@@ -133,8 +133,9 @@ def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParam
     if params.kind in (GoalKind.EXPAND, GoalKind.REBALANCE):
         if partition.moving:
             return "its reassignment is in flight"
-        absent = any(broker not in params.live for broker in partition.replicas)
-        return "it has a replica on a broker that is not live: heal it first" if absent else ""
+        if any(broker not in params.live for broker in partition.replicas):
+            return "it has a replica on a broker that is not live: heal it first"
+        return NO_SOURCE if params.sources.isdisjoint(partition.isr) else ""
     forced = forced_change(partition, params, partition_key(topic, partition.index))
     if forced is None:
         return ""

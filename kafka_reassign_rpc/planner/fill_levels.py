@@ -9,14 +9,17 @@ from kafka_reassign_rpc.planner.change_proposal import IN
 from kafka_reassign_rpc.planner.rack_rule import NO_RACK
 
 
-def expected_arrivals(leaving: Iterable[tuple[str, Load]], racks: Mapping[str, Sequence[int]]) -> dict[str, Load]:
+def expected_arrivals(
+    leaving: Iterable[tuple[str | None, Load]], racks: Mapping[str, Sequence[int]]
+) -> dict[str, Load]:
     """The load that each rack will take in, estimated before the first proposal.
 
-    The load of a leaving broker stays in its rack where that rack has destinations, else all racks share it equally.
+    The load of a leaving broker stays in its rack where that rack is known and has destinations, else all racks share
+    it equally.
     """
     found: dict[str, Load] = dict.fromkeys(racks, Load())
     for rack, load in leaving:
-        if rack in found:
+        if rack is not None and rack in found:
             found[rack] = found[rack].plus(load)
         else:
             part = Load(*[value // len(found) for value in load])

@@ -9,6 +9,9 @@ from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition
 from kafka_reassign_rpc.planner.round_parameters import RoundParameters
 from kafka_reassign_rpc.planner.start_order import start_priority
 
+NO_SOURCE = "no live replica is in sync: there is nothing to copy from"
+"""Why a partition is left out of which no live broker has all data."""
+
 
 class ForcedChange(NamedTuple):
     """The partition's target, and why it moves."""
@@ -25,6 +28,8 @@ def forced_change(partition: PlannerPartition, params: RoundParameters, key: int
         return None
     if partition.moving:
         return "its reassignment is in flight"
+    if params.sources.isdisjoint(partition.isr):
+        return NO_SOURCE
     if params.kind is GoalKind.SET_FACTOR:
         return _change_factor(partition, params, key)
     return _replace_leaving(partition, params, key)
@@ -49,8 +54,6 @@ def is_forced(partition: PlannerPartition, params: RoundParameters) -> bool:
 def _replace_leaving(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
     """Each replica that must leave is replaced at its place."""
     old = partition.replicas
-    if params.kind is GoalKind.HEAL and params.live.isdisjoint(partition.isr):
-        return "no live replica is in sync: there is nothing to copy from"
     kept = [broker for broker in old if broker not in params.leaving]
     gone = [broker for broker in old if broker in params.leaving]
     size, new = params.size(partition), list(old)
@@ -77,10 +80,8 @@ def _change_factor(partition: PlannerPartition, params: RoundParameters, key: in
         return _raise_factor(partition, params, key)
     if params.factor < partition.min_isr:
         return f"min.insync.replicas is {partition.min_isr}: producers could not write to {params.factor} replicas"
-    new = list(old)
-    while len(new) > params.factor:
-        new.remove(_worst_replica(new, partition, params, key))
-    return _changed_factor(old, tuple(new), params)
+    kept = _replicas_to_keep(partition, params, key)
+    return kept if isinstance(kept, str) else _changed_factor(old, kept, params)
 
 
 def _raise_factor(partition: PlannerPartition, params: RoundParameters, key: int) -> ForcedChange | str:
@@ -99,34 +100,46 @@ def _changed_factor(old: tuple[int, ...], target: tuple[int, ...], params: Round
     return _broken_rule(old, target, params) or ForcedChange(target, 2, reason, "replication-factor")
 
 
-def _worst_replica(replicas: list[int], partition: PlannerPartition, params: RoundParameters, key: int) -> int:
-    """The replica to remove: one that is not live, shares its rack, is out of sync, or lies on the fullest broker.
+def _replicas_to_keep(partition: PlannerPartition, params: RoundParameters, key: int) -> tuple[int, ...] | str:
+    """The replicas that stay when the factor goes down, in their order; a text says why there is no such choice.
 
-    Never the leader or the preferred leader; never the last one of its rack while another rack has two.
+    The leader stays, and as many racks as the rack rule asks for. Within that, replicas in sync go before others, the
+    preferred leader before others, and those on the emptiest brokers.
     """
     rack_rule, free_bytes = params.choice.rack_rule, params.choice.free_bytes
-    leader = partition.leader if partition.leader in replicas else -1
-    preferred = next((broker for broker in replicas if broker in params.live), replicas[0])
-    racks = [rack_rule.rack(broker) for broker in replicas]
+    left = [broker for broker in partition.replicas if broker in params.live]
+    if len(left) < params.factor:
+        absent = [broker for broker in partition.replicas if broker not in params.live]
+        return _heal_first(absent)
+    preferred, wanted = left[0], rack_rule.least_racks(partition.replicas, params.factor)
+    if rack_rule.count_racks(left) < wanted:
+        return "its live replicas are in fewer racks than all of them: heal it first"
 
-    def badness(broker: int) -> tuple[bool, bool, bool, int, int]:
+    def goodness(broker: int) -> tuple[bool, bool, bool, int, int]:
         return (
-            broker not in params.live,
-            racks.count(rack_rule.rack(broker)) > 1,
-            broker not in partition.isr,
-            -free_bytes.get(broker, 0),
+            broker == partition.leader,
+            broker in partition.isr,
+            broker == preferred,
+            free_bytes.get(broker, 0),
             random_bits(key, broker),
         )
 
-    removable = [broker for broker in replicas if broker not in (leader, preferred)]
-    return max(removable or [broker for broker in replicas if broker != leader], key=badness)
+    left.sort(key=goodness, reverse=True)
+    kept: list[int] = []
+    while len(kept) < params.factor:
+        held = rack_rule.count_racks(kept)
+        needs_rack = wanted - held >= params.factor - len(kept)
+        best = next(one for one in left if not needs_rack or rack_rule.count_racks([*kept, one]) > held)
+        left.remove(best)
+        kept.append(best)
+    return tuple(broker for broker in partition.replicas if broker in kept)
 
 
 def _broken_rule(before: Sequence[int], after: Sequence[int], params: RoundParameters) -> str:
     """The hard rule that `after` would break, or ""."""
     absent = [broker for broker in after if broker not in params.live]
     if absent and not params.heals_only_some:
-        return f"{_brokers_are(absent)} not live: heal it first"
+        return _heal_first(absent)
     if not params.choice.rack_rule.allows(before, after):
         return "no broker has room without giving up a rack"
     return ""
@@ -139,6 +152,10 @@ def _no_broker_chosen(partition: PlannerPartition, params: RoundParameters, kept
     if len(candidates) < wanted and all(broker in kept for broker in candidates):
         return f"replication factor {wanted} is larger than the {len(candidates)} brokers that can hold a replica"
     return f"no broker has room for {params.size(partition)} bytes"
+
+
+def _heal_first(absent: Sequence[int]) -> str:
+    return f"{_brokers_are(absent)} not live: heal it first"
 
 
 def _brokers_are(brokers: Sequence[int]) -> str:

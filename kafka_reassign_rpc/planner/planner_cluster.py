@@ -1,6 +1,7 @@
 """The cluster that a caller hands to the planner: plain values, the same in a controller and in a Spark task."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
@@ -8,14 +9,30 @@ UNKNOWN = -1
 """A size, a capacity or a rate that was not measured."""
 
 
+class Volume(NamedTuple):
+    """A volume with one or more log dirs of a broker. free: the bytes of `size` that nothing takes."""
+
+    size: int
+    free: int
+
+
 class PlannerBroker(msgspec.Struct, frozen=True):
-    """A broker that is live or holds replicas. capacity, free: bytes over all its log dirs."""
+    """A broker that is live or holds replicas.
+
+    capacity, free      bytes over all its volumes
+    arriving            bytes that moves in flight have yet to copy to it: `free` does not hold them
+    arriving_unknown    replicas of unknown size that are on their way to it
+    volumes             its volumes where they are known one by one
+    """
 
     id: int
     rack: str | None = None
     live: bool = True
     capacity: int = UNKNOWN
     free: int = UNKNOWN
+    arriving: int = 0
+    arriving_unknown: int = 0
+    volumes: tuple[Volume, ...] = ()
 
 
 class PlannerPartition(msgspec.Struct, array_like=True, gc=False):

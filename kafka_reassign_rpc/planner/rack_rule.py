@@ -1,8 +1,9 @@
-"""The rack rule: a change leaves a partition on no fewer racks than before, or than the usable brokers allow.
+"""The rack rule: a change leaves a partition in as many racks as before, or in as many as there are.
 
-A broker without a rack is in the rack "". Where no live broker has a rack, all are in that one rack
-and the rule never refuses anything. Where some have one, the others count as one more rack together, because nothing
-is known about what they share.
+There are as many racks as the live brokers have that remain, whether or not they may get replicas. Where no live broker
+has a rack, all of them are in one, and the rule never refuses anything. Where some have one, the others count as one
+more rack together, because nothing is known about what they share. A lost broker counts with its rack if that is known;
+if not, it counts as none: a partition cannot be asked to keep a rack of which nobody knows that it had it.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -12,35 +13,35 @@ import msgspec
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
 
 NO_RACK = ""
+"""The rack of the live brokers without one."""
 
 
 class RackRule(msgspec.Struct, frozen=True):
     """What the rule knows of the cluster.
 
-    racks           the rack of each broker that has one
-    usable_racks    the number of racks with a broker that may get replicas
+    racks              by broker; no entry: a lost broker whose rack is not known
+    remaining_racks    the number of racks with a live broker that remains
     """
 
     racks: dict[int, str]
-    usable_racks: int
-
-    def rack(self, broker: int) -> str:
-        return self.racks.get(broker, NO_RACK)
+    remaining_racks: int
 
     def count_racks(self, replicas: Sequence[int]) -> int:
-        """The number of racks that the replicas lie in."""
-        return len({self.racks.get(broker, NO_RACK) for broker in replicas})
+        """The number of known racks that the replicas lie in."""
+        return len({self.racks[broker] for broker in replicas if broker in self.racks})
+
+    def least_racks(self, before: Sequence[int], factor: int) -> int:
+        """The number of racks that `factor` replicas need which take the place of `before`."""
+        return min(self.count_racks(before), factor, self.remaining_racks)
 
     def allows(self, before: Sequence[int], after: Sequence[int]) -> bool:
-        if self.usable_racks == 1:
-            return True
-        return self.count_racks(after) >= min(self.count_racks(before), len(after), self.usable_racks)
+        return self.count_racks(after) >= self.least_racks(before, len(after))
 
 
 def racks_by_broker(brokers: Iterable[PlannerBroker], live: Collection[int]) -> tuple[dict[int, str], list[int]]:
-    """The rack of each broker that has one, and the live brokers without one where others have one."""
-    named = {broker.id: broker.rack for broker in brokers if broker.rack is not None}
+    """`RackRule.racks`, and the live brokers without a rack where others have one."""
+    named = {broker.id: broker.rack for broker in brokers if broker.rack}
     if not any(broker in named for broker in live):
-        return {}, []
+        return dict.fromkeys(live, NO_RACK), []
     without = sorted(broker for broker in live if broker not in named)
-    return {broker: rack for broker, rack in named.items() if rack}, without
+    return named | dict.fromkeys(without, NO_RACK), without

@@ -23,14 +23,15 @@ from kafka_reassign_rpc.planner.acceptance_thresholds import (
 )
 from kafka_reassign_rpc.planner.broker_choice import BrokerChoice, WeightedBrokers
 from kafka_reassign_rpc.planner.broker_load import LEADER_MEASURES, MEASURES, Load
+from kafka_reassign_rpc.planner.broker_room import UNBOUNDED, holdable_bytes, room_of
 from kafka_reassign_rpc.planner.broker_targets import BrokerTargets
 from kafka_reassign_rpc.planner.change_proposal import ALL_BUCKETS, IN, OUT
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.imbalance_cost import broker_cost, distance
 from kafka_reassign_rpc.planner.lower_bound import lower_bound
 from kafka_reassign_rpc.planner.plan_result import PlannerSummary
-from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker
-from kafka_reassign_rpc.planner.rack_rule import NO_RACK, RackRule, racks_by_broker
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker
+from kafka_reassign_rpc.planner.rack_rule import RackRule, racks_by_broker
 from kafka_reassign_rpc.planner.round_parameters import BalanceParameters, RoundParameters
 from kafka_reassign_rpc.planner.round_sums import TOTAL_COPIED, AcceptedSums, ProposedSums, Survey, Thresholds
 
@@ -41,7 +42,6 @@ _IDLE_ROUNDS = 4
 """A balancing plan ends after this number of rounds without progress."""
 _MATCHED = 0.2
 """REBALANCE accepts a copy only where sender and receiver need it, while at least this share of proposals is such."""
-_UNBOUNDED = 2**62
 
 
 class RoundCoordinator:
@@ -114,21 +114,26 @@ class RoundCoordinator:
             self.before[broker] = load._replace(bytes=load.bytes + extra)
         self.loads = dict(self.before)
         self._leaving = self._find_leaving()
-        self._eligible = sorted(
-            self._live - self._leaving if self.goal.kind is not GoalKind.EXPAND else set(self.goal.brokers)
-        )
+        self._remaining = self._live - self._leaving
+        self._eligible = sorted(self._remaining if self.goal.kind is not GoalKind.EXPAND else self.goal.brokers)
         self._set_racks()
+        self._holdable = {
+            broker: holdable_bytes(self._brokers[broker], self.before[broker].bytes, self._typical_size)
+            for broker in sorted(self._remaining)
+        }
+        self._rooms = {
+            broker: room_of(self._brokers[broker], self.before[broker].bytes, self._typical_size, self.options.headroom)
+            for broker in self._eligible
+        }
         self.targets = self._make_targets(self.before)
         self._arrivals = fill_levels.expected_arrivals(
-            [(self._rack(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
+            [(self._racks.get(broker), self.loads[broker]) for broker in self._leaving if broker in self.loads],
             self._eligible_by_rack,
         )
-        self._free = {broker: self._free_bytes(self._brokers[broker]) for broker in self._eligible}
         self._last_cost = self._cost()
 
     def _make_targets(self, loads: dict[int, Load]) -> BrokerTargets:
-        holders = [self._brokers[broker] for broker in sorted(self._live - self._leaving)]
-        return BrokerTargets.of(loads, holders, self._weights)
+        return BrokerTargets.of(loads, self._holdable, self._weights)
 
     def _find_leaving(self) -> frozenset[int]:
         if self.goal.kind is GoalKind.DRAIN:
@@ -145,20 +150,7 @@ class RoundCoordinator:
             )
         self._eligible_by_rack: dict[str, list[int]] = {}
         for broker in self._eligible:
-            self._eligible_by_rack.setdefault(self._rack(broker), []).append(broker)
-
-    def _rack(self, broker: int) -> str:
-        return self._racks.get(broker, NO_RACK)
-
-    def _free_bytes(self, broker: PlannerBroker) -> int:
-        """The bytes that the plan may add to a broker: its headroom stays free."""
-        held = self.before[broker.id].bytes
-        capacity = broker.capacity
-        if capacity == UNKNOWN and broker.free == UNKNOWN:
-            return _UNBOUNDED
-        free = broker.free if broker.free != UNKNOWN else capacity - held
-        whole = capacity if capacity != UNKNOWN else broker.free + held
-        return max(0, free - int(whole * self.options.headroom))
+            self._eligible_by_rack.setdefault(self._racks[broker], []).append(broker)
 
     # -- every round -----------------------------------------------------------------------------------------------
 
@@ -178,15 +170,16 @@ class RoundCoordinator:
             by_rack=by_rack,
             rack_weights=WeightedBrokers.of({turn: by_rack[name].total for turn, name in enumerate(names)}),
             rack_names=names,
-            free_bytes={broker: free - self._arrived.get(broker, 0) for broker, free in self._free.items()},
-            rack_rule=RackRule(self._racks, len(names)),
+            free_bytes={broker: self._room(broker) for broker in self._rooms},
+            rack_rule=RackRule(self._racks, len({self._racks[broker] for broker in self._remaining})),
         )
         return RoundParameters(
             kind=self.goal.kind,
             seed=self.options.seed,
             round_number=self._round,
             leaving=self._leaving,
-            live=self._live - self._leaving,
+            live=self._remaining,
+            sources=self._live,
             heals_only_some=self.goal.kind is GoalKind.HEAL and bool(self.goal.brokers),
             factor=self.goal.factor,
             topics=frozenset(self.goal.topics),
@@ -242,7 +235,9 @@ class RoundCoordinator:
         return Thresholds(thresholds)
 
     def _room(self, broker: int) -> int:
-        return self._free.get(broker, _UNBOUNDED) - self._arrived.get(broker, 0)
+        """The bytes that fit on the broker for certain, beside what the plan has brought so far."""
+        room = self._rooms.get(broker)
+        return UNBOUNDED if room is None else room.left(self._arrived.get(broker, 0))
 
     def settle(self, accepted: AcceptedSums) -> None:
         """Take the sums of the accepted proposals; find out whether the plan still makes progress."""
@@ -350,7 +345,7 @@ class RoundCoordinator:
                 self.loads[broker],
                 -1 if side == OUT else 1,
                 partial(self._cost_of, broker),
-                self._room(broker) if side == IN else _UNBOUNDED,
+                self._room(broker) if side == IN else UNBOUNDED,
             )
             if self.goal.kind is GoalKind.EXPAND and side == OUT and broker not in self.goal.brokers:
                 thresholds[broker, side] = (0, thresholds[broker, side][1])
@@ -363,6 +358,7 @@ class RoundCoordinator:
 
     def summary(self, moves: int, copied: int, left_out: int) -> PlannerSummary:
         """The figures of the plan; the counts come from `collect_moves`."""
+        targets = self._make_targets(self.loads)
         return PlannerSummary(
             moves=moves,
             bytes=copied,
@@ -371,9 +367,9 @@ class RoundCoordinator:
             rounds=self._round,
             before=self.before,
             after=self.loads,
-            targets=self._make_targets(self.loads).targets,
+            targets=targets.targets,
             imbalance_before=self.targets.imbalance(self.before),
-            imbalance_after=self._make_targets(self.loads).imbalance(self.loads),
+            imbalance_after=targets.imbalance(self.loads),
             unknown_sizes=self._survey.unknown_sizes,
             notes=tuple(self.notes),
         )

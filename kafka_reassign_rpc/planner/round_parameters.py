@@ -34,6 +34,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
 
     leaving          brokers that replicas must leave
     live             brokers that may keep a replica
+    sources          brokers that replicas can be copied from: all that are live
     heals_only_some  the plan heals some of the lost brokers: replicas may stay on the others
     choice           the brokers that may get a replica
     typical_size     stands in for the size of a partition whose size is unknown
@@ -45,6 +46,7 @@ class RoundParameters(msgspec.Struct, frozen=True):
     round_number: int
     leaving: frozenset[int]
     live: frozenset[int]
+    sources: frozenset[int]
     heals_only_some: bool
     factor: int
     topics: frozenset[str]

@@ -1,5 +1,6 @@
 """Clusters for the planner's tests: short constructors, random clusters, and the hard rules written a second time."""
 
+import itertools
 import random
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,7 +10,13 @@ from hypothesis import strategies as st
 from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import LeftOut, Plan, PlannedMove
-from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition, PlannerTopic
+from kafka_reassign_rpc.planner.planner_cluster import (
+    PlannerBroker,
+    PlannerCluster,
+    PlannerPartition,
+    PlannerTopic,
+    Volume,
+)
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
 from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Survey
 
@@ -72,16 +79,7 @@ def clusters(draw: st.DrawFn, most: int = 8) -> PlannerCluster:
     count = draw(st.integers(2, most))
     named = draw(st.sampled_from(["all", "none", "some"]))
     rack = {"all": st.sampled_from("abc"), "none": st.none(), "some": st.sampled_from(["a", "b", None])}[named]
-    listed = [
-        PlannerBroker(
-            number,
-            draw(rack),
-            draw(st.integers(0, 4)) > 0 or number == 1,
-            draw(st.sampled_from([-1, 10_000, 1_000])),
-            draw(st.sampled_from([-1, 5_000, 200])),
-        )
-        for number in range(1, count + 1)
-    ]
+    listed = [draw(_brokers(number, rack)) for number in range(1, count + 1)]
     ids = [broker.id for broker in listed]
     topics = []
     for name in draw(st.lists(st.sampled_from(["a", "b", "c", "d", "e"]), unique=True, max_size=4)):
@@ -104,6 +102,19 @@ def clusters(draw: st.DrawFn, most: int = 8) -> PlannerCluster:
             )
         topics.append(PlannerTopic(name, made))
     return PlannerCluster(listed, topics)
+
+
+@st.composite
+def _brokers(draw: st.DrawFn, number: int, racks: st.SearchStrategy[str | None]) -> PlannerBroker:
+    """Of one size, of several volumes, or of an unknown size; full or not; perhaps with moves on their way."""
+    live = draw(st.integers(0, 4)) > 0 or number == 1
+    volumes = draw(st.lists(st.sampled_from([0, 90, 150, 300, 700]), max_size=3))
+    coming = draw(st.sampled_from([(0, 0), (0, 0), (100, 0), (0, 1), (100, 1)]))
+    if volumes:
+        held = tuple(Volume(1_000, free) for free in volumes)
+        return PlannerBroker(number, draw(racks), live, 1_000 * len(held), sum(volumes), *coming, held)
+    capacity, free = draw(st.sampled_from([-1, 10_000, 1_000])), draw(st.sampled_from([-1, 0, 5_000, 200]))
+    return PlannerBroker(number, draw(racks), live, capacity, free, *coming)
 
 
 @st.composite
@@ -150,15 +161,22 @@ def plan_in_chunks(cluster: PlannerCluster, goal: Goal, options: PlanOptions, ch
     return Plan(tuple(moves), tuple(left), coordinator.summary(len(moves), sum(m.bytes for m in moves), len(left)))
 
 
+def spread(cluster: PlannerCluster, replicas: Iterable[int]) -> int:
+    """In how many racks the replicas are, as far as one knows. Live brokers without a rack are in one of their own."""
+    listed = {broker.id: broker for broker in cluster.brokers}
+    aware = any(broker.live and broker.rack for broker in cluster.brokers)
+    known = [listed[one] for one in replicas if listed[one].live or (listed[one].rack and aware)]
+    return len({broker.rack or "?" if aware else "" for broker in known})
+
+
 def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: float) -> list[str]:
     """The hard rules, written independently of the planner: one line for each violation."""
-    racks = {broker.id: broker.rack or "?" for broker in cluster.brokers}
     live = {broker.id for broker in cluster.brokers if broker.live}
     usable = live - set(goal.brokers) if goal.kind is GoalKind.DRAIN else live
     stood = {(one.name, held.index): held for one in cluster.topics for held in one.partitions}
     sizes = [held.bytes for held in stood.values() if held.bytes >= 0]
     mean = sum(sizes) // len(sizes) if sizes else 0
-    arriving: dict[int, int] = {}
+    arriving: dict[int, list[int]] = {}
     broken = []
     for move in plan.moves:
         held, target = stood[move.topic, move.partition], move.target
@@ -172,13 +190,30 @@ def broken_rules(cluster: PlannerCluster, goal: Goal, plan: Plan, headroom: floa
         wanted = goal.factor if goal.kind is GoalKind.SET_FACTOR else len(held.replicas)
         if len(target) != wanted:
             broken.append(f"{name}: replication factor")
-        spread = len({racks[broker] for broker in target})
-        reach = {racks[b] for b in (goal.brokers if goal.kind is GoalKind.EXPAND else usable)}
-        if spread < min(len({racks[b] for b in held.replicas}), len(target), len(reach)):
-            broken.append(f"{name}: fewer racks")
+        most = max(spread(cluster, chosen) for chosen in itertools.combinations(usable, min(len(target), len(usable))))
+        if spread(cluster, target) < min(spread(cluster, held.replicas), most):
+            broken.append(f"{name}: in fewer racks than before, and than it could be")
+        if not live & set(held.isr):
+            broken.append(f"{name}: nothing to copy from")
         if held.moving:
             broken.append(f"{name}: in flight")
         for broker in set(target) - set(held.replicas):
-            arriving[broker] = arriving.get(broker, 0) + (held.bytes if held.bytes >= 0 else mean)
-    full = [one for one in cluster.brokers if one.free >= 0 and arriving.get(one.id, 0) > one.free]
-    return broken + [f"broker {one.id}: gets {arriving[one.id]} bytes and has {one.free}" for one in full]
+            arriving.setdefault(broker, []).append(held.bytes if held.bytes >= 0 else mean)
+    for one in cluster.brokers:
+        got = sorted(arriving.get(one.id, []), reverse=True)
+        if one.free >= 0 and any(got):
+            volumes = one.volumes or (Volume(max(one.capacity, 0), one.free),)
+            rooms = [volume.free - int(volume.size * headroom) for volume in volumes]
+            coming = one.arriving + one.arriving_unknown * mean
+            if sum(got) > sum(room for room in rooms if room > 0) - coming or not fits(got, rooms):
+                broken.append(f"broker {one.id}: gets {got}, has {volumes}, {coming} bytes are on their way")
+    return broken
+
+
+def fits(sizes: Sequence[int], rooms: Sequence[int]) -> bool:
+    """Whether these replicas, the largest first, can lie on volumes with so much room. Tries every way."""
+    if not sizes:
+        return True
+    first, *rest = sizes
+    tried = {room: place for place, room in enumerate(rooms) if room >= first}
+    return any(fits(rest, [*rooms[:place], room - first, *rooms[place + 1 :]]) for room, place in tried.items())

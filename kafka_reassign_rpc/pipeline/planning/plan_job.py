@@ -127,8 +127,8 @@ def _brokers(path: Path) -> dict[int, PlannerBroker]:
     for row in snapshot_files.read(path, "brokers").to_pylist():
         if row["broker"] in found:
             raise BadInput(f"{snapshot_files.table_path(path, 'brokers')}: broker {row['broker']} occurs twice")
-        sizes = [UNKNOWN if row[name] is None else row[name] for name in ("capacity_bytes", "free_bytes")]
-        found[row["broker"]] = PlannerBroker(row["broker"], row["rack"], row["live"], *sizes)
+        capacity, free = (UNKNOWN if row[name] is None else row[name] for name in ("capacity_bytes", "free_bytes"))
+        found[row["broker"]] = PlannerBroker(row["broker"], row["rack"], row["live"], capacity, free)
     return found
 
 
