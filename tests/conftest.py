@@ -46,6 +46,7 @@ ON_SPARK = (
     "tests/pipeline/test_export_events",
     "tests/pipeline/test_rounds_on_spark",
     "tests/pipeline/test_snapshot_files",
+    "tests/pipeline/test_waiting_moves",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (

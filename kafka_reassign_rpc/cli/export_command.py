@@ -20,13 +20,14 @@ if TYPE_CHECKING:
 
 HELP = "write a snapshot of a cluster as Parquet files"
 DESCRIPTION = """\
-Reads brokers, racks, partitions, replicas, leaders, sizes, configs and moves in flight from any Kafka cluster, and
-writes them as a directory of Parquet files: a snapshot. The cluster may be stock Kafka with ZooKeeper or KRaft. With
---events it also writes the events that kafka-reassign-rpc servers have recorded: who moved what, with which result.
-export changes nothing in the cluster.
+Reads brokers, racks, partitions, replicas, leaders, sizes, configs and moves (in flight and waiting) from any Kafka
+cluster, and writes them as a directory of Parquet files: a snapshot. The cluster may be stock Kafka with ZooKeeper or
+KRaft. With --events it also writes the events that kafka-reassign-rpc servers have recorded: who moved what, with which
+result. export changes nothing in the cluster.
 
 The directory of a snapshot appears only when it is complete. If a broker does not answer, export names it, and writes
-null for the sizes that only this broker knows.
+null for the sizes that only this broker knows. Brokers that do not answer cost one request timeout together
+(request.timeout.ms in --command-config). Moves that begin or end meanwhile are named, and are exported as moving.
 """
 EPILOG = """\
 exit codes: 0 exported, 1 failed, 2 wrong flags or an unusable directory
@@ -140,6 +141,7 @@ def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | No
 
 def _print_snapshot(found: "ExportedSnapshot", out: Path) -> None:
     moving = f", {found.moving} moving" if found.moving else ""
+    moving += f", {found.waiting} waiting to move" if found.waiting else ""
     print(  # noqa: T201
         f"{out}: cluster {found.cluster_id}, {found.brokers} brokers, {found.topics} topics, "
         f"{found.partitions} partitions{moving}, {found.replicas} replicas",

@@ -192,13 +192,17 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.describe_controller."""
         return await self._run(metadata_calls.describe_controller)
 
-    async def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+    async def describe_topics(
+        self, topics: Iterable[str], *, of_controller: bool = False
+    ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
         """See ReassignmentClient.describe_topics."""
-        return await self._run(metadata_calls.describe_topics, topics)
+        return await self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
 
-    async def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
+    async def describe_log_dirs(
+        self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None
+    ) -> list[LogDirs]:
         """See ReassignmentClient.describe_log_dirs."""
-        return await self._run(log_dir_calls.describe_log_dirs, partitions_by_broker)
+        return await self._run(log_dir_calls.describe_log_dirs, partitions_by_broker, timeout_ms)
 
     async def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
         """See ReassignmentClient.alter_replica_log_dirs."""
@@ -221,15 +225,23 @@ class AsyncReassignmentClient:
         """See ReassignmentClient.describe_everything."""
         return metadata_calls.read_everything(await self._run(metadata_calls.describe_everything))
 
-    async def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
-        """See ReassignmentClient.describe_broker."""
-        return await self._run(log_dir_calls.describe_broker, broker, partitions)
+    async def describe_brokers(
+        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
+    ) -> dict[int, BrokerLogDirs | KafkaError]:
+        """See ReassignmentClient.describe_brokers."""
+        return await self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
 
     async def describe_configs(
         self, resources: Sequence[config_calls.Resource]
     ) -> dict[config_calls.Resource, Configs | KafkaError]:
         """See ReassignmentClient.describe_configs."""
         return await self._run(config_calls.describe_configs, resources)
+
+    async def describe_broker_configs(
+        self, brokers: Iterable[int], *, timeout_ms: int | None = None
+    ) -> dict[int, Configs | KafkaError]:
+        """See ReassignmentClient.describe_broker_configs."""
+        return await self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
 
     async def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         if self._admin is None:

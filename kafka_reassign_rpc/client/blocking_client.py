@@ -238,13 +238,23 @@ class ReassignmentClient:
         """The id of the controller. Raises Unreachable where the cluster has none at the moment."""
         return self._run(metadata_calls.describe_controller)
 
-    def describe_topics(self, topics: Iterable[str]) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-        """The partitions of each topic, or the error for the topic."""
-        return self._run(metadata_calls.describe_topics, topics)
+    def describe_topics(
+        self, topics: Iterable[str], *, of_controller: bool = False
+    ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
+        """The partitions of each topic, or the error for the topic.
 
-    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> list[LogDirs]:
-        """The sizes and places of replicas on each broker. For a broker that does not answer: the error."""
-        return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker)
+        `of_controller`: ask the controller; other nodes learn of the end of a move later.
+        """
+        return self._run(metadata_calls.describe_topics, topics, of_controller=of_controller)
+
+    def describe_log_dirs(
+        self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]], *, timeout_ms: int | None = None
+    ) -> list[LogDirs]:
+        """The sizes and places of replicas on each broker. For a broker that does not answer: the error.
+
+        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout).
+        """
+        return self._run(log_dir_calls.describe_log_dirs, partitions_by_broker, timeout_ms)
 
     def alter_replica_log_dirs(self, replicas: Mapping[Replica, str]) -> dict[Replica, KafkaError | None]:
         """Move replicas to other log dirs (absolute paths) of their brokers. The result of each: None or its error."""
@@ -270,15 +280,29 @@ class ReassignmentClient:
         """All nodes and topics. The iterator over the topics decodes the answer step by step, in bounded memory."""
         return metadata_calls.read_everything(self._run(metadata_calls.describe_everything))
 
-    def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
-        """The log dirs of one broker: its replicas of these partitions (topic -> indexes), the size of its volumes."""
-        return self._run(log_dir_calls.describe_broker, broker, partitions)
+    def describe_brokers(
+        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]], *, timeout_ms: int | None = None
+    ) -> dict[int, BrokerLogDirs | KafkaError]:
+        """The log dirs of brokers: their replicas of these partitions (topic -> indexes), the size of their volumes.
+
+        All brokers are asked at the same time, for `timeout_ms` at most (default: the request timeout). The result of
+        a broker that does not answer, or refuses, is its error.
+        """
+        return self._run(log_dir_calls.describe_brokers, partitions_by_broker, timeout_ms)
 
     def describe_configs(
         self, resources: Sequence[config_calls.Resource]
     ) -> dict[config_calls.Resource, Configs | KafkaError]:
         """The configs set for topics, for one broker (in a call of its own) or for all brokers (BROKER, "")."""
         return self._run(config_calls.describe_configs, resources)
+
+    def describe_broker_configs(
+        self, brokers: Iterable[int], *, timeout_ms: int | None = None
+    ) -> dict[int, Configs | KafkaError]:
+        """The configs set for each broker, all asked at the same time, for `timeout_ms` at most (default: the request
+        timeout); or the error of a broker.
+        """
+        return self._run(config_calls.describe_broker_configs, brokers, timeout_ms)
 
     def _run(self, call: Callable[..., Coroutine[Any, Any, T]], *args: Any, **options: Any) -> T:
         result: T = self.admin._manager.run(lambda: call(self._router, *args, **options))

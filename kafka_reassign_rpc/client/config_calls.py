@@ -3,7 +3,8 @@
 All coroutines here run on the event loop of kafka-python's network thread.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of
@@ -55,6 +56,16 @@ async def describe_configs(
     for some in pieces(resources, RESOURCES_PER_REQUEST):
         found |= await _describe_configs(router, some, node)
     return found
+
+
+async def describe_broker_configs(
+    router: RequestRouter, brokers: Iterable[int], timeout_ms: int | None = None
+) -> dict[int, Configs | KafkaError]:
+    """The configs of brokers, all asked at once, or the error of a broker."""
+    asked = list(brokers)
+    calls = [partial(describe_configs, router, [(BROKER, str(broker))]) for broker in asked]
+    answers = zip(asked, await router.at_once(calls, timeout_ms), strict=True)
+    return {broker: one if isinstance(one, KafkaError) else one[BROKER, str(broker)] for broker, one in answers}
 
 
 async def _describe_configs(

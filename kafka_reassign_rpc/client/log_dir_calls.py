@@ -5,13 +5,14 @@ All coroutines here run on the event loop of kafka-python's network thread.
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import NamedTuple
 
 from kafka_reassign_rpc.client.client_errors import error_of, raise_for
 from kafka_reassign_rpc.client.reassignment_calls import by_topic
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.client.result_values import LogDirs, Replica, ReplicaLogDir
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     AlterReplicaLogDirsRequest,
@@ -43,25 +44,39 @@ class BrokerLogDirs:
     usable_bytes: int | None
 
 
+NO_RIGHTS = "The answer to DescribeLogDirs is empty: that needs the operation DESCRIBE on the cluster."
+"""Kafka before 3.2 says nothing else to a client without this right: KafkaApis.handleDescribeLogDirsRequest."""
+
+
 async def describe_log_dirs(
-    router: RequestRouter, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]
+    router: RequestRouter,
+    partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]],
+    timeout_ms: int | None = None,
 ) -> list[LogDirs]:
-    """The sizes and places of replicas. The entry of a broker that cannot be asked holds its error."""
-    found = []
-    for broker, partitions in partitions_by_broker.items():
-        topics = [
-            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=ids)
-            for name, ids in by_topic(partitions).items()
+    """The sizes and places of replicas, of all brokers at once. The entry of one that cannot be asked has its error."""
+    calls = [partial(_ask, router, broker, by_topic(some)) for broker, some in partitions_by_broker.items()]
+    answers = zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True)
+    return [
+        LogDirs(broker, error=found.message)
+        if isinstance(found, KafkaError)
+        else LogDirs(broker, _replicas(found.results))
+        for broker, found in answers
+    ]
+
+
+async def _ask(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> DescribeLogDirsResponse:
+    """Ask one broker. Raises its error, ClusterAuthorizationFailed where it tells nothing, Unreachable."""
+    request = DescribeLogDirsRequest(
+        topics=[
+            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(ids))
+            for name, ids in partitions.items()
         ]
-        try:
-            request = DescribeLogDirsRequest(topics=topics)
-            answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
-        except KafkaError as error:
-            found.append(LogDirs(broker, error=error.message))
-            continue
-        refused = error_of(getattr(answer, "error_code", 0) or 0, None)
-        found.append(LogDirs(broker, error=refused.message) if refused else LogDirs(broker, _replicas(answer.results)))
-    return found
+    )
+    answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
+    raise_for(getattr(answer, "error_code", 0) or 0, None)
+    if not answer.results:  # a broker has one log dir at least
+        raise ClusterAuthorizationFailed(NO_RIGHTS)
+    return answer
 
 
 def _replicas(
@@ -86,16 +101,20 @@ def _replicas(
     }
 
 
-async def describe_broker(router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
-    """The log dirs of one broker, with its replicas of these partitions. Raises the broker's error, or Unreachable."""
-    request = DescribeLogDirsRequest(
-        topics=[
-            DescribeLogDirsRequest.DescribableLogDirTopic(topic=name, partitions=list(ids))
-            for name, ids in partitions.items()
-        ]
-    )
-    answer = await router.ask_node(broker, always(request), DescribeLogDirsRequest)
-    raise_for(getattr(answer, "error_code", 0) or 0, None)
+async def describe_brokers(
+    router: RequestRouter,
+    partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]],
+    timeout_ms: int | None = None,
+) -> dict[int, BrokerLogDirs | KafkaError]:
+    """The log dirs of brokers, all asked at once, with their replicas of these partitions; or the error of a broker."""
+    calls = [partial(_describe_broker, router, broker, some) for broker, some in partitions_by_broker.items()]
+    return dict(zip(partitions_by_broker, await router.at_once(calls, timeout_ms), strict=True))
+
+
+async def _describe_broker(
+    router: RequestRouter, broker: int, partitions: Mapping[str, Sequence[int]]
+) -> BrokerLogDirs:
+    answer = await _ask(router, broker, partitions)
     replicas = [
         HeldReplica(topic.name, one.partition_index, one.partition_size, log_dir.log_dir, one.is_future_key)
         for log_dir in answer.results

@@ -62,21 +62,30 @@ async def describe_controller(router: RequestRouter) -> int:
 
 
 async def describe_topics(
-    router: RequestRouter, topics: Iterable[str]
+    router: RequestRouter, topics: Iterable[str], *, of_controller: bool = False
 ) -> dict[str, dict[int, PartitionInfo] | KafkaError]:
-    """The partitions of each topic, or the broker's error for the topic."""
+    """The partitions of each topic, or the node's error for the topic.
+
+    of_controller    ask the controller: other nodes learn of the end of a move later
+    """
     wanted = [MetadataRequest.MetadataRequestTopic(topic_id=None, name=name) for name in topics]
     if not wanted:
         return {}
     request = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
-    answer = await router.ask_any(always(request), MetadataRequest)
+    if of_controller:
+        answer = await router.ask_controller(always(request), MetadataRequest, any_can=True)
+    else:
+        answer = await router.ask_any(always(request), MetadataRequest)
     return {topic.name or "": error_of(topic.error_code, None) or _partitions(topic) for topic in answer.topics}
 
 
 async def describe_everything(router: RequestRouter) -> UndecodedAnswer:
-    """All nodes and topics. `read_everything` decodes the answer."""
+    """All nodes and topics, as the controller knows them. `read_everything` decodes the answer.
+
+    Other nodes learn of changes later. (A cluster in KRaft mode names any broker as its controller.)
+    """
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
-    return await router.ask_any_undecoded(always(request), MetadataRequest, _METADATA_MAX)
+    return await router.ask_controller_undecoded(always(request), MetadataRequest, _METADATA_MAX)
 
 
 def read_everything(answer: UndecodedAnswer) -> Everything:

@@ -10,11 +10,12 @@ was never reached. If an answer is lost, the caller gets an error, and has to lo
 """
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, TypeVar
 
 import kafka.errors as kafka_errors
 from kafka.admin import KafkaAdminClient
+from kafka.future import Future
 
 from kafka_reassign_rpc.client.admin_connection import KRaftControllers
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
@@ -29,6 +30,7 @@ _METADATA_MAX = 12
 BuildRequest = Callable[[int], ApiMessage]
 """Makes the request for an API version."""
 Response = TypeVar("Response", bound="ApiMessage")
+T = TypeVar("T")
 FindNode = Callable[[], Awaitable[int]]
 """Finds the node that gets the request."""
 
@@ -60,12 +62,50 @@ class RequestRouter:
         answer: Response = await self._send_until_answered(self._any_node, build, cls, changes=changes)
         return answer
 
-    async def ask_any_undecoded(self, build: BuildRequest, cls: type[ApiMessage], highest: int) -> UndecodedAnswer:
-        """Ask the least busy node in a version up to `highest`, and leave the answer undecoded."""
+    async def ask_controller_undecoded(
+        self, build: BuildRequest, cls: type[ApiMessage], highest: int
+    ) -> UndecodedAnswer:
+        """Ask the controller in a version up to `highest`, and leave the answer undecoded. Any node serves the API."""
         answer: UndecodedAnswer = await self._send_until_answered(
-            self._any_node, build, cls, changes=False, highest=highest, decoded=False
+            self._find_controller, build, cls, changes=False, highest=highest, decoded=False
         )
         return answer
+
+    async def at_once(
+        self, calls: Sequence[Callable[[], Awaitable[T]]], timeout_ms: int | None = None
+    ) -> list[T | KafkaError]:
+        """The results of calls that run at the same time; the KafkaError of a call takes the place of its result.
+
+        A call that has not ended after `timeout_ms` (default: the request timeout) has the result Unreachable. It goes
+        on until its own time is over, and what it finds is dropped.
+        """
+        seconds = (self._timeout_ms if timeout_ms is None else timeout_ms) / 1000
+        results: list[T | KafkaError] = []
+        for waiting in [self._bounded(call, seconds) for call in calls]:
+            try:
+                results.append(await waiting)
+            except KafkaError as error:
+                results.append(error)
+        return results
+
+    def _bounded(self, call: Callable[[], Awaitable[T]], seconds: float) -> Any:
+        """A future with the result of a call, or with Unreachable after so many seconds."""
+        result = Future()
+
+        def give_up() -> None:
+            if not result.is_done:
+                result.failure(Unreachable(f"It did not answer within {seconds:g} s."))
+
+        def end(finish: Callable[[Any], Any], value: Any) -> None:
+            if not result.is_done:
+                self._net.cancel(timer)
+                finish(value)
+
+        timer = self._net.call_at(time.monotonic() + seconds, give_up)
+        ended = self._net.call_soon_with_future(call)
+        ended.add_callback(lambda found: end(result.success, found))
+        ended.add_errback(lambda error: end(result.failure, error))
+        return result
 
     async def ask_node(
         self, node: int, build: BuildRequest, cls: type[RequestFor[Response]], *, changes: bool = False

@@ -25,7 +25,7 @@ FILE_ROWS = 250_000
 """Rows of one file of a directory: several files let several tasks read."""
 
 Row = Sequence[Any]
-"""One value for each field, in the schema's order."""
+"""One value for each field, in the schema's order. Values at the end that are left out are null."""
 
 
 class TableWriter:
@@ -41,7 +41,8 @@ class TableWriter:
         self._file = pq.ParquetWriter(self._hidden, schema, compression="zstd")
 
     def add(self, row: Row) -> None:
-        self._pending.append(row)
+        left_out = len(self._schema) - len(row)
+        self._pending.append((*row, *(None,) * left_out) if left_out else row)
         self.rows += 1
         if len(self._pending) >= self._group_rows:
             self._flush()

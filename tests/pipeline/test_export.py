@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,14 @@ from kafka_reassign_rpc.client import (
 from kafka_reassign_rpc.client.config_calls import Config, Resource
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.auditing import audit_job
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
-from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
+from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
+from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves
+from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -105,47 +108,70 @@ def test_dp_1_the_snapshot_of_a_cluster_shows_its_brokers_partitions_moves_and_c
 
 class PartlySilentCluster:
     """Takes the place of the client: broker 2 does not answer, broker 9 is not live, node 77 is a kafka-reassign-rpc
-    server."""
+    server. `lists`: the answers about moves, the last one again and again."""
 
     cluster_id = "c1"
-    nodes = (ClusterNode(1, "h1", 9092, "a"), ClusterNode(2, "h2", 9092, None), ClusterNode(77, "h7", 9092, None))
+    nodes: Sequence[ClusterNode] = (
+        ClusterNode(1, "h1", 9092, "a"),
+        ClusterNode(2, "h2", 9092, None),
+        ClusterNode(77, "h7", 9092, None),
+    )
     topics: Mapping[str, Mapping[int, PartitionInfo]] = {
         "a": {0: PartitionInfo(1, (1, 2), (1, 2)), 1: PartitionInfo(2, (2, 1), (2, 1))},
         "b": {0: PartitionInfo(2, (2, 9), (2,)), 1: PartitionInfo(-1, (9,), ())},
     }
+    errors: Mapping[str, KafkaError] = {"b": Unreachable("no leader.")}
+    silent: Set[int] = frozenset({2})
 
-    def list_partition_reassignments(self) -> dict[TopicPartition, PartitionReassignment]:
-        return {TopicPartition("a", 0): PartitionReassignment((1, 2), (1,), (2,))}
+    def __init__(self, *lists: Moves) -> None:
+        self.lists = [*lists] or [{TopicPartition("a", 0): PartitionReassignment((1, 2), (1,), (2,))}]
+        self.asked: list[tuple[int, ...]] = []
+
+    def list_partition_reassignments(self) -> Moves:
+        return self.lists.pop(0) if len(self.lists) > 1 else self.lists[0]
 
     def describe_everything(self) -> Everything:
-        error = Unreachable("no leader")
-        topics = (TopicInfo(name, dict(found), error if name == "b" else None) for name, found in self.topics.items())
+        topics = (TopicInfo(name, dict(found), self.errors.get(name)) for name, found in self.topics.items())
         return Everything(self.cluster_id, 77, list(self.nodes), topics)
 
-    def describe_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs:
-        if broker == 2:
-            raise Unreachable("Broker 2 is not available.")
+    def describe_brokers(
+        self, partitions_by_broker: Mapping[int, Mapping[str, Sequence[int]]]
+    ) -> dict[int, BrokerLogDirs | KafkaError]:
+        self.asked.append(tuple(partitions_by_broker))
+        return {broker: self._log_dirs(broker, found) for broker, found in partitions_by_broker.items()}
+
+    def _log_dirs(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> BrokerLogDirs | KafkaError:
+        if broker in self.silent:
+            return Unreachable("It did not answer.")
         if broker == 77:
             return BrokerLogDirs([], ["none"], None, None)
         held = [HeldReplica(topic, index, 10, "/d", False) for topic, ids in partitions.items() for index in ids]
         return BrokerLogDirs(held, ["/d"], 1000, 100)
 
     def describe_configs(self, resources: Sequence[Resource]) -> dict[Resource, list[Config] | KafkaError]:
-        return {one: KafkaError("not now") if one == (2, "b") else [Config("n", "v")] for one in resources}
+        return {one: self.errors[one[1]] if one[1] in self.errors else [Config("n", "v")] for one in resources}
+
+    def describe_broker_configs(self, brokers: Iterable[int]) -> dict[int, list[Config] | KafkaError]:
+        return {broker: [Config("n", str(broker))] for broker in brokers}
 
     def can_compare_replicas(self) -> bool:
         return False
 
 
+def exported(client: Any, out: Path, **options: Any) -> ExportedSnapshot:
+    return export(client, out, source="s", show_status=lambda _: None, **options)
+
+
 def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp_path: Path) -> None:
     said: list[str] = []
-    client: Any = PartlySilentCluster()
-    found = export(client, tmp_path / "out", source="s", show_status=said.append, part_partitions=1)
+    cluster: Any = PartlySilentCluster()
+    found = export(cluster, tmp_path / "out", source="s", show_status=said.append, part_partitions=1)
     assert found.warnings == [
-        "broker 2 does not report the sizes of its replicas: Broker 2 is not available.",
-        "topic b: no leader The snapshot has what is known of its partitions.",
-        "the configs of topic b: not now",
+        "broker 2 does not report the sizes of its replicas: It did not answer.",
+        "topic b: no leader. The snapshot has what is known of the partitions.",
+        "the configs of topic b: no leader.",
     ]
+    assert cluster.asked == [(1, 2, 77), (1,), ()], "all at once, and a silent one never again"
     assert said == ["2 partitions of 1 topics", "4 partitions of 2 topics"]
     brokers = rows(tmp_path / "out", "brokers")
     assert [(row["broker"], row["host"], row["live"], row["capacity_bytes"]) for row in brokers] == [
@@ -157,6 +183,70 @@ def test_dp_1_data_that_brokers_do_not_report_is_null_and_a_warning_names_it(tmp
     assert [row["bytes"] for row in rows(tmp_path / "out", "partitions")] == [10, 10, None, None]
     assert [row["removing"] for row in rows(tmp_path / "out", "partitions")] == [[2], [], [], []]
     assert len(rows(tmp_path / "out", "replicas")) == 2
+    configs = [tuple(row.values()) for row in rows(tmp_path / "out", "configs")]
+    assert configs == [("topic", "a", "n", "v"), ("broker", "", "n", "v"), ("broker", "1", "n", "1")]
+
+
+def test_dp_1_many_brokers_or_topics_with_the_same_error_are_one_line_of_warning(tmp_path: Path) -> None:
+    cluster = PartlySilentCluster({})
+    names = [f"t{index}" for index in range(700)]
+    cluster.topics = {name: {0: PartitionInfo(1, (1, *range(2, 9)), (1,))} for name in names}
+    cluster.nodes = [ClusterNode(broker, "h", 1, None) for broker in range(1, 9)]
+    cluster.errors = dict.fromkeys(names, ClusterAuthorizationFailed("No."))
+    cluster.silent = set(range(2, 9))
+    found = exported(cluster, tmp_path / "out")
+    assert found.warnings == [
+        "7 brokers that do not report the sizes of their replicas (2, 3, 4, 5, 6, …): It did not answer.",
+        "700 topics (t0, t1, t2, t3, t4, …): No. The snapshot has what is known of the partitions.",
+        "700 topics without their configs (t0, t1, t2, t3, t4, …): No.",
+    ]
+
+
+def test_dp_1_a_silent_node_without_replicas_may_be_no_broker_and_is_left_out(tmp_path: Path) -> None:
+    """It may be a frozen kafka-reassign-rpc server; and no plan should move replicas to a broker that is frozen."""
+    cluster = PartlySilentCluster()
+    cluster.nodes = [*cluster.nodes, ClusterNode(78, "h8", 9092, "a")]
+    cluster.silent = {2, 78}
+    found = exported(cluster, tmp_path / "out")
+    assert [row["broker"] for row in rows(tmp_path / "out", "brokers")] == [1, 2, 9]
+    why = "does not answer and holds no replica: the snapshot leaves it out, it may be no broker"
+    assert f"node 78: {why}" in found.warnings
+
+
+MOVING = PartitionReassignment((3, 2, 1), (3,), (1,))
+"""A move from 2,1 to 3,2, as it is listed in flight."""
+QUEUED = PartitionReassignment((2, 1), (3,), (1,), state="waiting")
+"""The same move while it waits."""
+REORDER = PartitionReassignment((2, 1), state="waiting")
+"""A move that changes the order of replicas alone, while it waits."""
+A1 = TopicPartition("a", 1)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "row", "is_named"),
+    [
+        ({}, {}, ([2, 1], [], [], False), False),
+        ({A1: MOVING}, {A1: MOVING}, ([3, 2, 1], [3], [1], False), False),
+        ({}, {A1: MOVING}, ([3, 2, 1], [3], [1], False), True),
+        ({A1: MOVING}, {}, ([3, 2, 1], [3], [1], False), True),
+        ({A1: QUEUED}, {A1: QUEUED}, ([2, 1], [3], [1], True), False),
+        ({A1: QUEUED}, {A1: MOVING}, ([3, 2, 1], [3], [1], False), True),
+        ({A1: REORDER}, {A1: REORDER}, ([2, 1], [], [], True), False),
+    ],
+    ids=["rests", "moves", "begins", "ends", "waits", "waited", "waits to be reordered"],
+)
+def test_dp_1_a_partition_that_moves_or_waits_at_any_time_of_the_look_is_never_exported_as_resting(
+    tmp_path: Path, before: Moves, after: Moves, row: tuple[object, ...], is_named: bool
+) -> None:
+    cluster = PartlySilentCluster(before, after)
+    found = exported(cluster, tmp_path / "out")
+    table = parquet_files.read(tmp_path / "out" / "partitions", snapshot_schema.PARTITIONS).to_pylist()
+    assert tuple(table[1][name] for name in ("replicas", "adding", "removing", "waiting")) == row
+    warning = "the move of a-1: began or ended during the export, and counts as moving"
+    assert (warning in found.warnings) == is_named
+    assert (found.moving, found.waiting) == ((0, 1) if row[3] else (int(bool(before or after)), 0))
+    if row[1]:
+        assert 3 in {one["broker"] for one in rows(tmp_path / "out", "brokers")}
 
 
 async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whole(

@@ -1,5 +1,6 @@
 """Event logs as Parquet: every event once, also after a killed export, a new log or deleted events."""
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +37,8 @@ class SimulatedLogs:
     def describe_cluster(self) -> list[ClusterNode]:
         return [ClusterNode(server, "h", 1, None) for server in (1, *self.logs)]
 
-    def describe_broker(self, broker: int, _: Any) -> BrokerLogDirs:
-        return BrokerLogDirs([], ["/d"] if broker == 1 else ["none"], None, None)
+    def describe_brokers(self, brokers: Iterable[int]) -> dict[int, BrokerLogDirs]:
+        return {broker: BrokerLogDirs([], ["/d"] if broker == 1 else ["none"], None, None) for broker in brokers}
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         if self.torn and from_seq > 0:

@@ -7,7 +7,8 @@
     rack_violations    last snapshot: partitions on fewer racks than possible
     under_replicated   last snapshot: partitions with replicas out of sync, and since when
 
-A moving partition counts with its target: removing replicas do not count. The rack rule ignores brokers without a rack.
+A partition whose move is in flight or waits counts with its target: removing replicas do not count. The rack rule
+ignores brokers without a rack.
 """
 
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Pa
     partitions = rows.select(
         "at",
         *PARTITION,
-        F.array_except("replicas", "removing").alias("replicas"),
+        F.array_except(F.array_union("replicas", "adding"), "removing").alias("replicas"),
         "adding",
         "leader",
         "isr",

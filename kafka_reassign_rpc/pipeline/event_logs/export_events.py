@@ -48,12 +48,8 @@ def export_new_events(client: ReassignmentClient, directory: Path) -> ExportedEv
 def _servers(client: ReassignmentClient, known: Set[int], warnings: list[str]) -> list[int]:
     """The controller, and every other kafka-reassign-rpc server that answers."""
     found = {client.event_page(-1).server}
-    for node in client.describe_cluster():
-        try:
-            if is_server(client.describe_broker(node.id, {}).log_dirs):
-                found.add(node.id)
-        except KafkaError:
-            continue
+    asked = client.describe_brokers({node.id: {} for node in client.describe_cluster()})
+    found |= {node for node, dirs in asked.items() if not isinstance(dirs, KafkaError) and is_server(dirs.log_dirs)}
     warnings += [f"server {server} does not answer: its new events are missing" for server in known - found]
     return sorted(found)
 

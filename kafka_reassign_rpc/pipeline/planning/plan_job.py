@@ -75,7 +75,9 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
-    rows = parquet_files.check(snapshot_files.table_path(job.snapshot, "partitions"), snapshot_schema.PARTITIONS)
+    rows = parquet_files.check(
+        snapshot_files.table_path(job.snapshot, "partitions"), snapshot_schema.IN_EVERY_SNAPSHOT["partitions"]
+    )
     tasks = max(spark.sparkContext.defaultParallelism, -(-rows // _ROWS_PER_TASK))
     if job.goal.topics:
         _require_topics(table, job.goal.topics)

@@ -76,7 +76,7 @@ def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[S
     broadcast = partitions.sparkSession.sparkContext.broadcast(facts)
     wanted = partitions.select(
         *("topic", "partition", "replicas", "leader", "isr"),
-        (f.size("adding") + f.size("removing") > 0).alias("moving"),
+        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("moving"),
         f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
         *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
     )

@@ -45,7 +45,7 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
         "partition",
         f.col("replicas").alias("replicas_in_snapshot"),
         f.col("leader").alias("leader_in_snapshot"),
-        (f.size("adding") + f.size("removing") > 0).alias("in_flight"),
+        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("in_flight"),
         f.col("bytes").alias("size"),
     )
     moves = spark.read.schema(parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)).parquet(

@@ -3,5 +3,7 @@
 snapshot_schema.py    which files and columns a snapshot has
 snapshot_files.py     write, check and read a snapshot
 export_snapshot.py    export a running cluster as a snapshot
+cluster_look.py       partitions and moves, as they are together
+export_warnings.py    what an export could not find out
 growth_rates.py       produce rates from two snapshots
 """

@@ -1,25 +1,26 @@
 """Exports a running cluster as a snapshot, over the Kafka protocol, from any Kafka, in parts of bounded size.
 
 The cluster sends all topics in one answer, which the client reads bit by bit. For each part of some thousand
-partitions the export asks the brokers, several at once, for their replicas, and writes the answers before it goes on.
-So memory does not grow with the cluster. A snapshot is not one instant: a broker's sizes are those of the moment when
-it answered.
+partitions the export asks all brokers at once for their replicas, and writes the answers before it goes on. So memory
+does not grow with the cluster. A broker that does not answer costs one request timeout, once: it is not asked again.
+
+The assignment is that of one look (see `cluster_look`). A broker's sizes are those of the moment when it answered.
 """
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from kafka_reassign_rpc.client import ClusterNode, KafkaError, PartitionReassignment, ReassignmentClient, TopicPartition
-from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC
+from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient, TopicPartition
+from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Configs
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
 from kafka_reassign_rpc.client.metadata_calls import TopicInfo
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.server_nodes import is_server
+from kafka_reassign_rpc.pipeline.snapshots.cluster_look import Moves, look
+from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
@@ -28,8 +29,6 @@ PART_PARTITIONS = 20_000
 """Partitions of one part."""
 CONFIG_TOPICS = 500
 """Topics in one request for configs."""
-BROKERS_AT_ONCE = 8
-"""Brokers that the export asks at the same time."""
 
 Status = Callable[[str], None]
 ReplicaKey = tuple[str, int, int]
@@ -38,7 +37,7 @@ ReplicaKey = tuple[str, int, int]
 
 @dataclass
 class ExportedSnapshot:
-    """The result of an export: counts, and warnings about data that is missing and why."""
+    """The result of an export: counts, and warnings about data that is missing or has changed, and why."""
 
     cluster_id: str
     brokers: int = 0
@@ -46,6 +45,7 @@ class ExportedSnapshot:
     partitions: int = 0
     replicas: int = 0
     moving: int = 0
+    waiting: int = 0
     warnings: list[str] = field(default_factory=list)
 
 
@@ -67,23 +67,22 @@ def export(
     """
     with SnapshotWriter(out) as writer:
         at = time.time_ns() // 1_000_000
-        moving = client.list_partition_reassignments()
-        everything = client.describe_everything()
+        everything, moves, changed = look(client)
         if not everything.cluster_id:
             raise JobFailed("the cluster does not say its id: a broker before Kafka 0.10.1?")
         if earlier is not None:
             earlier.require_earlier(everything.cluster_id, at)
-        exported = ExportedSnapshot(everything.cluster_id, moving=len(moving))
-        with ThreadPoolExecutor(BROKERS_AT_ONCE, "export") as threads:
-            work = _Export(client, writer, threads, exported, moving, earlier, at)
-            work.nodes(everything.nodes)
-            for topics in _parts(everything.topics, part_partitions):
-                work.partitions(topics)
-                show_status(f"{exported.partitions} partitions of {exported.topics} topics")
-            work.brokers()
+        work = _Export(client, writer, ExportedSnapshot(everything.cluster_id), moves, earlier, at)
+        work.name_changed(changed)
+        work.nodes(everything.nodes)
+        for topics in _parts(everything.topics, part_partitions):
+            work.partitions(topics)
+            show_status(f"{work.exported.partitions} partitions of {work.exported.topics} topics")
+        work.brokers()
         server = "kafka-reassign-rpc" if client.can_compare_replicas() else "kafka"
         writer.finish(SnapshotMeta(everything.cluster_id, at, source, server))
-    return exported
+    work.exported.warnings = work.warnings.lines()
+    return work.exported
 
 
 def _parts(topics: Iterator[TopicInfo], size: int) -> Iterator[list[TopicInfo]]:
@@ -107,66 +106,66 @@ class _Export:
         self,
         client: ReassignmentClient,
         writer: SnapshotWriter,
-        threads: ThreadPoolExecutor,
         exported: ExportedSnapshot,
-        moving: Mapping[TopicPartition, PartitionReassignment],
+        moves: Moves,
         earlier: EarlierSizes | None,
         at: int,
     ) -> None:
+        self.exported = exported
+        self.warnings = ExportWarnings()
         self._client = client
         self._writer = writer
-        self._threads = threads
-        self._exported = exported
-        self._moving = moving
+        self._moves = moves
         self._earlier = earlier
         self._at = at
         self._live: dict[int, ClusterNode] = {}
         self._assigned: set[int] = set()
         self._log_dirs: dict[int, BrokerLogDirs] = {}
         self._silent: set[int] = set()
-        self._warning = threading.Lock()
+
+    def name_changed(self, changed: list[TopicPartition]) -> None:
+        """Warn of moves that began or ended during the look."""
+        for name in changed:
+            self.warnings.add("the move of {}", "moves", name, "began or ended during the export, and counts as moving")
 
     def nodes(self, nodes: list[ClusterNode]) -> None:
         """Find out which brokers are live; nodes that are kafka-reassign-rpc servers are left out."""
-        asked = dict(zip(nodes, self._threads.map(lambda node: self._ask(node.id, {}), nodes), strict=True))
-        for node, found in asked.items():
-            if found is not None and is_server(found.log_dirs):
-                continue
-            self._live[node.id] = node
-            if found is not None:
-                self._log_dirs[node.id] = found
+        self._log_dirs = self._ask({node.id: {} for node in nodes})
+        servers = {node for node, found in self._log_dirs.items() if is_server(found.log_dirs)}
+        self._live = {node.id: node for node in nodes if node.id not in servers}
 
     def partitions(self, topics: list[TopicInfo]) -> None:
         """One part: ask the brokers, then write replicas, partitions and configs."""
         wanted: dict[int, dict[str, list[int]]] = {}
         for topic in topics:
             if topic.error is not None:
-                self._warn(
-                    f"topic {topic.name}: {topic.error.message} The snapshot has what is known of its partitions."
-                )
+                why = f"{topic.error.message} The snapshot has what is known of the partitions."
+                self.warnings.add("topic {}", "topics", topic.name, why)
             for index, partition in topic.partitions.items():
                 for broker in self._replicas(topic.name, index, partition.replicas):
                     wanted.setdefault(broker, {}).setdefault(topic.name, []).append(index)
         self._assigned |= wanted.keys()
-        asked = [broker for broker in wanted if broker in self._live and broker not in self._silent]
         sizes: dict[ReplicaKey, int] = {}
-        for broker, found in zip(asked, self._threads.map(lambda b: self._ask(b, wanted[b]), asked), strict=True):
-            for replica in () if found is None else found.replicas:
+        for broker, found in self._ask({one: wanted[one] for one in wanted if one in self._live}).items():
+            for replica in found.replicas:
                 row = (replica.topic, replica.partition, broker, replica.size, replica.log_dir, replica.future)
                 self._writer.replicas.add(row)
                 if not replica.future:
                     sizes[replica.topic, replica.partition, broker] = replica.size
-        self._exported.replicas = self._writer.replicas.rows
+        self.exported.replicas = self._writer.replicas.rows
         for topic in topics:
             self._write_partitions(topic, sizes)
         self._topic_configs([topic.name for topic in topics])
 
     def _write_partitions(self, topic: TopicInfo, sizes: Mapping[ReplicaKey, int]) -> None:
-        self._exported.topics += 1
+        self.exported.topics += 1
         for index, partition in sorted(topic.partitions.items()):
-            move = self._moving.get(TopicPartition(topic.name, index))
-            in_flight = move if move is not None and not move.is_waiting else None
-            replicas = self._replicas(topic.name, index, partition.replicas)
+            move = self._moves.get(TopicPartition(topic.name, index))
+            is_waiting = move is not None and move.is_waiting
+            self.exported.waiting += is_waiting
+            self.exported.moving += move is not None and not is_waiting
+            adding = () if move is None else move.adding_replicas
+            self._assigned.update(adding)
             size = sizes.get((topic.name, index, partition.leader))
             if size is None:  # no leader, or it does not answer: the size of another in-sync replica is a good estimate
                 size = max(
@@ -177,39 +176,41 @@ class _Export:
                 (
                     topic.name,
                     index,
-                    replicas,
+                    self._replicas(topic.name, index, partition.replicas),
                     partition.leader,
                     partition.isr,
-                    () if in_flight is None else in_flight.adding_replicas,
-                    () if in_flight is None else in_flight.removing_replicas,
+                    adding,
+                    () if move is None else move.removing_replicas,
                     size,
                     rate,
                     None,
+                    is_waiting,
                 )
             )
-        self._exported.partitions = self._writer.partitions.rows
+        self.exported.partitions = self._writer.partitions.rows
 
     def _replicas(self, topic: str, index: int, in_metadata: tuple[int, ...]) -> tuple[int, ...]:
-        """The replicas as the controller lists them: a broker's metadata may not show a new move yet."""
-        move = self._moving.get(TopicPartition(topic, index))
+        """The replicas as the list of moves has them, or else the metadata."""
+        move = self._moves.get(TopicPartition(topic, index))
         return in_metadata if move is None else move.replicas
 
     def _topic_configs(self, names: list[str]) -> None:
         rest = iter(names)
         while part := list(islice(rest, CONFIG_TOPICS)):
+            answers: Mapping[tuple[int, str], Configs | KafkaError]
             try:
                 answers = self._client.describe_configs([(TOPIC, name) for name in part])
             except KafkaError as error:
-                self._warn(f"the configs of {len(part)} topics from {part[0]} on: {error.message}")
-                continue
+                answers = {(TOPIC, name): error for name in part}
             for (_, name), configs in answers.items():
-                if isinstance(configs, KafkaError):
-                    self._warn(f"the configs of topic {name}: {configs.message}")
-                else:
-                    self._writer.configs.extend(("topic", name, one.name, one.value) for one in configs)
+                self._write_configs("topic", name, configs)
 
     def brokers(self) -> None:
         """Brokers and their configs. This comes last, when all brokers with an assigned replica are known."""
+        for broker in self._live.keys() - self._assigned - self._log_dirs.keys():
+            del self._live[broker]
+            why = "does not answer and holds no replica: the snapshot leaves it out, it may be no broker"
+            self.warnings.add("node {}", "nodes", broker, why)
         for broker in sorted(self._live.keys() | self._assigned):
             node, log_dirs = self._live.get(broker), self._log_dirs.get(broker)
             self._writer.brokers.add(
@@ -223,27 +224,37 @@ class _Export:
                     node is not None,
                 )
             )
-            self._exported.brokers += 1
-        for name in ["", *map(str, sorted(self._live.keys() - self._silent))]:
-            try:
-                configs = self._client.describe_configs([(BROKER, name)])[BROKER, name]
-            except KafkaError as error:
-                configs = error
-            if isinstance(configs, KafkaError):
-                self._warn(f"the configs of {'all brokers' if not name else f'broker {name}'}: {configs.message}")
-            else:
-                self._writer.configs.extend(("broker", name, one.name, one.value) for one in configs)
-
-    def _ask(self, broker: int, partitions: Mapping[str, list[int]]) -> BrokerLogDirs | None:
-        """DescribeLogDirs of one broker; None, and a warning, where it does not answer."""
+            self.exported.brokers += 1
         try:
-            return self._client.describe_broker(broker, partitions)
+            default = self._client.describe_configs([(BROKER, "")])[BROKER, ""]
         except KafkaError as error:
-            self._silent.add(broker)
-            self._warn(f"broker {broker} does not report the sizes of its replicas: {error.message}")
-            return None
+            default = error
+        self._write_configs("broker", "", default)
+        answering = sorted(self._live.keys() - self._silent)
+        for broker, configs in self._client.describe_broker_configs(answering).items():
+            self._write_configs("broker", str(broker), configs)
 
-    def _warn(self, text: str) -> None:
-        with self._warning:
-            if text not in self._exported.warnings:
-                self._exported.warnings.append(text)
+    def _write_configs(self, kind: str, name: str, configs: Configs | KafkaError) -> None:
+        if not isinstance(configs, KafkaError):
+            self._writer.configs.extend((kind, name, one.name, one.value) for one in configs)
+        elif name:
+            self.warnings.add(f"the configs of {kind} {{}}", f"{kind}s without their configs", name, configs.message)
+        else:
+            self.warnings.add("the configs of {}", "", "all brokers", configs.message)
+
+    def _ask(self, wanted: Mapping[int, Mapping[str, list[int]]]) -> dict[int, BrokerLogDirs]:
+        """The log dirs of brokers, all asked at once. One that does not answer gets a warning, and is asked no more."""
+        asked = {broker: partitions for broker, partitions in wanted.items() if broker not in self._silent}
+        answers = {}
+        for broker, found in self._client.describe_brokers(asked).items():
+            if not isinstance(found, KafkaError):
+                answers[broker] = found
+                continue
+            self._silent.add(broker)
+            self.warnings.add(
+                "broker {} does not report the sizes of its replicas",
+                "brokers that do not report the sizes of their replicas",
+                broker,
+                found.message,
+            )
+        return answers

@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     BROKERS,
     CONFIGS,
     FILES,
+    IN_EVERY_SNAPSHOT,
     META,
     PARTITIONS,
     REPLICAS,
@@ -97,7 +98,7 @@ def table_path(path: Path, table: str) -> Path:
 def check(path: Path) -> SnapshotMeta:
     """Read the footer of every file, so that a job does not fail half way. Raises BadInput."""
     meta = read_meta(path)
-    for name, schema in TABLES.items():
+    for name, schema in IN_EVERY_SNAPSHOT.items():
         if not table_path(path, name).exists():
             raise BadInput(f"{table_path(path, name)}: is missing")
         parquet_files.check(table_path(path, name), schema)
@@ -105,13 +106,13 @@ def check(path: Path) -> SnapshotMeta:
 
 
 def read(path: Path, table: str) -> pa.Table:
-    """A whole table in memory: for the small ones."""
-    return parquet_files.read(table_path(path, table), TABLES[table])
+    """A whole table in memory, with the columns of every snapshot: for the small ones."""
+    return parquet_files.read(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 
 def record_batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
-    """One table, batch by batch."""
-    return parquet_files.record_batches(table_path(path, table), TABLES[table])
+    """One table with the columns of every snapshot, batch by batch."""
+    return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 
 def data_frame(spark: "SparkSession", path: Path, table: str) -> "DataFrame":

@@ -1,7 +1,7 @@
 """Which files and columns a snapshot has.
 
     brokers.parquet     one row for each broker that is live or has a replica assigned
-    partitions/         one row for each partition
+    partitions/         one row for each partition, with its move in flight or in the queue
     replicas/           one row for each replica that a broker holds (DescribeLogDirs)
     configs.parquet     topic and broker configs that were set
     meta.json           which cluster, when, from where; written last
@@ -47,10 +47,13 @@ PARTITIONS = pa.schema(
         pa.field("bytes", pa.int64()),
         pa.field("produce_rate", pa.float64()),
         pa.field("fetch_rate", pa.float64()),
+        pa.field("waiting", pa.bool_()),
     ]
 )
-"""`replicas` as Kafka lists them: while a partition moves, the target first, then the removing replicas. `leader` is -1
-for none. `bytes` is the size of the leader's replica; rates are bytes per second."""
+"""`replicas` as Kafka lists them: while a partition moves, the target first, then the removing replicas. `waiting`: its
+move waits in the queue of a kafka-reassign-rpc server; `replicas` are the present ones then, `adding` and `removing`
+those that the move will add and remove. `leader` is -1 for none. `bytes` is the size of the leader's replica; rates are
+bytes per second."""
 
 REPLICAS = pa.schema(
     [
@@ -75,6 +78,11 @@ CONFIGS = pa.schema(
 """`resource_type` is "topic" or "broker"; `value` is null for a secret."""
 
 TABLES = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
+_ADDED = ("waiting",)
+"""Columns that snapshots of release 0.1.0 do not have: all of their partitions have a null there."""
+IN_EVERY_SNAPSHOT = {
+    name: pa.schema([field for field in schema if field.name not in _ADDED]) for name, schema in TABLES.items()
+}
 FILES = {
     "brokers": "brokers.parquet",
     "partitions": "partitions",

@@ -1,0 +1,45 @@
+"""One look at a cluster: its partitions between two lists of its moves.
+
+The list of moves and the metadata are two answers. A move that begins between them would look like an assignment at
+rest, with the target and the removing replicas together. So the moves are listed before and after, and a partition that
+any of the two lists names counts as moving. The controller answers all three: other nodes learn of changes later.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple, Protocol
+
+from kafka_reassign_rpc.client import PartitionReassignment, TopicPartition
+from kafka_reassign_rpc.client.metadata_calls import Everything
+
+Moves = Mapping[TopicPartition, PartitionReassignment]
+"""Moves in flight and in the queue."""
+
+
+class LookSource(Protocol):
+    """The calls of a client that `look` needs."""
+
+    def list_partition_reassignments(self) -> Moves: ...
+
+    def describe_everything(self) -> Everything: ...
+
+
+class ClusterLook(NamedTuple):
+    """What the controller answered.
+
+    everything   nodes and topics; the topics can be iterated over once
+    moves        every partition that moved or waited at any time of the look, as it was listed last
+    changed      partitions whose moves began, ended or changed during the look, sorted
+    """
+
+    everything: Everything
+    moves: Moves
+    changed: list[TopicPartition]
+
+
+def look(client: LookSource) -> ClusterLook:
+    """Ask for the moves, for the cluster, and for the moves again. Raises KafkaError."""
+    before = client.list_partition_reassignments()
+    everything = client.describe_everything()
+    after = client.list_partition_reassignments()
+    moves = {**before, **after}
+    return ClusterLook(everything, moves, sorted(name for name in moves if before.get(name) != after.get(name)))
