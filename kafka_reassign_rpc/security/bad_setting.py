@@ -1,0 +1,24 @@
+"""The error of a security setting that makes no sense, and secrets that do not show."""
+
+
+class BadSetting(ValueError):
+    """A security setting cannot be used. The text names the setting, and the file where there is one; it holds no
+    secret."""
+
+
+class Password:
+    """A secret. Its text is in `value` alone: `str`, `repr` and a traceback show `[hidden]` (Kafka's Password)."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        self.value = value
+
+    def __repr__(self) -> str:
+        return "[hidden]"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Password) and other.value == self.value
+
+    def __hash__(self) -> int:
+        return hash(self.value)

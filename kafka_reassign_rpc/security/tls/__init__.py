@@ -1,0 +1,18 @@
+"""TLS by Kafka's settings: `TlsConfig.of(properties)` makes contexts for servers and for clients.
+
+    tls_config.py            `TlsConfig`: from `ssl.*` properties to contexts and principals
+    store_settings.py        which keystore and truststore the properties name
+    certificate_stores.py    PEM, PKCS12 and JKS, told apart by their bytes
+    java_keystore.py         the JKS format
+    context_parts.py         protocol versions, cipher suites, keys from memory
+    distinguished_names.py   a certificate's subject as Java prints it
+    principal_mapping.py     ssl.principal.mapping.rules
+    java_patterns.py         Java's regular expressions in Python
+    reloaded_context.py      a context that is made again when its files change
+
+Source: org.apache.kafka.common.security.ssl (Kafka 3.9).
+"""
+
+from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+
+__all__ = ["TlsConfig"]

@@ -1,0 +1,138 @@
+"""The parts of an `ssl.SSLContext`: protocol versions, cipher suites by Java's names, a key from memory."""
+
+import logging
+import os
+import re
+import secrets
+import ssl
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import msgspec
+from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.tls.certificate_stores import KeyAndChain
+from kafka_reassign_rpc.security.tls.store_settings import Properties
+
+log = logging.getLogger(__name__)
+
+VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
+"""The protocol versions that are served and used, oldest first."""
+OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
+"""Java knows them, and switches them off (jdk.tls.disabledAlgorithms)."""
+_OF_TLS_1_3 = re.compile(r"TLS_(AES|CHACHA20)_\w+")
+_CIPHER = re.compile(r"TLS_(\w+)_WITH_(\w+)")
+
+
+class Offered(msgspec.Struct, frozen=True):
+    """The protocol versions, from the lowest to the highest, and the cipher suites of TLS 1.2 by OpenSSL's names; its
+    defaults where there are none."""
+
+    lowest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_2
+    highest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3
+    ciphers: tuple[str, ...] = ()
+
+    def apply(self, context: ssl.SSLContext) -> None:
+        context.minimum_version = self.lowest
+        context.maximum_version = self.highest
+        if self.ciphers:
+            context.set_ciphers(":".join(self.ciphers))
+
+
+def offered(properties: Properties) -> Offered:
+    """What `ssl.enabled.protocols`, `ssl.protocol` and `ssl.cipher.suites` allow. Raises BadSetting."""
+    versions = _versions(properties)
+    suites = properties.words("ssl.cipher.suites")
+    name = properties.name("ssl.cipher.suites")
+    if not suites:
+        return Offered(versions[0], versions[-1])
+    newest = [suite for suite in suites if _OF_TLS_1_3.fullmatch(suite)]
+    older = _known_ciphers([suite for suite in suites if suite not in newest], name)
+    if not newest:
+        versions = [version for version in versions if version != ssl.TLSVersion.TLSv1_3]
+    if not older:
+        versions = [version for version in versions if version != ssl.TLSVersion.TLSv1_2]
+    if not versions:
+        raise BadSetting(f"{name}: none of these suites is of a protocol in {properties.name('ssl.enabled.protocols')}")
+    if newest and versions[-1] == ssl.TLSVersion.TLSv1_3:
+        log.info("%s: all suites of TLS 1.3 are offered: Python cannot choose among them", name)
+    return Offered(versions[0], versions[-1], tuple(older))
+
+
+def _versions(properties: Properties) -> list[ssl.TLSVersion]:
+    protocol, name = properties.text("ssl.protocol"), properties.name("ssl.protocol")
+    if protocol is not None and protocol not in ("TLS", "SSL", *VERSIONS, *OLD_VERSIONS):
+        raise BadSetting(f"{name}: expected one of TLS, {', '.join(VERSIONS)}, got {protocol!r}")
+    words, name = properties.words("ssl.enabled.protocols"), properties.name("ssl.enabled.protocols")
+    for word in words:
+        if word not in VERSIONS and word not in OLD_VERSIONS:
+            raise BadSetting(f"{name}: expected some of {', '.join(VERSIONS)}, got {word!r}")
+    found = [version for word, version in VERSIONS.items() if word in words or not words]
+    if not found:
+        raise BadSetting(f"{name}: expected TLSv1.2 or TLSv1.3, got {', '.join(words)}, which are not secure")
+    if any(word in OLD_VERSIONS for word in words):
+        log.warning("%s: versions before TLS 1.2 are left out", name)
+    return found
+
+
+def _known_ciphers(suites: Sequence[str], name: str) -> list[str]:
+    """OpenSSL's names of suites of TLS 1.2. Those that this OpenSSL lacks are left out, unless it lacks them all."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.set_ciphers("ALL:COMPLEMENTOFALL")
+    known = {str(cipher["name"]) for cipher in context.get_ciphers()}
+    found = {suite: openssl_name(suite) for suite in suites}
+    missing = [suite for suite, cipher in found.items() if cipher not in known]
+    if missing and len(missing) == len(found):
+        raise BadSetting(f"{name}: this OpenSSL has none of {', '.join(missing)}")
+    if missing:
+        log.warning("%s: this OpenSSL lacks %s", name, ", ".join(missing))
+    return [cipher for suite, cipher in found.items() if suite not in missing]
+
+
+def openssl_name(suite: str) -> str:
+    """OpenSSL's name of a cipher suite: ECDHE-RSA-AES128-GCM-SHA256 for TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256. Other
+    names stay as they are."""
+    found = _CIPHER.fullmatch(suite)
+    if found is None:
+        return suite
+    exchange = "" if found[1] == "RSA" else found[1].replace("_", "-") + "-"
+    cipher = re.sub(r"(AES|CAMELLIA)_(\d+)", r"\1\2", found[2]).replace("CHACHA20_POLY1305_SHA256", "CHACHA20_POLY1305")
+    return exchange + cipher.replace("_CBC", "").replace("_", "-")
+
+
+def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
+    """Gives a context its key. The key never lies on a disk in clear. Raises BadSetting."""
+    chain = b"".join(ssl.DER_cert_to_PEM_cert(one).encode() for one in own.chain)
+    try:
+        with _key_file(own.key, chain) as (path, password):
+            context.load_cert_chain(path, password=password)
+    except ssl.SSLError as error:
+        raise BadSetting(f"{source}: OpenSSL takes no such key or certificate: {error.reason}") from None
+
+
+@contextmanager
+def _key_file(key: PrivateKeyTypes, chain: bytes) -> Iterator[tuple[str, str | None]]:
+    """A file with key and certificates as OpenSSL reads it, and its password. In memory, or encrypted where the system
+    has no such files."""
+    if hasattr(os, "memfd_create"):
+        clear = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        descriptor = os.memfd_create("key", os.MFD_CLOEXEC)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(clear + chain)
+            file.flush()
+            yield f"/proc/self/fd/{descriptor}", None
+        return
+    password = secrets.token_urlsafe(32)
+    hidden = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
+    with tempfile.NamedTemporaryFile() as file:
+        file.write(hidden + chain)
+        file.flush()
+        yield file.name, password

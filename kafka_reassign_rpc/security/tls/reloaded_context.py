@@ -1,0 +1,74 @@
+"""A context that is made again when the files of its stores change.
+
+Connections that exist keep their context; new ones get the new one. A new file that cannot be used changes nothing: the
+old context stays, and the log says why, once for each state of the files.
+"""
+
+import asyncio
+import logging
+import os
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+
+log = logging.getLogger(__name__)
+
+CHECK_S = 10.0
+"""Seconds between two looks at the files."""
+
+_State = tuple[tuple[int, int, int] | None, ...]
+
+
+class ReloadedContext:
+    """`context` is the latest that could be made. The first one is made at once: raises BadSetting.
+
+    what   whose context it is, for the log
+    make   makes a context from the files
+    """
+
+    def __init__(self, what: str, make: Callable[[], ssl.SSLContext], files: tuple[Path, ...]) -> None:
+        self._what = what
+        self._make = make
+        self._files = files
+        self._seen = self._state()
+        self.context = make()
+
+    async def keep(self, every: float = CHECK_S) -> None:
+        """Looks at the files from time to time, off the event loop, until it is cancelled."""
+        while self._files:
+            await asyncio.sleep(every)
+            await self.look()
+
+    async def look(self) -> bool:
+        """Looks at the files now, off the event loop. Returns whether there is a new context."""
+        return await asyncio.to_thread(self._look)
+
+    def _look(self) -> bool:
+        state = self._state()
+        if state == self._seen:
+            return False
+        self._seen = state
+        try:
+            self.context = self._make()
+        except BadSetting as error:
+            log.error("%s keeps its certificates: %s", self._what, error)
+            return False
+        except Exception:
+            log.exception("%s keeps its certificates", self._what)
+            return False
+        log.info("%s has new certificates for new connections", self._what)
+        return True
+
+    def _state(self) -> _State:
+        """What the system says of the files: time of the last change, size and number."""
+        return tuple(_stamp(path) for path in self._files)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,0 +1,126 @@
+"""TLS by Kafka's properties, for servers and for clients."""
+
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered
+from kafka_reassign_rpc.security.tls.der_reader import BadDer
+from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
+from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
+from kafka_reassign_rpc.security.tls.store_settings import (
+    KeystoreSettings,
+    Properties,
+    TruststoreSettings,
+    keystore_settings,
+    truststore_settings,
+)
+
+ANONYMOUS = "User:ANONYMOUS"
+CLIENT_AUTH = {"required": ssl.CERT_REQUIRED, "requested": ssl.CERT_OPTIONAL, "none": ssl.CERT_NONE}
+
+
+class TlsConfig(msgspec.Struct, frozen=True):
+    """TLS of a listener, or of connections to others.
+
+    place        the prefix of its settings, for messages
+    keystore     the own key and certificates, or None (clients without a certificate)
+    truststore   whom it trusts, or None: the certificates that the system trusts
+    client_auth  what a server asks of its clients
+    checks_host  whether a client checks that the server's certificate has its host name
+    """
+
+    place: str
+    keystore: KeystoreSettings | None
+    truststore: TruststoreSettings | None
+    offered: Offered
+    client_auth: ssl.VerifyMode
+    checks_host: bool
+    rules: tuple[Rule, ...]
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], prefixes: tuple[str, ...] = ("",)) -> "TlsConfig":
+        """From `ssl.*` properties, each looked for under the prefixes in their order: `("listener.name.a.", "")` for a
+        listener, `("zookeeper.",)` for ZooKeeper. Reads no file. Raises BadSetting."""
+        found = Properties(properties, prefixes)
+        client_auth = (found.text("ssl.client.auth") or "none").lower()
+        if client_auth not in CLIENT_AUTH:
+            raise BadSetting(
+                f"{found.name('ssl.client.auth')}: expected one of {', '.join(CLIENT_AUTH)}, got {client_auth!r}"
+            )
+        identification = found.raw("ssl.endpoint.identification.algorithm")
+        if identification is not None and identification.lower() not in ("https", ""):
+            name = found.name("ssl.endpoint.identification.algorithm")
+            raise BadSetting(f"{name}: expected https or nothing, got {identification!r}")
+        rules = found.text("ssl.principal.mapping.rules") or "DEFAULT"
+        try:
+            parsed = parse_rules(rules)
+        except ValueError as error:
+            raise BadSetting(f"{found.name('ssl.principal.mapping.rules')}: {error}") from None
+        return cls(
+            place=prefixes[0],
+            keystore=keystore_settings(found),
+            truststore=truststore_settings(found),
+            offered=offered(found),
+            client_auth=CLIENT_AUTH[client_auth],
+            checks_host=identification is None or bool(identification),
+            rules=parsed,
+        )
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of its stores."""
+        return tuple(store.path for store in (self.keystore, self.truststore) if store is not None and store.path)
+
+    def server_context(self) -> ssl.SSLContext:
+        """A new context for the connections of a listener. Reads the files. Raises BadSetting."""
+        if self.keystore is None:
+            raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        self.offered.apply(context)
+        load_key(context, self.keystore.load(), self.keystore.source)
+        context.verify_mode = self.client_auth
+        if self.client_auth != ssl.CERT_NONE:
+            self._trust(context)
+            # A client's certificate is checked at each connection: an ended session is not taken up again.
+            context.options |= ssl.OP_NO_TICKET
+            context.num_tickets = 0
+        return context
+
+    def client_context(self) -> ssl.SSLContext:
+        """A new context for connections to others; pass `server_hostname`. Reads the files. Raises BadSetting."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.offered.apply(context)
+        context.check_hostname = self.checks_host
+        if self.keystore is not None:
+            load_key(context, self.keystore.load(), self.keystore.source)
+        self._trust(context)
+        return context
+
+    def principal_of(self, certificate: bytes | None) -> str:
+        """The principal of a client with this certificate (DER), such as `User:CN=alice`; ANONYMOUS without one. Raises
+        NoMatchingRule."""
+        if certificate is None:
+            return ANONYMOUS
+        try:
+            name = subject_name(certificate)
+        except (BadDer, ValueError, IndexError) as error:
+            raise NoMatchingRule(f"the subject of the certificate cannot be read: {error}") from None
+        return "User:" + principal_name(self.rules, name)
+
+    def _trust(self, context: ssl.SSLContext) -> None:
+        """Every certificate of a truststore is trusted by itself, as in Java, a CA's or not."""
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
+        if self.truststore is None:
+            context.load_default_certs(
+                ssl.Purpose.CLIENT_AUTH if context.protocol == ssl.PROTOCOL_TLS_SERVER else ssl.Purpose.SERVER_AUTH
+            )
+            return
+        try:
+            context.load_verify_locations(cadata=b"".join(self.truststore.load()))
+        except ssl.SSLError as error:
+            raise BadSetting(f"{self.truststore.source}: OpenSSL takes no such certificate: {error.reason}") from None

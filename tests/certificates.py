@@ -1,0 +1,130 @@
+"""Certificates for tests: an authority, what it issues, and stores of every kind. Elliptic keys, since they are quick.
+
+ca = Authority("CN=ca")
+server = ca.issue("CN=broker", hosts=("localhost", "127.0.0.1"))
+properties = {**server.pem_keystore(tmp_path / "server.pem"), **ca.pem_truststore(tmp_path / "ca.pem")}
+"""
+
+import datetime
+import ipaddress
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+    pkcs12,
+)
+
+HOSTS = ("localhost", "127.0.0.1")
+PASSWORD = "a secret: of-the-store"
+_YEAR = datetime.timedelta(days=365)
+
+
+def _now() -> datetime.datetime:
+    return datetime.datetime.now(datetime.UTC)
+
+
+class Issued(NamedTuple):
+    """A key and its certificates, its own first."""
+
+    key: ec.EllipticCurvePrivateKey
+    chain: tuple[x509.Certificate, ...]
+
+    @property
+    def der(self) -> bytes:
+        return self.chain[0].public_bytes(Encoding.DER)
+
+    @property
+    def certificates_pem(self) -> str:
+        return "".join(one.public_bytes(Encoding.PEM).decode() for one in self.chain)
+
+    def key_pem(self, password: str | None = None) -> str:
+        hidden: KeySerializationEncryption = NoEncryption()
+        if password is not None:
+            hidden = BestAvailableEncryption(password.encode())
+        return self.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, hidden).decode()
+
+    def pem_keystore(self, path: Path, password: str | None = None) -> dict[str, str]:
+        """Writes key and certificates into a file. Returns Kafka's properties for it."""
+        path.write_text(self.key_pem(password) + self.certificates_pem)
+        found = {"ssl.keystore.type": "PEM", "ssl.keystore.location": str(path)}
+        return found if password is None else {**found, "ssl.key.password": password}
+
+    def pkcs12_keystore(self, path: Path, password: str = PASSWORD) -> dict[str, str]:
+        hidden = BestAvailableEncryption(password.encode())
+        path.write_bytes(pkcs12.serialize_key_and_certificates(b"own", self.key, self.chain[0], self.chain[1:], hidden))
+        return {"ssl.keystore.type": "PKCS12", "ssl.keystore.location": str(path), "ssl.keystore.password": password}
+
+
+class Authority:
+    """A CA. `above`: the one that issued its certificate; itself where there is none."""
+
+    def __init__(self, name: str, above: "Authority | None" = None) -> None:
+        self._name = x509.Name.from_rfc4514_string(name)
+        issued = (above or self)._issue(self._name, ec.generate_private_key(ec.SECP256R1()), (), ca=True)
+        self.own = issued
+        self._key = issued.key
+
+    _key: ec.EllipticCurvePrivateKey
+    own: Issued
+
+    def issue(
+        self,
+        name: str = "CN=somebody",
+        *,
+        hosts: Sequence[str] = HOSTS,
+        begins: datetime.timedelta = -_YEAR,
+        ends: datetime.timedelta = _YEAR,
+    ) -> Issued:
+        """A new key with a certificate of this authority. Its chain has the intermediate authorities, without the
+        first one. `begins` and `ends` are counted from now."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        return self._issue(x509.Name.from_rfc4514_string(name), key, hosts, begins=begins, ends=ends)
+
+    def pem_truststore(self, path: Path) -> dict[str, str]:
+        path.write_text(self.own.chain[0].public_bytes(Encoding.PEM).decode())
+        return {"ssl.truststore.type": "PEM", "ssl.truststore.location": str(path)}
+
+    def _issue(
+        self,
+        name: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        hosts: Sequence[str],
+        *,
+        ca: bool = False,
+        begins: datetime.timedelta = -_YEAR,
+        ends: datetime.timedelta = _YEAR,
+    ) -> Issued:
+        by_itself = not hasattr(self, "own")
+        builder = (
+            x509.CertificateBuilder()
+            .subject_name(name)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(_now() + begins)
+            .not_valid_after(_now() + ends)
+            .add_extension(x509.BasicConstraints(ca=ca, path_length=None), critical=True)
+        )
+        if hosts:
+            builder = builder.add_extension(x509.SubjectAlternativeName([_host(one) for one in hosts]), critical=False)
+        certificate = builder.sign(key if by_itself else self._key, hashes.SHA256())
+        above: tuple[x509.Certificate, ...] = ()
+        if not by_itself and self.own.chain[0].issuer != self.own.chain[0].subject:
+            above = self.own.chain
+        return Issued(key, (certificate, *above))
+
+
+def _host(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
