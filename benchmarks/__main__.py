@@ -1,4 +1,4 @@
-"""`python -m benchmarks [bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps|stock] [--quick]`"""
+"""`python -m benchmarks [acls|bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps|stock] …`."""
 
 import argparse
 import asyncio
@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from benchmarks import (
+    acls,
     bulk,
     cancel,
     failover,
@@ -30,6 +31,7 @@ _ZOOKEEPER_JVM = ("-XX:+UseSerialGC", "-XX:-UsePerfData")
 """ZooKeeper works for minutes here: it may compile everything, as a real one does."""
 
 BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
+    "acls": acls.run,
     "bulk": bulk.run,
     "list": listing.run,
     "cancel": cancel.run,

@@ -1,0 +1,155 @@
+"""The values of an ACL, by Kafka's names and with Kafka's codes (org.apache.kafka.common.acl, .resource)."""
+
+from enum import IntEnum
+from typing import NamedTuple, Self
+
+WILDCARD = "*"
+"""Any resource, any host."""
+WILDCARD_PRINCIPAL = "User:*"
+"""Every principal, of any type."""
+CLUSTER_NAME = "kafka-cluster"
+"""The name of the one resource of type CLUSTER."""
+
+
+class _Code(IntEnum):
+    """A value with its code on the wire. A code that Kafka does not know is UNKNOWN."""
+
+    @classmethod
+    def of(cls, code: int) -> Self:
+        return cls._value2member_map_.get(code, cls(0))  # type: ignore[return-value]
+
+    @property
+    def in_znodes(self) -> str:
+        """As znodes have it: `TransactionalId`, `AlterConfigs`, `Allow`."""
+        return self.name.title().replace("_", "")
+
+
+class AclOperation(_Code):
+    """What is done."""
+
+    UNKNOWN = 0
+    ANY = 1
+    ALL = 2
+    READ = 3
+    WRITE = 4
+    CREATE = 5
+    DELETE = 6
+    ALTER = 7
+    DESCRIBE = 8
+    CLUSTER_ACTION = 9
+    DESCRIBE_CONFIGS = 10
+    ALTER_CONFIGS = 11
+    IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13
+    DESCRIBE_TOKENS = 14
+
+
+class AclPermissionType(_Code):
+    """Whether an ACL forbids or allows."""
+
+    UNKNOWN = 0
+    ANY = 1
+    DENY = 2
+    ALLOW = 3
+
+
+class ResourceType(_Code):
+    """What something is done to."""
+
+    UNKNOWN = 0
+    ANY = 1
+    TOPIC = 2
+    GROUP = 3
+    CLUSTER = 4
+    TRANSACTIONAL_ID = 5
+    DELEGATION_TOKEN = 6
+    USER = 7
+
+
+class PatternType(_Code):
+    """How a pattern's name is compared with a resource's. ANY and MATCH are for filters alone."""
+
+    UNKNOWN = 0
+    ANY = 1
+    MATCH = 2
+    LITERAL = 3
+    PREFIXED = 4
+
+
+RESOURCE_TYPES = tuple(one for one in ResourceType if one > ResourceType.ANY)
+"""The types of resources that can have ACLs."""
+PATTERN_TYPES = (PatternType.LITERAL, PatternType.PREFIXED)
+"""The types of patterns that ACLs can have."""
+
+SUPPORTED_OPERATIONS: dict[ResourceType, frozenset[AclOperation]] = {
+    ResourceType.TOPIC: frozenset(
+        {
+            AclOperation.READ,
+            AclOperation.WRITE,
+            AclOperation.CREATE,
+            AclOperation.DESCRIBE,
+            AclOperation.DELETE,
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+        }
+    ),
+    ResourceType.GROUP: frozenset({AclOperation.READ, AclOperation.DESCRIBE, AclOperation.DELETE}),
+    ResourceType.CLUSTER: frozenset(
+        {
+            AclOperation.CREATE,
+            AclOperation.CLUSTER_ACTION,
+            AclOperation.DESCRIBE_CONFIGS,
+            AclOperation.ALTER_CONFIGS,
+            AclOperation.IDEMPOTENT_WRITE,
+            AclOperation.ALTER,
+            AclOperation.DESCRIBE,
+        }
+    ),
+    ResourceType.TRANSACTIONAL_ID: frozenset({AclOperation.DESCRIBE, AclOperation.WRITE}),
+}
+"""The operations that an answer shows as authorized, for each type (AclEntry.supportedOperations)."""
+
+
+class ResourcePattern(NamedTuple):
+    """The resources that an ACL is about."""
+
+    resource_type: ResourceType
+    name: str
+    pattern_type: PatternType
+
+    def __str__(self) -> str:
+        return f"{self.resource_type.in_znodes}:{self.pattern_type.name}:{self.name}"
+
+
+class AccessControlEntry(NamedTuple):
+    """Who may, or may not, do what, and from where. `principal`: `User:alice`; `host`: an address as Java prints it."""
+
+    principal: str
+    host: str
+    operation: AclOperation
+    permission_type: AclPermissionType
+
+
+class AclBinding(NamedTuple):
+    """An ACL."""
+
+    pattern: ResourcePattern
+    entry: AccessControlEntry
+
+
+def is_principal(text: str) -> bool:
+    """Whether a text is `type:name` (SecurityUtils.parseKafkaPrincipal)."""
+    return ":" in text
+
+
+def parse_super_users(text: str) -> frozenset[str]:
+    """The principals of `super.users`, separated by semicolons. Raises ValueError."""
+    found = text.split(";")
+    while found and not found[-1]:  # as Java splits
+        found.pop()
+    users = [one.strip("".join(map(chr, range(33)))) for one in found]
+    wrong = next((one for one in users if not is_principal(one)), None)
+    if wrong is not None:
+        raise ValueError(f"needs principals such as User:alice, separated by semicolons, not '{wrong}'")
+    return frozenset(users)
