@@ -8,20 +8,23 @@ import msgspec
 
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
-
-ANONYMOUS = "User:ANONYMOUS"
+from kafka_reassign_rpc.security.authenticator import ANONYMOUS
 
 
 class Peer(NamedTuple):
-    """The client at the other end of a connection, and the listener that it came in by."""
+    """The client at the other end of a connection, the listener that it came in by, and who it is.
+
+    `mechanism`: the SASL mechanism that it authenticated with, else "".
+    """
 
     host: str
     listener: str
     principal: str = ANONYMOUS
+    mechanism: str = ""
 
 
 class RequestContext(msgspec.Struct, frozen=True, gc=False):
-    """The header of a request, and the client and listener that it came from."""
+    """The header of a request, and the client and listener that it came from (see `Peer`)."""
 
     api_key: int
     api_version: int
@@ -30,6 +33,7 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
     client_host: str = ""
     listener: str = "PLAINTEXT"
     principal: str = ANONYMOUS
+    mechanism: str = ""
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):

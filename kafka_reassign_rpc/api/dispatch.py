@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Handled, Peer, RequestContext, awaited
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, UnknownServerError
+from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, InvalidRequest, KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
 from kafka_reassign_rpc.protocol.messages import REQUESTS, RESPONSES, ApiMessage
@@ -52,6 +52,15 @@ class Dispatcher:
         assert isinstance(answer, ApiMessage)  # the answer to a small request
         return answer
 
+    def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
+        """The answer to a request that comes in the midst of authentication; None where its version has no place for
+        an error of the whole request."""
+        header = request.header
+        if not isinstance(request.body, ApiMessage):
+            return None
+        answer = self._apis[header.api_key].fail(request.body, header.api_version, IllegalSaslState(text))
+        return answer if isinstance(answer, ApiMessage) else None
+
     def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
         """The body of the answer, its bytes, or an awaitable of either."""
         header = request.header
@@ -64,6 +73,7 @@ class Dispatcher:
             client_host=peer.host,
             listener=peer.listener,
             principal=peer.principal,
+            mechanism=peer.mechanism,
         )
         try:
             result = api.handle(self._node, request.body, ctx)

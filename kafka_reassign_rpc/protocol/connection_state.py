@@ -23,11 +23,16 @@ the mistake still get their answers. When these are out, `over` turns true, and 
     either   next_frame()                            the same   the frame is in work
     either   answer(), or refuse() of ApiVersions    the same   nothing is in work
     either   refuse() of anything else               ENDED      `fault` is set, the queue is dropped
+    either   answered(): the answer is made          the same   nothing is in work
+    ENDED    hold()                                  ENDED      the end itself is in work
     either   abandon(): the transport is gone        ENDED      the queue is dropped
     ENDED    bytes                                   ENDED      the bytes are dropped
 
-`over` is ENDED with nothing queued and nothing in work. Every frame is a request: bare tokens follow a SaslHandshake 0
-only where it succeeds, and no listener does SASL.
+`over` is ENDED with nothing queued and nothing in work.
+
+While a client authenticates, a frame need not be a request: after SaslHandshake 0 it is a bare token. Then frames have
+other bounds, and the next one is cut off only when the one before is answered, since its bounds depend on that
+(`one_by_one`).
 
 Rules: this file has everything that changes the state, and it knows no socket, no clock and no event loop. `parse` and
 `parse_in_slices` change nothing.
@@ -100,10 +105,16 @@ class FrameBuffer:
         self._kept = bytearray()
         self._missing = 0
         """Until so many more bytes have come, the kept bytes need not be looked at."""
+        self._single = False
 
     def __len__(self) -> int:
         """The number of kept bytes: those of an incomplete frame."""
         return len(self._kept)
+
+    def bound(self, least: int, most: int, *, single: bool) -> None:
+        """Sets the bounds of the frames that are not cut off yet. `single`: `receive` cuts off one at most."""
+        self._least, self._most, self._single = least, most, single
+        self._missing = 0
 
     def receive(self, data: bytes) -> tuple[list[bytes], BadFrameSize | None]:
         """The frames that are complete now, without their lengths, and the error of the frame behind them."""
@@ -117,7 +128,7 @@ class FrameBuffer:
         frames: list[bytes] = []
         pos, end = 0, len(source)
         self._missing = 0
-        while end - pos >= 4:
+        while end - pos >= 4 and not (self._single and frames):
             size = int.from_bytes(source[pos : pos + 4], "big", signed=True)
             if not self._least <= size <= self._most:
                 self._kept = bytearray()
@@ -134,6 +145,11 @@ class FrameBuffer:
         elif pos < end:
             self._kept += source[pos:]
         return frames, None
+
+    def keep(self, data: bytes) -> None:
+        """Takes in bytes that the next `receive` cuts into frames."""
+        self._kept += data
+        self._missing = 0
 
     def clear(self) -> None:
         self._kept = bytearray()
@@ -157,7 +173,9 @@ class Connection:
     ) -> None:
         self._served = served
         self._max_elements = max_elements
+        self._max_frame_bytes = max_frame_bytes
         self._frames = FrameBuffer(MIN_REQUEST_BYTES, max_frame_bytes)
+        self._one_by_one = False
         self._queue: deque[bytes] = deque()
         self._queued_bytes = 0
         self._in_work: bytes | None = None
@@ -183,11 +201,31 @@ class Connection:
         """Whether the connection has ended and all answers are out: close the transport."""
         return self.ended and not self._queue and self._in_work is None
 
+    @property
+    def waiting(self) -> bool:
+        """Whether frames, or bytes that are not cut into frames, wait for the request in work."""
+        return bool(self._queue) or (self._one_by_one and self._in_work is not None and self.partial_bytes > 0)
+
     # ------------------------------------------------------------------------------------------------ in
+
+    def one_by_one(self, max_frame_bytes: int) -> None:
+        """From now on frames have 0 to `max_frame_bytes` bytes, and each is cut off when the one before is answered.
+        Then call `receive`, also without new bytes."""
+        self._one_by_one = True
+        self._frames.bound(0, max_frame_bytes, single=True)
+
+    def requests(self) -> None:
+        """From now on all frames are requests again."""
+        self._one_by_one = False
+        self._frames.bound(MIN_REQUEST_BYTES, self._max_frame_bytes, single=False)
 
     def receive(self, data: bytes) -> int:
         """Takes in bytes as they arrive. Returns how many frames they complete; may set `fault`."""
         if self.ended:
+            return 0
+        if self._one_by_one and (self._in_work is not None or self._queue):
+            self._frames.keep(data)
+            self.partial_bytes = len(self._frames)
             return 0
         frames, fault = self._frames.receive(data)
         self.partial_bytes = len(self._frames)
@@ -266,6 +304,16 @@ class Connection:
         self._in_work = None
         return data
 
+    def answered(self) -> None:
+        """The frame in work is done with: its answer, if any, was made elsewhere."""
+        if self._in_work is None:
+            raise LocalProtocolError("no request is in work")
+        self._in_work = None
+
+    def hold(self) -> None:
+        """The connection is not `over` although it has ended: something is still to be said."""
+        self._in_work = b""
+
     def refuse(self, refusal: Refusal, body: ApiMessage | None = None) -> bytes:
         """The bytes of the answer to a refused request in work; none where the refusal closes the connection.
 
@@ -282,11 +330,17 @@ class Connection:
             self._wrong(refusal.error)
             self.abandon()
             return b""
-        key = ApiKey.API_VERSIONS
-        low, high = self._served[key]
-        known = ApiVersionsResponse.ApiVersion(version=0, api_key=int(key), min_version=low, max_version=high)
-        body = ApiVersionsResponse(version=0, error_code=UNSUPPORTED_VERSION, api_keys=[known])
-        return encode_response(body, version=0, correlation_id=refusal.header.correlation_id)
+        return unsupported_api_versions(self._served[ApiKey.API_VERSIONS], refusal.header.correlation_id)
+
+
+def unsupported_api_versions(served: tuple[int, int], correlation_id: int) -> bytes:
+    """The answer to an ApiVersions in an unknown version: error 35 in version 0, and the versions that are served."""
+    low, high = served
+    known = ApiVersionsResponse.ApiVersion(
+        version=0, api_key=int(ApiKey.API_VERSIONS), min_version=low, max_version=high
+    )
+    body = ApiVersionsResponse(version=0, error_code=UNSUPPORTED_VERSION, api_keys=[known])
+    return encode_response(body, version=0, correlation_id=correlation_id)
 
 
 def _refusal(error: RemoteProtocolError, frame: bytes) -> Refusal:

@@ -1,5 +1,9 @@
-"""Who is at the other end of a connection. No sockets, no event loop.
+"""Who is at the other end of a connection: authenticators, and the mechanisms that they use. No sockets, no event loop.
 
-bad_setting.py   the error of a security setting, and text that never shows
-tls/             keystores, contexts and principals of TLS
+    authenticator.py    the seam: what a connection asks before any handler sees a request
+    bad_setting.py      the error of a security setting, and text that never shows
+    tls/                keystores, contexts and principals of TLS
+
+A listener makes one authenticator for each connection (`server.listener.Listener.authenticator`). Source: the
+classes of `org.apache.kafka.common.security` and `org.apache.kafka.common.network.Authenticator` (Kafka 3.9).
 """

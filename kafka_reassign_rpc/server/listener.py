@@ -15,6 +15,8 @@ from typing import Protocol
 
 import msgspec
 
+from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, anonymous
+
 log = logging.getLogger(__name__)
 
 ACCEPTED_IN_A_TURN = 64
@@ -25,13 +27,17 @@ OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM)
 
 
 class Listener(msgspec.Struct, frozen=True):
-    """An address to listen on. Port 0: the system chooses one. `tls` is for SSL and SASL_SSL listeners."""
+    """An address to listen on. Port 0: the system chooses one. `tls` is for SSL and SASL_SSL listeners.
+
+    `authenticator` makes the authenticator of each connection.
+    """
 
     host: str
     port: int
     name: str = "PLAINTEXT"
     security_protocol: str = "PLAINTEXT"
     tls: ssl.SSLContext | None = None
+    authenticator: MakeAuthenticator = anonymous
 
 
 class Door(Protocol):

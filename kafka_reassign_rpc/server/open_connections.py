@@ -41,6 +41,8 @@ TOLD = {
     "connections_unread_closed": (logging.WARNING, "closed with unread answers"),
     "connections_slow_closed": (logging.WARNING, "closed to get below queued.max.request.bytes"),
     "connections_malformed": (logging.INFO, "closed for malformed input"),
+    "connections_unauthenticated": (logging.INFO, "not authenticated"),
+    "connections_expired": (logging.INFO, "closed at the end of its session"),
 }
 """What the log tells of connections, by the counter in ServerStats: level, and what happened."""
 
@@ -49,7 +51,7 @@ class OpenConnection(Hashable, Protocol):
     """A connection, as `OpenConnections` uses it. Times are seconds by the loop's clock.
 
     last_active    when it last sent or took anything
-    silent_since   when it was accepted; 0 once it has sent a whole request
+    silent_since   when it was accepted; 0 once it has sent a whole request, or has authenticated where it must
     frame_since    when the incomplete frame began; 0 where there is none
     unread_since   since when it has not taken all its answers; 0 where it has
     """
@@ -184,7 +186,7 @@ class OpenConnections:
         return True
 
     def has_sent(self, connection: OpenConnection) -> None:
-        """The connection has sent its first whole request."""
+        """The connection has sent its first whole request, or has authenticated."""
         self._order.has_sent(connection)
 
     def creation_delay(self) -> float:
@@ -239,6 +241,10 @@ class OpenConnections:
     def work(self, waits: Coroutine[Any, Any, None]) -> None:
         """Finishes a request in a task, even if its client disconnects meanwhile."""
         self.stats.requests_in_work_now += 1
+        self.aside(waits)
+
+    def aside(self, waits: Coroutine[Any, Any, None]) -> None:
+        """Runs in a task what takes no place among queued.max.requests: strangers must not fill that."""
         task = self.loop.create_task(waits)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

@@ -23,6 +23,10 @@ class Service(Protocol):
     def refusal(self, header: RequestHeader, error: RemoteProtocolError) -> ApiMessage | None:
         """The answer to a request that cannot be decoded; None closes the connection."""
 
+    def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
+        """The answer ILLEGAL_SASL_STATE to a request in the midst of authentication; None where it has no such
+        answer."""
+
     def handle(self, request: DecodedRequest, peer: Peer) -> Body | Awaitable[Body]:
         """The body of the answer, or an awaitable of it.
 

@@ -37,7 +37,7 @@ class Server:
                 listening = await listen(
                     listener.host,
                     listener.port,
-                    partial(ServerConnection, self._connections, listener.name),
+                    partial(ServerConnection, self._connections, listener),
                     backlog=self._limits.socket_listen_backlog_size,
                     door=self._connections,
                     tls=listener.tls,

@@ -7,6 +7,7 @@ server.
     state       meaning                                         leaves it when
     ----------  ----------------------------------------------  ------------------------------------------------
     waiting     accepted, has to wait (creation rate)           the delay is over
+    failing     authentication has failed                       its delay is over: answer, and the end
     reading     nothing in work                                 frames arrive
     working     a request is in work, or frames are queued      the last queued frame is answered
     clogged     the peer has answers to read                    it has read all of them
@@ -17,6 +18,8 @@ Only in state `reading` does a connection read. It pauses reading when bytes arr
 most clients wait for their answer; it resumes when the last frame is answered. Sync handlers run straight through: the
 answers to all frames of one `data_received` go out in one write. A run ends after `turn_ms` and continues in the next
 turn of the loop, so that one busy client does not keep the loop.
+
+Before each frame an authenticator that guards is asked what to do with it (`connection_guard`).
 
 A large frame waits for room (`large_work`). It is decoded, and freed, in slices of the loop, in turns with all others.
 A large answer goes to the transport piece by piece, as the peer reads. What the peer has not read counts as held bytes,
@@ -35,6 +38,8 @@ from kafka_reassign_rpc.protocol.connection_state import Connection, Refusal
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.protocol.sliced_messages import take_apart
+from kafka_reassign_rpc.server.connection_guard import ConnectionGuard, recognize
+from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
@@ -53,7 +58,7 @@ BURST_BYTES = 1024 * 1024
 class ServerConnection(asyncio.Protocol):
     """The asyncio side of a `Connection`. `OpenConnections` has everything that connections share."""
 
-    def __init__(self, shared: OpenConnections, listener: str) -> None:
+    def __init__(self, shared: OpenConnections, listener: Listener) -> None:
         self._shared = shared
         self._listener = listener
         self._loop = shared.loop
@@ -62,7 +67,9 @@ class ServerConnection(asyncio.Protocol):
             shared.served, shared.service.max_elements, max_frame_bytes=shared.limits.socket_request_max_bytes
         )
         self._transport: asyncio.Transport | None = None
-        self._peer = Peer("", listener)
+        self._peer = Peer("", listener.name)
+        self._guard: ConnectionGuard | None = None
+        """Where the authenticator wants to see frames."""
         self._charged = 0
         """Bytes of the shared budget that this connection holds."""
         self._busy = False
@@ -83,10 +90,17 @@ class ServerConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         address = transport.get_extra_info("peername")
-        self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener)
+        self._peer = Peer(address[0] if isinstance(address, tuple) else "", self._listener.name)
         if not self._shared.admit(self, self._peer.host):
             self._transport.abort()
             return
+        authenticator = recognize(self._shared, self._listener, self._peer, self._transport)
+        if authenticator is None:
+            self._transport.abort()
+            return
+        if authenticator.guards:
+            self._guard = ConnectionGuard(authenticator, self._shared, self._stream, self._peer, self)
+        self.become(self._peer._replace(principal=authenticator.principal, mechanism=authenticator.mechanism))
         self._transport.set_write_buffer_limits(high=0)  # whatever is not written clogs, and counts
         self.last_active = self.silent_since = self._loop.time()
         delay = self._shared.creation_delay()
@@ -137,24 +151,38 @@ class ServerConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._shared.stats.bytes_received += len(data)
         self.last_active = now = self._loop.time()
-        stream = self._stream
-        if stream.ended:
+        if self._stream.ended:
             return
+        self._cut(data, now)
+        if self._busy or self._clogged:
+            self._settle()
+        else:
+            self._run()
+
+    def _cut(self, data: bytes, now: float) -> None:
+        """Cuts the bytes that have arrived into frames."""
+        stream, guard = self._stream, self._guard
         frames = stream.receive(data)
-        if frames and self.silent_since:
-            self.silent_since = 0.0
-            self._shared.has_sent(self)
+        if frames and self.silent_since and guard is None:
+            self.heard()
         if stream.partial_bytes:
             if frames or not self.frame_since:
                 self.frame_since = now
         else:
             self.frame_since = 0.0
-        if stream.fault is not None:
-            self._malformed(stream.fault)
-        if self._busy or self._clogged:
-            self._settle()
+        fault = stream.fault
+        if fault is None:
+            return
+        failing = None if guard is None else guard.invalid_size(fault)
+        if failing is None:
+            self._malformed(fault)
         else:
-            self._run()
+            self._shared.aside(failing)
+
+    def heard(self) -> None:
+        """The connection has shown that it is a client's."""
+        self.silent_since = 0.0
+        self._shared.has_sent(self)
 
     def _malformed(self, error: Exception) -> None:
         """Earlier requests are still answered; then the connection closes without an answer, as in Kafka."""
@@ -171,7 +199,7 @@ class ServerConnection(asyncio.Protocol):
         if held != self._charged and self._charge(held) and held and not self._busy:
             self._starved = True
             self._shared.starving(self)
-        if self._clogged or self._starved or self._stream.queued:
+        if self._clogged or self._starved or self._stream.waiting:
             self._pause()
         else:
             self._resume()
@@ -213,9 +241,7 @@ class ServerConnection(asyncio.Protocol):
             if not self._shared.may_work(self):
                 break  # `work` is called when there is room
             frame = stream.next_frame()
-            waits = self._answer(frame, out)
-            if waits is not None:
-                self._shared.work(self._finish(waits))
+            if not self._take_up(frame, out):
                 break
             count += 1
             if out:
@@ -244,6 +270,19 @@ class ServerConnection(asyncio.Protocol):
         if self._transport is not None:
             self._run()
         self._shared.wake()
+
+    def _take_up(self, frame: bytes, out: list[bytes]) -> bool:
+        """Puts the answer to `frame` into `out`. False: the answer has to wait."""
+        guard = self._guard
+        if guard is None or guard.serves(frame):
+            waits = self._answer(frame, out)
+            if waits is not None:
+                self._shared.work(self._finish(waits))
+        else:
+            waits = guard.step(frame, out)
+            if waits is not None:
+                self._shared.aside(waits)
+        return waits is None
 
     def _answer(self, frame: bytes, out: list[bytes]) -> Coroutine[Any, Any, None] | None:
         """Puts the answer to `frame` into `out`, or returns a coroutine where the answer has to wait."""
@@ -374,6 +413,30 @@ class ServerConnection(asyncio.Protocol):
 
     def _close_now(self) -> None:
         if self._transport is not None and not self._unsent:
+            self._transport.close()
+
+    # -------------------------------------------------------------------------------------- called by ConnectionGuard
+
+    def become(self, peer: Peer) -> None:
+        """From now on requests come from `peer`."""
+        self._peer = peer
+
+    def cut_on(self) -> None:
+        """The bytes that have arrived may be cut into frames on."""
+        self._cut(b"", self._loop.time())
+
+    def go_on(self, out: list[bytes]) -> None:
+        """A step that has waited is done: sends its answer, and takes the next frame."""
+        self._write(out)
+        if self._transport is not None:
+            self._run()
+
+    def close_with(self, answer: bytes) -> None:
+        """Sends a last answer, if any, and closes."""
+        self._stream.abandon()
+        if self._transport is not None:
+            if answer:
+                self._write([answer])
             self._transport.close()
 
     # -------------------------------------------------------------------------------------- called by OpenConnections

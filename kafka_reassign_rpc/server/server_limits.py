@@ -51,6 +51,8 @@ class ServerLimits(msgspec.Struct, frozen=True, kw_only=True):
     turn_ms: int = 5
     """How long one connection with many requests may keep the event loop before other tasks run."""
     tls_handshake_timeout_ms: int = 10_000
+    connection_failed_authentication_delay_ms: int = 100
+    """How long the answer to failed authentication, and the end of that connection, wait."""
 
 
 def most_per_ip(connections: int) -> int:

@@ -23,6 +23,10 @@ class ServerStats(msgspec.Struct):
     """Closed because they did not read their answers."""
     connections_malformed: int = 0
     """Closed for malformed input."""
+    connections_unauthenticated: int = 0
+    """Closed because authentication failed."""
+    connections_expired: int = 0
+    """Closed because their session was over and they did not authenticate again (connections.max.reauth.ms)."""
     connections_slow_closed: int = 0
     """Closed in the middle of a frame, to get below `ServerLimits.queued_max_request_bytes`."""
     bytes_received: int = 0

@@ -87,6 +87,13 @@ SERVER_COUNTERS = {
         " or more than all may leave together.",
     ),
     "connections_malformed": _counter("connections_malformed", "Connections that were closed for malformed input."),
+    "connections_unauthenticated": _counter(
+        "connections_unauthenticated", "Connections that were closed because their client did not authenticate itself."
+    ),
+    "connections_expired": _counter(
+        "connections_expired",
+        "Connections that were closed because their session was over (connections.max.reauth.ms).",
+    ),
     "connections_slow_closed": _counter(
         "connections_slow_closed",
         "Connections that were closed in the middle of a request or an answer, to get below queued.max.request.bytes.",

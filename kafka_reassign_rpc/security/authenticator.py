@@ -1,0 +1,152 @@
+"""The seam of authentication: an `Authenticator` settles who is at the other end of one connection, before any handler
+sees a request. No I/O: the connection passes whole frames in, and does what comes back.
+
+    call                         the connection
+    ---------------------------  -----------------------------------------------------------------------------
+    make(context)                calls it once for each connection, when TLS is done. AuthenticationFailed: it closes
+    authenticated, principal     asks for both after `make` and after each step; no request is served before
+    admission(frame)             asks before each frame what to do with it, in the order in which frames came
+        SERVE                    serves it as a request of `principal`
+        TAKE                     passes it to `receive`
+        CLOSE                    closes without an answer: the session is over
+    receive(frame) -> Step       sends `answer`, and takes the next frame; or closes, as `end` says
+
+An authenticator without steps (PLAINTEXT, SSL) is a `SettledAuthenticator`: its `admission` is never asked.
+
+Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
+"""
+
+from collections.abc import Awaitable, Callable
+from enum import Enum, auto
+from typing import NamedTuple, Protocol
+
+from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest
+from kafka_reassign_rpc.protocol.messages import ApiMessage
+
+ANONYMOUS = "User:ANONYMOUS"
+
+
+class AuthenticationFailed(Exception):
+    """A connection gets no authenticator. The text says why, for the log; the client sees only that it closes."""
+
+
+class Requests(Protocol):
+    """What the server does for requests that come before authentication."""
+
+    def api_versions(self, request: DecodedRequest) -> Body:
+        """The answer to an ApiVersions; its error code says whether the request was in order."""
+
+    def illegal_sasl_state(self, request: DecodedRequest, text: str) -> ApiMessage | None:
+        """The answer ILLEGAL_SASL_STATE to any request that is served; None where its API has no place for an error."""
+
+
+class AuthenticationContext(NamedTuple):
+    """What is known of a connection before its first frame (Kafka's AuthenticationContext).
+
+    client_address       the client's IP address as text
+    listener             name of the listener
+    security_protocol    PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL
+    certificate          the client's certificate (DER), where TLS has verified one
+    requests             answers requests that may come before authentication
+    """
+
+    client_address: str
+    listener: str
+    security_protocol: str
+    certificate: bytes | None
+    requests: Requests
+
+
+class Admission(Enum):
+    """What a connection does with a frame."""
+
+    SERVE = auto()
+    TAKE = auto()
+    CLOSE = auto()
+
+
+class End(Enum):
+    """How a connection goes on after a step.
+
+    CLOSE_LATER is for failed authentication: the answer waits for connection.failed.authentication.delay.ms, and
+    nothing is read meanwhile.
+    """
+
+    OPEN = auto()
+    CLOSE_LATER = auto()
+    CLOSE_NOW = auto()
+
+
+class Step(NamedTuple):
+    """What a connection does after a frame: it sends `answer` (with its length in front; empty: nothing), then `end`.
+
+    `reason` says for the log why it closes. It holds no secrets, and nothing of the client's but names.
+    """
+
+    answer: bytes = b""
+    end: End = End.OPEN
+    reason: str = ""
+
+
+class Authenticator(Protocol):
+    """Authenticates one connection.
+
+    authenticated      whether requests are served; may turn False again while a client re-authenticates
+    guards             whether frames need `admission`: False where the principal never changes
+    principal          Kafka's principal, such as `User:alice`; ANONYMOUS before authentication
+    mechanism          the SASL mechanism by which it is known, else ""
+    max_receive_size   bytes of the largest frame before authentication (sasl.server.max.receive.size)
+    """
+
+    @property
+    def authenticated(self) -> bool: ...
+
+    @property
+    def guards(self) -> bool: ...
+
+    @property
+    def principal(self) -> str: ...
+
+    @property
+    def mechanism(self) -> str: ...
+
+    @property
+    def max_receive_size(self) -> int: ...
+
+    def admission(self, frame: bytes) -> Admission:
+        """What to do with the next frame."""
+
+    def receive(self, frame: bytes) -> Step | Awaitable[Step]:
+        """Takes a frame. The next one is passed in only after this step. An awaitable: the check is done off the event
+        loop."""
+
+    def invalid_size(self, text: str) -> Step:
+        """The step after a frame whose announced size is out of bounds."""
+
+
+MakeAuthenticator = Callable[[AuthenticationContext], Authenticator]
+"""Makes the authenticator of a new connection. Raises AuthenticationFailed."""
+
+
+class SettledAuthenticator(NamedTuple):
+    """The authenticator of a connection whose principal TLS has settled, or nobody (PLAINTEXT)."""
+
+    principal: str = ANONYMOUS
+    mechanism: str = ""
+    authenticated: bool = True
+    guards: bool = False
+    max_receive_size: int = 0
+
+    def admission(self, _frame: bytes) -> Admission:
+        return Admission.SERVE
+
+    def receive(self, _frame: bytes) -> Step:
+        return Step(end=End.CLOSE_NOW)
+
+    def invalid_size(self, text: str) -> Step:
+        return Step(end=End.CLOSE_NOW, reason=text)
+
+
+def anonymous(_context: AuthenticationContext) -> Authenticator:
+    """For PLAINTEXT listeners: everybody is User:ANONYMOUS."""
+    return SettledAuthenticator()
