@@ -8,7 +8,7 @@ Requests here are packets without their length: xid, opcode, body. Answers are w
 bytes), then the body, where the decoders begin.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from struct import Struct, pack
 
 from kafka_reassign_rpc.zookeeper.operations import AclEntry, Check, Create, Delete, Op, Result, SetData, Stat
@@ -71,10 +71,14 @@ def decode_acl(answer: bytes, at: int) -> list[AclEntry]:
 
 OPEN_ACL = encode_acl([(31, "world", "anyone")])
 """All permissions for everybody: Kafka creates znodes with it while `zookeeper.set.acl` is false."""
+ACL_ROOM = 48
+"""Bytes that the ACL of a create counts: as many as the longest that this package sends, and more than most."""
 
 
-def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acl: bytes = OPEN_ACL) -> bytes:
-    """A transaction. Creates are `create2`, whose answer has the Stat."""
+def encode_multi(
+    xid: int, ops: Sequence[Op], chroot: str = "", acl_of: Callable[[str], bytes] = lambda _: OPEN_ACL
+) -> bytes:
+    """A transaction. Creates are `create2`, whose answer has the Stat; each has the ACL of its path."""
     parts = [_REQUEST.pack(xid, MULTI)]
     add = parts.append
     head, integer = _OP_PATH.pack, _INT.pack
@@ -92,7 +96,7 @@ def encode_multi(xid: int, ops: Sequence[Op], chroot: str = "", acl: bytes = OPE
             add(path)
             add(integer(len(op.data)))  # type: ignore[union-attr]
             add(op.data)  # type: ignore[union-attr]
-            add(acl)
+            add(acl_of(op.path))
             add(integer((_EPHEMERAL if op.ephemeral else 0) | (_SEQUENCE if op.sequence else 0)))  # type: ignore[union-attr]
         elif kind is Check or kind is Delete:
             add(head(CHECK if kind is Check else DELETE, 0, -1, len(path)))
@@ -231,13 +235,13 @@ def encode_set_watches(xid: int, since_zxid: int, paths: Sequence[Sequence[str]]
 
 
 def size_of(op: Op, chroot: str = "") -> int:
-    """The bytes that the operation takes in a transaction, with the open ACL."""
+    """The bytes that the operation takes in a transaction, with the longest ACL."""
     path = chroot + op.path
     size = OP_OVERHEAD + (len(path) if path.isascii() else len(path.encode())) + 4
     if isinstance(op, SetData):
         return size + 4 + len(op.data)
     if isinstance(op, Create):
-        return size + 4 + len(op.data) + len(OPEN_ACL)
+        return size + 4 + len(op.data) + ACL_ROOM
     return size
 
 

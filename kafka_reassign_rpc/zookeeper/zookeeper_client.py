@@ -8,7 +8,6 @@ and set new watches.
 
 import asyncio
 import logging
-import ssl
 import struct
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
@@ -16,6 +15,7 @@ from types import TracebackType
 from typing import Self, TypeVar, cast
 
 from kafka_reassign_rpc.zookeeper import jute
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 from kafka_reassign_rpc.zookeeper.operations import (
     ANY_VERSION,
@@ -32,7 +32,7 @@ from kafka_reassign_rpc.zookeeper.operations import (
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, NotSent, TransactionFailed
-from kafka_reassign_rpc.zookeeper.zookeeper_session import Sasl, ZooKeeperSession
+from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
 
 __all__ = [
     "MAX_FRAME",
@@ -66,10 +66,7 @@ class ZooKeeper:
     """A session with the ensemble of a `zookeeper.connect` string.
 
     session_timeout_ms  the timeout to ask for; the server may grant another
-    tls                 a context for a `secureClientPort`; it contains client certificates
-    auth                (scheme, credentials), sent first on every connection
-    sasl                authenticates every connection before anything else
-    acl                 (permission bits, scheme, id) of every created znode; open by default
+    access              TLS, login, and the ACLs of created znodes
     """
 
     def __init__(
@@ -77,18 +74,13 @@ class ZooKeeper:
         connect: str,
         *,
         session_timeout_ms: int = 18_000,
-        tls: ssl.SSLContext | None = None,
-        auth: Sequence[tuple[str, bytes]] = (),
-        sasl: Sasl | None = None,
-        acl: Sequence[tuple[int, str, str]] | None = None,
+        access: Access = PLAIN,
     ) -> None:
         self.connect = connect
         hosts, self.chroot = parse_connect_string(connect)
-        self._acl = jute.OPEN_ACL if acl is None else jute.encode_acl(acl)
+        self._acl_of = access.acl_of
         self._watchers: list[Callable[[WatchKind, str], None]] = []
-        self._session = ZooKeeperSession(
-            hosts, session_timeout_ms / 1000, tls=tls, auth=auth, sasl=sasl, watch=self._watch_fired
-        )
+        self._session = ZooKeeperSession(hosts, session_timeout_ms / 1000, access=access, watch=self._watch_fired)
 
     # The session
 
@@ -223,7 +215,7 @@ class ZooKeeper:
             return made.decode()[len(self.chroot) :], jute.decode_stat(answer, end)
 
         flags = (1 if ephemeral else 0) | (2 if sequence else 0)
-        body = _INT.pack(len(data)) + data + self._acl + _INT.pack(flags)
+        body = _INT.pack(len(data)) + data + self._acl_of(path) + _INT.pack(flags)
         return await self._call(_CREATE2, path, body, parse, session)
 
     async def set(self, path: str, data: bytes, version: int = ANY_VERSION, *, session: int | None = None) -> Stat:
@@ -261,7 +253,7 @@ class ZooKeeper:
         """As `multi`, but sent before it returns: transactions are sent in the order of these calls."""
         connection = self._session.connection(session)
         xid = self._session.next_xid()
-        packet = jute.encode_multi(xid, ops, self.chroot, self._acl)
+        packet = jute.encode_multi(xid, ops, self.chroot, self._acl_of)
         return connection.submit(xid, packet, lambda answer: jute.decode_multi(answer, ops, self.chroot))
 
     async def multi_many(
@@ -367,7 +359,8 @@ class ZooKeeper:
 
     async def _create_real(self, real: str) -> None:
         xid = self._session.next_xid()
-        packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + _INT.pack(0) + self._acl + _INT.pack(0)
+        acl = self._acl_of(real.removeprefix(self.chroot) if real.startswith(f"{self.chroot}/") else real)
+        packet = struct.pack(">ii", xid, _CREATE2) + jute.ustring(real) + _INT.pack(0) + acl + _INT.pack(0)
         await self._session.connection().submit(xid, packet, _nothing, real)
 
     async def tree(self, path: str) -> list[str]:

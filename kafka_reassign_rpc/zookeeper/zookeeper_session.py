@@ -20,9 +20,8 @@ import asyncio
 import contextlib
 import logging
 import random
-import ssl
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from time import monotonic
 from typing import Any
 
@@ -30,6 +29,7 @@ from aiozk import protocol
 from aiozk.session import Session
 from aiozk.states import States
 
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.connect_string import show_host
 from kafka_reassign_rpc.zookeeper.tcp_connection import ZooKeeperConnection
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, ZkError
@@ -44,9 +44,6 @@ MIN_STEP_SECONDS = 0.25
 SHORT_LIVED_SECONDS = 0.5
 """A connection lost sooner counts as refused: otherwise the client would try a server that accepts and drops again and
 again without a pause."""
-
-Sasl = Callable[[Callable[[bytes], Awaitable[bytes]]], Awaitable[None]]
-"""Authenticates over SASL: receives `exchange(token) -> challenge` and calls it until authentication is complete."""
 
 
 class Expired(Exception):
@@ -71,18 +68,14 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         hosts: Sequence[tuple[str, int]],
         timeout: float,
         *,
-        tls: ssl.SSLContext | None = None,
-        auth: Sequence[tuple[str, bytes]] = (),
-        sasl: Sasl | None = None,
+        access: Access = PLAIN,
         watch: Callable[[int, str], None],
     ) -> None:
         super().__init__(",".join(show_host(*host) for host in hosts), timeout, None, False, None)
         self.hosts = list(hosts)
         random.shuffle(self.hosts)
         self.wanted_timeout = timeout
-        self.tls = tls
-        self.auth = list(auth)
-        self.sasl = sasl
+        self.access = access
         self.watch = watch
         self.password = NO_PASSWORD
         self.last_zxid = 0
@@ -243,7 +236,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
 
     async def _shake_hands(self, session: int, password: bytes, zxid: int) -> tuple[ZooKeeperConnection, float, Any]:
         host, port = self._at()
-        conn = ZooKeeperConnection(host, port, self.watch, self._answered, self.tls)
+        conn = ZooKeeperConnection(host, port, self.watch, self._answered, self.access.tls)
         try:
             await conn.connect()
             sent = monotonic()
@@ -263,9 +256,9 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
         return conn, sent, response
 
     async def _authenticate(self, conn: ZooKeeperConnection) -> None:
-        if self.sasl is not None:
-            await self.sasl(lambda token: self._sasl_exchange(conn, token))
-        for scheme, credentials in self.auth:
+        if self.access.sasl is not None:
+            await self.access.sasl(conn.host, lambda token: self._sasl_exchange(conn, token))
+        for scheme, credentials in self.access.auth:
             await conn.send(protocol.AuthRequest(type=0, scheme=scheme, auth=credentials))
 
     async def _sasl_exchange(self, conn: ZooKeeperConnection, token: bytes) -> bytes:

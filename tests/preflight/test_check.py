@@ -13,6 +13,8 @@ from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.preflight.check import check
 from kafka_reassign_rpc.preflight.findings import Finding, Level
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.znode_contents import encode_broker, encode_controller
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import batch
@@ -49,10 +51,10 @@ async def apart(zk_connect: str) -> AsyncIterator[ZooKeeper]:
 
 @asynccontextmanager
 async def standing(
-    zk: ZooKeeper, path: str, data: bytes = b"", acl: Sequence[tuple[int, str, str]] | None = None
+    zk: ZooKeeper, path: str, data: bytes = b"", acl: Sequence[tuple[int, str, str]] = ((31, "world", "anyone"),)
 ) -> AsyncIterator[None]:
     """A znode that stands for a while, created with this ACL."""
-    async with ZooKeeper(zk.connect, acl=acl) as author:
+    async with ZooKeeper(zk.connect, access=Access(acl_of=always(acl))) as author:
         await author.create(path, data)
     yield
     await zk.delete(path)

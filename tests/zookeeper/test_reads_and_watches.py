@@ -4,6 +4,8 @@ import asyncio
 
 import pytest
 
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.znode_acls import always
 from kafka_reassign_rpc.zookeeper.zookeeper_client import Create, Delete, SetData, WatchKind, ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
     BadArguments,
@@ -166,8 +168,9 @@ async def test_sv_5_credentials_are_given_again_on_every_connection(
     proxy: Proxy, zk_connect: str, zk: ZooKeeper
 ) -> None:
     chroot = "/" + zk_connect.partition("/")[2]
-    mine = [(31, "auth", "")]
-    owner = ZooKeeper(proxy.address + chroot, auth=[("digest", b"user:secret")], acl=mine, session_timeout_ms=3000)
+    mine = always([(31, "auth", "")])
+    access = Access(auth=[("digest", b"user:secret")], acl_of=mine)
+    owner = ZooKeeper(proxy.address + chroot, access=access, session_timeout_ms=3000)
     async with owner:
         events = Events(owner)
         await owner.create("/private", b"1")
@@ -180,7 +183,7 @@ async def test_sv_5_credentials_are_given_again_on_every_connection(
                 await zk.get(path)
         with pytest.raises(NoAuth):
             await zk.multi_get(["/private"])
-    async with ZooKeeper(zk_connect, acl=mine) as nobody:
+    async with ZooKeeper(zk_connect, access=Access(acl_of=mine)) as nobody:
         with pytest.raises(InvalidAcl):
             await nobody.create("/mine")
 

@@ -1,0 +1,31 @@
+"""How a client comes to ZooKeeper: encrypted or not, as whom, and with which ACLs for the znodes that it creates."""
+
+import ssl
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple
+
+from kafka_reassign_rpc.zookeeper.znode_acls import AclOf, open_to_all
+
+Exchange = Callable[[bytes], Awaitable[bytes]]
+"""Sends a SASL token; returns the server's challenge."""
+Sasl = Callable[[str, Exchange], Awaitable[None]]
+"""Authenticates a connection to the host of that name over SASL. Raises LoginFailed (or an OSError, or a ZkError)."""
+
+
+class Access(NamedTuple):
+    """The same for every connection of a client.
+
+    tls     a context for a `secureClientPort`, with the client's certificate if it has one; None: plain TCP
+    sasl    authenticates a connection before anything else
+    auth    (scheme, credentials), sent first on every connection
+    acl_of  the ACL of each created znode, by its path
+    """
+
+    tls: ssl.SSLContext | None = None
+    sasl: Sasl | None = None
+    auth: Sequence[tuple[str, bytes]] = ()
+    acl_of: AclOf = open_to_all
+
+
+PLAIN = Access()
+"""Plain TCP, as nobody; znodes are open to all."""
