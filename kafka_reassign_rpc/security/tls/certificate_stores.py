@@ -22,6 +22,7 @@ LARGEST_STORE = 16 * 2**20
 _NO_KEY = "it has certificates, but no private key: is it a truststore?"
 _PEM = b"-----BEGIN "
 _BINARY = (b"\x30\x80", b"\x30\x82", b"\x30\x83", java_keystore.MAGIC, java_keystore.JCEKS_MAGIC)
+"""How PKCS12, JKS and JCEKS begin."""
 _ENTRY = r"-+BEGIN\s+[^-]*{0}[^-]*-+\s(?:\s*[^\r\n:]*:[^\r\n]*[\r\n]+)*([a-zA-Z0-9/+=\s]*)-+END\s+[^-]*{0}[^-]*-+"
 """PemParser of DefaultSslEngineFactory: blanks may stand where lines end, and headers before the content."""
 _CERTIFICATE = re.compile(_ENTRY.format("CERTIFICATE"))
@@ -37,7 +38,12 @@ class KeyAndChain(NamedTuple):
 
 def is_pem(data: bytes) -> bool:
     """Whether a store is text with PEM entries: comments may stand before the first one."""
-    return _PEM in data and not data.startswith(_BINARY)
+    return _PEM in data and not is_binary(data)
+
+
+def is_binary(data: bytes) -> bool:
+    """Whether a store is of a kind that has a password."""
+    return data.startswith(_BINARY)
 
 
 def read_key(data: bytes, store_password: str | None, key_password: str | None) -> KeyAndChain:

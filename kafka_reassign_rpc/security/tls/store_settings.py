@@ -11,6 +11,7 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.tls.certificate_stores import (
     LARGEST_STORE,
     KeyAndChain,
+    is_binary,
     is_pem,
     pem_certificates,
     pem_key,
@@ -80,7 +81,7 @@ class KeystoreSettings(msgspec.Struct, frozen=True):
         data = read_store(self.source, self.path)
         if is_pem(data) and self.password is not None:
             raise BadSetting(f"{self.password_name}: {self.path} is PEM: only ssl.key.password applies to it")
-        if not is_pem(data) and self.password is None:
+        if self.password is None and is_binary(data):
             raise BadSetting(f"{self.source}: {self.path}: {self.password_name} is not set")
         password = self.password.value if self.password else None
         return _named(f"{self.source}: {self.path}", lambda: read_key(data, password, key_password))
