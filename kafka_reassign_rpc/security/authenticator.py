@@ -16,7 +16,7 @@ An authenticator without steps (PLAINTEXT, SSL) is a `SettledAuthenticator`: its
 Source: Authenticator, KafkaChannel and Selector of org.apache.kafka.common.network, SocketServer (Kafka 3.9).
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from enum import Enum, auto
 from typing import NamedTuple, Protocol
 
@@ -32,6 +32,10 @@ class AuthenticationFailed(Exception):
 
 class Requests(Protocol):
     """What the server does for requests that come before authentication."""
+
+    @property
+    def served(self) -> Mapping[int, tuple[int, int]]:
+        """The versions that are served, by API key."""
 
     def api_versions(self, request: DecodedRequest) -> Body:
         """The answer to an ApiVersions; its error code says whether the request was in order."""

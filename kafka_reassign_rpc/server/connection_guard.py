@@ -25,7 +25,6 @@ from kafka_reassign_rpc.security.authenticator import (
 )
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.open_connections import OpenConnections
-from kafka_reassign_rpc.server.request_service import Service
 
 log = logging.getLogger(__name__)
 
@@ -33,8 +32,9 @@ log = logging.getLogger(__name__)
 class RequestsOf:
     """`security.authenticator.Requests`, by the server's service."""
 
-    def __init__(self, service: Service, peer: Peer) -> None:
-        self._service = service
+    def __init__(self, shared: OpenConnections, peer: Peer) -> None:
+        self.served = shared.served
+        self._service = shared.service
         self._peer = peer
 
     def api_versions(self, request: DecodedRequest) -> Body:
@@ -53,7 +53,7 @@ def recognize(
     tls = transport.get_extra_info("ssl_object")
     certificate = None if tls is None else tls.getpeercert(True)
     context = AuthenticationContext(
-        peer.host, listener.name, listener.security_protocol, certificate, RequestsOf(shared.service, peer)
+        peer.host, listener.name, listener.security_protocol, certificate, RequestsOf(shared, peer)
     )
     try:
         return listener.authenticator(context)

@@ -1,0 +1,39 @@
+"""What a SASL mechanism is to the authenticator: one `SaslServer` for each exchange (Java's)."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+
+class SaslError(Exception):
+    """The exchange has failed. The text may tell what a client must not know: it is for the log alone."""
+
+
+class SaslAuthenticationError(SaslError):
+    """The exchange has failed, and the client gets the text (Kafka's SaslAuthenticationException)."""
+
+
+class SaslServer(Protocol):
+    """The server's side of one exchange.
+
+    complete         whether the client is authenticated; no further token may come
+    authorization_id the user's name, once complete
+    expires_at       when the client's credentials expire, in seconds since 1970; None: not on their own
+    """
+
+    @property
+    def complete(self) -> bool: ...
+
+    @property
+    def authorization_id(self) -> str: ...
+
+    @property
+    def expires_at(self) -> float | None: ...
+
+    def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
+        """The answer to the client's token; an awaitable where the check is done off the event loop.
+
+        Raises SaslError; after that the exchange is over.
+        """
+
+
+MakeSaslServer = Callable[[], SaslServer]

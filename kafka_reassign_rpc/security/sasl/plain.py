@@ -1,0 +1,80 @@
+"""SASL PLAIN (RFC 4616): `[authzid] NUL user NUL password`. Only TLS keeps the password from listeners.
+
+Source: PlainSaslServer, PlainServerCallbackHandler (Kafka 3.9).
+"""
+
+import hashlib
+import hmac
+from collections.abc import Awaitable, Mapping
+from inspect import isawaitable
+from typing import Protocol
+
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
+
+TOKENS = 3
+
+
+class Passwords(Protocol):
+    """Knows users by their passwords."""
+
+    def verify(self, user: str, password: str) -> bool | Awaitable[bool]:
+        """Whether it is the user's password. The time it takes does not tell how much of it is right.
+
+        Raises SaslAuthenticationError where that cannot be found out.
+        """
+
+
+class PlainSaslServer:
+    """One exchange of PLAIN."""
+
+    expires_at = None
+
+    def __init__(self, passwords: Passwords) -> None:
+        self._passwords = passwords
+        self.complete = False
+        self.authorization_id = ""
+
+    def evaluate(self, token: bytes) -> bytes | Awaitable[bytes]:
+        tokens = token.decode("utf-8", "replace").split("\0", TOKENS)
+        if len(tokens) != TOKENS:
+            raise SaslAuthenticationError(f"Invalid SASL/PLAIN response: expected 3 tokens, got {len(tokens)}")
+        authzid, user, password = tokens
+        if not user:
+            raise SaslAuthenticationError("Authentication failed: username not specified")
+        if not password:
+            raise SaslAuthenticationError("Authentication failed: password not specified")
+        right = self._passwords.verify(user, password)
+        return self._decide_later(authzid, user, right) if isawaitable(right) else self._decide(authzid, user, right)
+
+    async def _decide_later(self, authzid: str, user: str, waits: Awaitable[bool]) -> bytes:
+        return self._decide(authzid, user, await waits)
+
+    def _decide(self, authzid: str, user: str, right: bool) -> bytes:
+        if not right:
+            raise SaslAuthenticationError("Authentication failed: Invalid username or password")
+        if authzid not in ("", user):
+            raise SaslAuthenticationError(
+                "Authentication failed: Client requested an authorization id that is different from username"
+            )
+        self.authorization_id, self.complete = user, True
+        return b""
+
+
+class PlainPasswords:
+    """Passwords as a JAAS config has them (`user_alice="…"` of PlainLoginModule)."""
+
+    def __init__(self, passwords: Mapping[str, str]) -> None:
+        self._digests = {user: _digest(password) for user, password in passwords.items()}
+        self._nobody = _digest("")
+
+    def __repr__(self) -> str:
+        return f"PlainPasswords of {len(self._digests)} users"
+
+    def verify(self, user: str, password: str) -> bool:
+        known = self._digests.get(user)
+        same = hmac.compare_digest(_digest(password), self._nobody if known is None else known)
+        return same and known is not None
+
+
+def _digest(password: str) -> bytes:
+    return hashlib.sha256(password.encode("utf-8", "surrogatepass")).digest()
