@@ -132,7 +132,7 @@ def api_versions(version: int = 3, name: str = "test") -> Any:
 
 
 def unknown_api_versions() -> bytes:
-    return struct.pack(">hhih", 18, 99, 7, -1)
+    return struct.pack(">hhih", 18, 99, 7, -1) + b"\0"
 
 
 def plain(user: str, password: str, authzid: str = "") -> bytes:

@@ -315,7 +315,7 @@ class SaslAuthenticator:
             self._server = None
         if header is None:
             return Step(len(answer).to_bytes(4, "big") + answer)
-        return Step(_authenticate_answer(header, 0, None, answer, lifetime))
+        return Step(_authenticate_answer(header, 0, "", answer, lifetime))
 
     def _session(self, server: SaslServer) -> int:
         """Begins a session. Returns its length in milliseconds; 0: it has no end."""
@@ -372,7 +372,7 @@ def _encoded(header: RequestHeader, body: Body) -> bytes:
     return response_prefix(header.api_key, header.api_version, header.correlation_id, len(data)) + data
 
 
-def _authenticate_answer(header: RequestHeader, code: int, text: str | None, token: bytes, lifetime: int) -> bytes:
+def _authenticate_answer(header: RequestHeader, code: int, text: str, token: bytes, lifetime: int) -> bytes:
     version = header.api_version
     body = SaslAuthenticateResponse(
         version=version, error_code=code, error_message=text, auth_bytes=token, session_lifetime_ms=lifetime
