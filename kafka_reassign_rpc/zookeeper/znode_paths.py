@@ -49,6 +49,13 @@ LOG_DIR_EVENTS = "/log_dir_event_notification"
 DELEGATION_TOKENS = "/delegation_token/tokens"
 DELEGATION_TOKEN_CHANGE_PREFIX = "/delegation_token/token_changes/token_change_"  # noqa: S105
 CONSUMERS = "/consumers"
+ACLS = "/kafka-acl"
+"""Has a znode with ACLs for each resource type and name."""
+PREFIXED_ACLS = "/kafka-acl-extended/prefixed"
+"""The same for prefixes of names."""
+ACL_CHANGES = "/kafka-acl-changes"
+EXTENDED_ACL_CHANGES = "/kafka-acl-extended-changes"
+"""Have a sequential znode for each change of ACLs."""
 
 PERSISTENT = (
     CONSUMERS,

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import kafka_reassign_rpc
 from kafka_reassign_rpc.core.throttling.leased_configs import BrokerMemory, TopicMemory
 from kafka_reassign_rpc.zookeeper import (
+    acl_znodes,
     delegation_token_znodes,
     notification_znodes,
     reassign_partitions_znode,
@@ -31,7 +32,7 @@ from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, te
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(delegation_token_znodes, throttle_memory_znodes, znode_contents),
+    *(acl_znodes, delegation_token_znodes, throttle_memory_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -155,6 +156,19 @@ ZNODES = {
     "decode_log_dir_event": Znode(notification_znodes.decode_log_dir_event, ({"version": 1, "broker": 1, "event": 1},)),
     "decode_partitions": Znode(
         notification_znodes.decode_partitions, ({"version": 1, "partitions": [{"topic": "t", "partition": 0}]},)
+    ),
+    "decode_acls": Znode(
+        acl_znodes.decode_acls,
+        (
+            {
+                "version": 1,
+                "acls": [{"principal": "User:a", "permissionType": "Allow", "operation": "Read", "host": "10.0.0.1"}],
+            },
+        ),
+    ),
+    "decode_extended_change": Znode(
+        acl_znodes.decode_extended_change,
+        ({"version": 1, "resourceType": "TOPIC", "name": "pre-", "patternType": "PREFIXED"},),
     ),
     "decode_token_end": Znode(
         delegation_token_znodes.decode_token_end, ({"version": 3, "expiryTimestamp": 1, "maxTimestamp": 2},)
