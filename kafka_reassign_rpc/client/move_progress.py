@@ -5,8 +5,8 @@ for a move that has only just begun, this module computes it from DescribeLogDir
 against the size of the largest other replica. The rate is then the one of the last WINDOW_S seconds. A move that has
 left the list of moves is finished.
 
-The rate of all moves together is the sum of their rates if the server reports all of them. A rate computed from the
-bytes would jump with each sample of the server.
+All moves together take at least as long as the slowest of them. Their rate is the sum of their rates if the server
+reports all of them. A rate computed from the bytes would jump with each sample of the server.
 """
 
 from collections import deque
@@ -140,7 +140,7 @@ class LogDirProgressTracker:
         rate = _rate(self._totals, now, done)
         if described.keys() >= in_flight.keys():
             rate = _sum([described[partition].bytes_per_second for partition in in_flight], rate)
-        overall = _progress(CopiedBytes(done, total), rate, {})
+        overall = _at_least_the_slowest(_progress(CopiedBytes(done, total), rate, {}), moves.values())
         unknown = {broker: found.error for broker, found in answers.items() if found.error is not None}
         return ProgressSnapshot(moves, overall, len(self._finished), unknown)
 
@@ -226,6 +226,14 @@ def _sum(rates: Sequence[float | None], otherwise: float | None) -> float | None
     """The sum of the rates; `otherwise` if there are none, or if one is not known."""
     known = [rate for rate in rates if rate is not None]
     return sum(known) if rates and len(known) == len(rates) else otherwise
+
+
+def _at_least_the_slowest(overall: Progress, moves: Iterable[Progress]) -> Progress:
+    """All moves together take at least as long as the slowest one: the rate of the others does not help it."""
+    slowest = max((one.remaining_seconds for one in moves if one.remaining_seconds is not None), default=0.0)
+    if overall.remaining_seconds is None or overall.remaining_seconds >= slowest:
+        return overall
+    return replace(overall, remaining_seconds=slowest)
 
 
 def _progress(found: CopiedBytes, rate: float | None, copied: Mapping[int, int]) -> Progress:

@@ -41,6 +41,18 @@ def test_240_6_the_rate_is_that_of_the_last_seconds() -> None:
     assert found.remaining_seconds == (2000 - 117) / 3
 
 
+def test_240_6_all_moves_together_take_at_least_as_long_as_the_slowest() -> None:
+    described = {
+        A: description(A, total_bytes=100, copied_bytes={3: 0, 4: 0}, bytes_per_second=99, remaining_ms=2_000),
+        B: description(B, total_bytes=100, copied_bytes={3: 90, 4: 90}, bytes_per_second=1, remaining_ms=11_000),
+    }
+    snapshot = LogDirProgressTracker().update(0, {A: MOVE, B: MOVE}, [], described)
+    assert snapshot.total.rate == 100
+    assert snapshot.total.remaining_seconds == 11
+    fast = LogDirProgressTracker().update(0, {A: MOVE}, [], {A: described[A]})
+    assert fast.total.remaining_seconds == 200 / 99
+
+
 def test_240_6_a_move_that_has_left_the_list_is_done() -> None:
     tracker = LogDirProgressTracker()
     tracker.update(0, {A: MOVE, B: MOVE}, dirs(b1=100, b3=50))
