@@ -15,6 +15,7 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.broker_settings import FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -136,7 +137,7 @@ def server_config(values: dict[str, Any]) -> ServerConfig:
         listeners=values["listeners"],
         advertised=values["advertised.listeners"],
         server_id=values["broker.id"],
-        broker_listener=values["inter.broker.listener.name"],
+        links=BrokerLinks(values["inter.broker.listener.name"]),
         takeover=Takeover(values["controller.takeover"]),
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
         refuses_by_policy=values["broker.policies"] == "refuse",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from kafka_reassign_rpc.controller_channel import leader_and_isr_answers, packed_requests, request_builders
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import NO_RIGHTS, RIGHTS, BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.controller_channel.leader_and_isr_answers import HostedReplica
 from kafka_reassign_rpc.controller_channel.pending_requests import (
     DELETED_EPOCH,
@@ -25,6 +26,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import (
     UpdateMetadata,
 )
 from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
     FencedLeaderEpoch,
     InconsistentTopicId,
     KafkaStorageError,
@@ -108,7 +110,7 @@ class BrokerChannel:
         sender: request_builders.Sender,
         stopped: Stopped,
         controller_moved: Callable[[], None],
-        listener: str | None = None,
+        links: BrokerLinks | None = None,
         turn: asyncio.Lock | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
     ) -> None:
@@ -118,7 +120,7 @@ class BrokerChannel:
         self._sender = sender
         self._stopped = stopped
         self._controller_moved = controller_moved
-        self._listener = listener
+        self._links = links or BrokerLinks()
         self._turn = turn or asyncio.Lock()
         self._log_dirs_answered = log_dirs_answered
         self._offline: set[HostedReplica] = set()
@@ -137,34 +139,36 @@ class BrokerChannel:
         if self._retry is not None:
             self._retry.cancel()
         await end(self._task)
+        self._links.forget(self.broker.id)
 
     async def _run(self) -> None:
         await self._wakeup.wait()
         backoff = Backoff(FIRST_BACKOFF_S, LONGEST_BACKOFF_S)
         while True:
-            endpoint = self.broker.endpoint(self._listener)
             try:
-                client = await RpcClient.open(endpoint.host, endpoint.port, str(self._sender.id), ANSWER_TIMEOUT_S)
-            except (OSError, TimeoutError) as error:
-                log.debug("broker %d at %s:%d: %s", self.broker.id, endpoint.host, endpoint.port, error)
-                await backoff.sleep()
+                client = await self._links.open(self.broker, str(self._sender.id), ANSWER_TIMEOUT_S)
+            except (OSError, TimeoutError, EOFError, ProtocolError) as error:
+                log.debug("broker %d: %s", self.broker.id, error or type(error).__name__)
+                await backoff.sleep(longest=isinstance(error, BrokerRefuses))
                 continue
-            defect = False
+            at_length = False
             try:
                 await client.versions()
                 backoff.reset()
                 while True:
                     await self._send_next(client)
+            except BrokerRefuses:  # the links have told it
+                at_length = True
             except (OSError, TimeoutError, EOFError, ProtocolError) as error:
                 log.info(
                     "broker %d: connection lost (%s), connecting again", self.broker.id, error or type(error).__name__
                 )
             except Exception:
                 log.exception("broker %d: a defect kept a request from being sent; trying again", self.broker.id)
-                defect = True
+                at_length = True
             finally:
                 client.close()
-            await backoff.sleep(longest=defect)
+            await backoff.sleep(longest=at_length)
 
     async def _send_next(self, client: RpcClient) -> None:
         request = self.pending.take()
@@ -247,7 +251,10 @@ class BrokerChannel:
                 return request_builders.stop_replica(self._sender, self.broker, stops, version)
 
     def _refused(self, request: _Part, error: int) -> bool:
-        """Whether the broker has refused the whole request, which is noted."""
+        """Whether the broker has refused the whole request, which is noted. Raises BrokerRefuses: no right."""
+        if error == ClusterAuthorizationFailed.code:
+            self._lacks_rights()
+        self._links.forget(self.broker.id, RIGHTS)
         if error == StaleControllerEpoch.code:
             log.warning("broker %d knows a newer controller than epoch %d", self.broker.id, self._sender.epoch)
             self._controller_moved()
@@ -258,6 +265,12 @@ class BrokerChannel:
         elif error:
             self.pending.refused(request)
         return bool(error)
+
+    def _lacks_rights(self) -> None:
+        """The broker takes nothing from this server. All of it is repeated: somebody may add the right."""
+        text = f"broker {self.broker.id} {NO_RIGHTS}"
+        self._links.note(self.broker.id, RIGHTS, text)
+        raise BrokerRefuses(text, NO_RIGHTS)
 
     def _handle_answer(self, request: _Part, answer: _Response) -> None:
         if self._refused(request, answer.error_code):

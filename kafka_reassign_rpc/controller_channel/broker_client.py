@@ -4,7 +4,8 @@
 """
 
 import asyncio
-from collections.abc import Collection, Mapping
+import ssl
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any, Literal, Self, TypeVar, overload
 
 from kafka_reassign_rpc.protocol.connection_state import ClientConnection
@@ -44,20 +45,32 @@ class RpcClient:
         self._connection = ClientConnection(client_id)
         self._timeout_s = timeout_s
         self._versions: dict[int, tuple[int, int]] | None = None
+        self._repeat: tuple[float, Callable[[], Awaitable[None]]] | None = None
 
     @classmethod
-    async def open(cls, host: str, port: int, client_id: str, timeout_s: float) -> Self:
-        """Connect. Raises OSError or TimeoutError."""
+    async def open(
+        cls, host: str, port: int, client_id: str, timeout_s: float, tls: ssl.SSLContext | None = None
+    ) -> Self:
+        """Connect, over TLS where there is a context. Raises OSError (ssl.SSLError is one) or TimeoutError."""
         try:
             async with asyncio.timeout(CONNECT_TIMEOUT_S):
-                reader, writer = await asyncio.open_connection(host, port)
+                reader, writer = await asyncio.open_connection(host, port, ssl=tls)
+        except ssl.SSLError:  # one of a certificate is a ValueError, too
+            raise
         except ValueError as error:  # IDNA refuses the name, or it has a NUL: anybody may have registered it
             raise OSError(f"{shown(host)} is no name of a host: {error}") from error
         return cls(reader, writer, client_id, timeout_s)
 
     def close(self) -> None:
         """Close at once. A call that waits for its answer raises EOFError."""
-        self._writer.close()
+        if self._writer.get_extra_info("ssl_object") is None:
+            self._writer.close()
+        else:
+            self._writer.transport.abort()  # without waiting for the other side to close TLS
+
+    def repeat_login(self, due: float, login: Callable[[], Awaitable[None]]) -> None:
+        """The first request from `due` on (the event loop's time) lets `login` go first."""
+        self._repeat = (due, login)
 
     async def versions(self) -> Mapping[int, tuple[int, int]]:
         """The versions that the broker serves, by API key; the client asks once."""
@@ -93,6 +106,9 @@ class RpcClient:
         """
         if self._connection.pending:
             raise ConnectionError("the previous request has no answer yet")
+        if self._repeat is not None and asyncio.get_running_loop().time() >= self._repeat[0]:
+            (_, login), self._repeat = self._repeat, None
+            await login()
         self._writer.write(self._connection.send(request_class, body, version, raw=raw))
         async with asyncio.timeout(self._timeout_s):
             await self._writer.drain()

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Collection, Mapping
 
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirsAnswered, Stopped
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, Partition, Topic, TopicPartition
@@ -20,14 +21,14 @@ class ChannelManager:
         sender: Sender,
         stopped: Stopped,
         controller_moved: Callable[[], None],
-        listener: str | None = None,
+        links: BrokerLinks | None = None,
         log_dirs_answered: LogDirsAnswered = lambda *_: None,
     ) -> None:
         self._cluster = cluster
         self._sender = sender
         self._stopped = stopped
         self._controller_moved = controller_moved
-        self._listener = listener
+        self._links = links or BrokerLinks()
         self._log_dirs_answered = log_dirs_answered
         self._channels: dict[int, BrokerChannel] = {}
         self._stops_on_absent_brokers: dict[int, dict[TopicPartition, StopReplicaState]] = {}
@@ -53,7 +54,7 @@ class ChannelManager:
                 self._sender,
                 self._stopped,
                 self._controller_moved,
-                self._listener,
+                self._links,
                 self._turn,
                 self._log_dirs_answered,
             )

@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 
@@ -39,25 +40,22 @@ class BrokerAnswer(NamedTuple):
     configs: Mapping[str, str] = {}
 
 
-async def ask_all(
-    brokers: Iterable[Broker], listener: str | None, client_id: str, seconds: float
-) -> list[BrokerAnswer]:
+async def ask_all(brokers: Iterable[Broker], links: BrokerLinks, client_id: str, seconds: float) -> list[BrokerAnswer]:
     """Ask each broker, for so long at most."""
     room = asyncio.Semaphore(AT_ONCE)
 
     async def limited(broker: Broker) -> BrokerAnswer:
         async with room:
-            return await _ask(broker, broker.endpoint(listener), client_id, seconds)
+            return await _ask(broker, links, client_id, seconds)
 
     return list(await asyncio.gather(*(limited(broker) for broker in sorted(brokers, key=lambda one: one.id))))
 
 
-async def _ask(broker: Broker, endpoint: Endpoint, client_id: str, seconds: float) -> BrokerAnswer:
-    if endpoint.security_protocol != "PLAINTEXT":
-        return BrokerAnswer(broker, endpoint, f"its listener {endpoint.listener} is {endpoint.security_protocol}")
+async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: float) -> BrokerAnswer:
+    endpoint = links.endpoint(broker)
     try:
         async with asyncio.timeout(seconds):
-            client = await RpcClient.open(endpoint.host, endpoint.port, client_id, seconds)
+            client = await links.open(broker, client_id, seconds)
             try:
                 versions = await client.versions()
                 try:
@@ -66,6 +64,8 @@ async def _ask(broker: Broker, endpoint: Endpoint, client_id: str, seconds: floa
                     return BrokerAnswer(broker, endpoint, str(error), versions)
             finally:
                 client.close()
+    except BrokerRefuses as error:
+        return BrokerAnswer(broker, endpoint, error.reason)
     except TimeoutError:
         return BrokerAnswer(broker, endpoint, f"no answer within {seconds:g} s")
     except (OSError, EOFError, ProtocolError) as error:

@@ -47,7 +47,7 @@ def _reached(answers: Sequence[BrokerAnswer], listener: str | None) -> Iterator[
             "brokers",
             f"{len(silent)} of {len(answers)} brokers cannot be controlled from here: "
             + some(f"broker {one.broker.id} at {_address(one.endpoint)} ({one.problem})" for one in silent),
-            "start them, open the way to them, or name a PLAINTEXT listener with --inter-broker-listener-name",
+            "start them, open the way to them, or give the login and the TLS of brokers (docs/security-outward.md)",
         )
     without = [one.broker.id for one in answers if listener is not None and one.endpoint.listener != listener]
     if without:

@@ -15,7 +15,9 @@ async def check(config: ServerConfig, seconds: float) -> list[Finding]:
 
     seconds   the limit for a ZooKeeper session, for all reads from ZooKeeper, and for each broker
     """
-    zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+    zk = ZooKeeper(
+        config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
+    )
     try:
         await zk.start(seconds)
     except ZkError as error:
@@ -43,12 +45,12 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         return [*found, unsafe("zookeeper", text, "look at ZooKeeper, or give a longer --timeout-ms")]
     found += znode_findings.findings(state, first, config.server_id, config.takeover)
     answers = await ask_brokers.ask_all(
-        state.cluster.brokers.values(), config.broker_listener, f"check-{config.server_id}", seconds
+        state.cluster.brokers.values(), config.links, f"check-{config.server_id}", seconds
     )
     found += broker_findings.findings(
         answers,
         config.advertised or config.listeners,
-        config.broker_listener,
+        config.links.listener,
         state.marks,
         balances=config.broker_settings.get("auto.leader.rebalance.enable") is True,
         deletes=config.broker_settings.get("delete.topic.enable") is True,

@@ -27,6 +27,7 @@ from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller_channel import Sender
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
 from kafka_reassign_rpc.core.leadership.isr_changes import IsrChange
 from kafka_reassign_rpc.core.round import replay
@@ -178,7 +179,7 @@ class Deletions(RuleBasedStateMachine):
         for topic in self.cluster.topics.values():
             reread(cluster, topic)
         self.cluster = cluster
-        survey = BrokerSurvey("test", None)
+        survey = BrokerSurvey("test", BrokerLinks())
         cast(Any, survey).look = lambda _: None  # nobody is asked
         survey.settings = KAFKA_DEFAULTS
         self.term = Term(

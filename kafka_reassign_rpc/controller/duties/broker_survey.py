@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kafka_reassign_rpc.controller_channel.broker_client import ConfigEntry, RpcClient, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import broker_settings
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.broker_settings import AT_FIRST, Value
@@ -49,16 +50,16 @@ class _Registration:
 class BrokerSurvey:
     """`look` tells it the registered brokers; the rest is what is known of them.
 
-    listener    the name of the brokers' listener to connect to; None: the first of each broker
+    links       how it connects to brokers
     own         the settings that the operator gives this server, by Kafka's names
     refuses     whether this server refuses what a policy of the brokers would have to check
     """
 
     def __init__(
-        self, client_id: str, listener: str | None, own: Mapping[str, Value] | None = None, *, refuses: bool = True
+        self, client_id: str, links: BrokerLinks, own: Mapping[str, Value] | None = None, *, refuses: bool = True
     ) -> None:
         self._client_id = client_id
-        self._listener = listener
+        self._links = links
         self._own = own or {}
         self._refuses = refuses
         self._registered: dict[int, _Registration] = {}
@@ -147,8 +148,7 @@ class BrokerSurvey:
 
     async def _has_answered(self, broker: Broker) -> bool:
         try:
-            endpoint = broker.endpoint(self._listener)
-            client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
+            client = await self._links.open(broker, self._client_id, ANSWER_TIMEOUT_S)
             try:
                 self._versions_learnt(broker, await client.versions())
                 self._registered[broker.id].settings = await _settings(client, broker.id)

@@ -18,6 +18,7 @@ from kafka_reassign_rpc.controller.commands.cluster_commands import SizesSampled
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.telemetry.event_recorder import Record
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
@@ -86,7 +87,7 @@ class ProgressSampler:
         loop: ControllerLoop,
         settings: Sampling,
         client_id: str,
-        listener: str | None,
+        links: BrokerLinks,
         record: Record,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -94,7 +95,7 @@ class ProgressSampler:
         self._loop = loop
         self._settings = settings
         self._client_id = client_id
-        self._listener = listener
+        self._links = links
         self._record = record
         self._clock = clock
         self._brokers: dict[int, _AskedBroker] = {}
@@ -120,7 +121,7 @@ class ProgressSampler:
     async def everything(self) -> Sample:
         """A sample of all replicas on the live brokers, taken now, without brokers that do not answer in time."""
         cluster = self._loop.cluster
-        asked = [_AskedBroker(broker, self._client_id, self._listener) for broker in cluster.brokers.values()]
+        asked = [_AskedBroker(broker, self._client_id, self._links) for broker in cluster.brokers.values()]
         try:
             for one in asked:
                 one.ask(None)
@@ -144,7 +145,7 @@ class ProgressSampler:
             asked = self._brokers.get(broker)
             if asked is None or asked.broker != registered:
                 await self._disconnect([broker])
-                asked = self._brokers[broker] = _AskedBroker(registered, self._client_id, self._listener)
+                asked = self._brokers[broker] = _AskedBroker(registered, self._client_id, self._links)
             asked.ask(partitions)
         under_way = [asked.task for asked in self._brokers.values() if asked.task is not None]
         if under_way:
@@ -212,11 +213,11 @@ def _disk(dirs: Collection[SampledLogDir]) -> Disk:
 class _AskedBroker:
     """One registration of a broker, and the request that it has not answered yet (`task`)."""
 
-    def __init__(self, broker: Broker, client_id: str, listener: str | None) -> None:
+    def __init__(self, broker: Broker, client_id: str, links: BrokerLinks) -> None:
         self.broker = broker
         self.task: asyncio.Task[list[SampledLogDir] | None] | None = None
         self._client_id = client_id
-        self._listener = listener
+        self._links = links
         self._client: RpcClient | None = None
 
     def ask(self, wanted: Mapping[str, list[int]] | None) -> None:
@@ -244,8 +245,7 @@ class _AskedBroker:
     async def _ask(self, wanted: Mapping[str, list[int]] | None) -> list[SampledLogDir] | None:
         try:
             if self._client is None:
-                endpoint = self.broker.endpoint(self._listener)
-                self._client = await RpcClient.open(endpoint.host, endpoint.port, self._client_id, ANSWER_TIMEOUT_S)
+                self._client = await self._links.open(self.broker, self._client_id, ANSWER_TIMEOUT_S)
             return await self._all_of(self._client, wanted)
         except (OSError, TimeoutError, EOFError, ProtocolError) as error:
             log.debug("broker %d does not report sizes: %s", self.broker.id, error or type(error).__name__)

@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.broker_settings import Value, shown
 from kafka_reassign_rpc.core.reassignment_settings import (
@@ -39,7 +40,9 @@ from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
@@ -66,6 +69,8 @@ class EventLogConfig(msgspec.Struct, frozen=True):
 class ServerConfig(msgspec.Struct, frozen=True):
     """Settings of one server.
 
+    links               how it connects to brokers
+    zookeeper_access    how it comes to ZooKeeper
     advertised          where clients reach `listeners`, in the same order, if not there
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
@@ -77,7 +82,8 @@ class ServerConfig(msgspec.Struct, frozen=True):
     server_id: int = 1000
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 30_000
-    broker_listener: str | None = None
+    links: BrokerLinks = msgspec.field(default_factory=BrokerLinks)
+    zookeeper_access: Access = PLAIN
     takeover: Takeover = Takeover.ALWAYS
     broker_settings: Mapping[str, Value] = {}
     refuses_by_policy: bool = True
@@ -157,12 +163,14 @@ class ControllerProcess:
 
     def __init__(self, config: ServerConfig) -> None:
         self._config = config
-        self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
+        self._zk = ZooKeeper(
+            config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms, access=config.zookeeper_access
+        )
         self._service = ControllerService()
         self._standby = Standby(self._zk)
         self._survey = BrokerSurvey(
             str(config.server_id),
-            config.broker_listener,
+            config.links,
             config.broker_settings,
             refuses=config.refuses_by_policy,
         )
@@ -173,6 +181,7 @@ class ControllerProcess:
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
+        self._certificates: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         try:
@@ -257,13 +266,14 @@ class ControllerProcess:
             self._standby,
             _now_ms,
             takeover=config.takeover,
-            broker_listener=config.broker_listener,
+            links=config.links,
             settings=config.settings,
             sampling=config.sampling,
             recorder=self._recorder,
             survey=self._survey,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
+        self._certificates = asyncio.create_task(config.links.keep(), name="certificates")
 
     async def _stop(self) -> None:
         """Give the controllership back at once; then answer the requests that have arrived, and disconnect."""
@@ -273,6 +283,8 @@ class ControllerProcess:
             await self._server.close()
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._certificates is not None:
+            await end(self._certificates)
         await self._survey.close()
         await self._recorder.close()
         await self._zk.close()

@@ -32,6 +32,7 @@ from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller_channel import Sender
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -64,7 +65,7 @@ class Supervisor:
         now_ms: Callable[[], int],
         *,
         takeover: Takeover = Takeover.ALWAYS,
-        broker_listener: str | None = None,
+        links: BrokerLinks | None = None,
         recorder: EventRecorder,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         sampling: Sampling = SAMPLING,
@@ -78,7 +79,7 @@ class Supervisor:
         self._now_ms = now_ms
         self._takeover = takeover
         self._may_seize = takeover is Takeover.ALWAYS
-        self._broker_listener = broker_listener
+        self._links = links or BrokerLinks()
         self._settings = settings
         self._recorder = recorder
         self._sampling = sampling
@@ -185,7 +186,7 @@ class Supervisor:
             store,
             sender,
             self._now_ms,
-            self._broker_listener,
+            self._links,
             self._settings,
             partial(self._recorder.record, leadership.epoch),
             self._sampling,

@@ -39,6 +39,7 @@ from kafka_reassign_rpc.controller.watches.request_znodes import RequestZnodes
 from kafka_reassign_rpc.controller.watches.zookeeper_watches import ZooKeeperWatches
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.broker_channel import LogDirAnswer
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
@@ -79,7 +80,7 @@ class Term:
         store: DurableStore,
         sender: Sender,
         now_ms: Callable[[], int],
-        broker_listener: str | None = None,
+        links: BrokerLinks | None = None,
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         record: Record = lambda _: None,
         sampling: Sampling = SAMPLING,
@@ -92,7 +93,7 @@ class Term:
         self._store = store
         self._sender = sender
         self._now_ms = now_ms
-        self._broker_listener = broker_listener
+        self._links = links or BrokerLinks()
         self._settings = settings
         self.record = record
         self._observe_duration = observe_duration
@@ -206,7 +207,7 @@ class Term:
             self._sender,
             self._stopped,
             self.controller_moved,
-            self._broker_listener,
+            self._links,
             self._log_dirs_answered,
         )
         self._topic_deletions = TopicDeletions(cluster, lambda topic: self._background(self._remove_topic(topic)))
@@ -221,9 +222,7 @@ class Term:
             self.record,
             self._observe_duration,
         )
-        self._sampler = ProgressSampler(
-            self._loop, self._sampling, str(self._sender.id), self._broker_listener, self.record
-        )
+        self._sampler = ProgressSampler(self._loop, self._sampling, str(self._sender.id), self._links, self.record)
         sampler = self._sampler
         self._healer = Healer(
             self._loop, self._settings.healing, self._now_ms, sampler.everything, sampler.tracker.observed_throughput

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from kafka_reassign_rpc.security.login.login_errors import BadLoginSettings
+from kafka_reassign_rpc.security.bad_setting import BadSetting
 
 MAX_BYTES = 1 << 20
 FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -64,8 +64,8 @@ class _Tokens:
             raise self.error(f"it lacks a {mark!r}")
         self._at += 1
 
-    def error(self, reason: str) -> BadLoginSettings:
-        return BadLoginSettings(f"{self._what} is no login configuration: {reason} (part {self._at + 1})")
+    def error(self, reason: str) -> BadSetting:
+        return BadSetting(f"{self._what} is no login configuration: {reason} (part {self._at + 1})")
 
 
 def _tokens(text: str, what: str) -> Iterator[tuple[bool, str]]:
@@ -74,7 +74,7 @@ def _tokens(text: str, what: str) -> Iterator[tuple[bool, str]]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise BadLoginSettings(f"{what} is no login configuration: a quotation mark at character {at + 1} is alone")
+            raise BadSetting(f"{what} is no login configuration: a quotation mark at character {at + 1} is alone")
         at = match.end()
         if match["mark"]:
             yield True, match["mark"]
@@ -99,9 +99,9 @@ def _entry(tokens: _Tokens) -> JaasEntry:
 
 
 def parse_entry(text: str, what: str) -> JaasEntry:
-    """The only entry of the text; `what` names the text in errors. Raises BadLoginSettings."""
+    """The only entry of the text; `what` names the text in errors. Raises BadSetting."""
     if len(text) > MAX_BYTES:
-        raise BadLoginSettings(f"{what} is longer than {MAX_BYTES} characters")
+        raise BadSetting(f"{what} is longer than {MAX_BYTES} characters")
     tokens = _Tokens(text, what)
     found = _entry(tokens)
     if not tokens.done:
@@ -110,7 +110,7 @@ def parse_entry(text: str, what: str) -> JaasEntry:
 
 
 def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """The entries by section. Raises BadLoginSettings."""
+    """The entries by section. Raises BadSetting."""
     tokens = _Tokens(text, what)
     found: dict[str, tuple[JaasEntry, ...]] = {}
     while not tokens.done:
@@ -128,15 +128,15 @@ def parse_sections(text: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
 
 
 def read_file(path: str, what: str) -> dict[str, tuple[JaasEntry, ...]]:
-    """The sections of a file; `what` names the setting with its path. Raises BadLoginSettings."""
+    """The sections of a file; `what` names the setting with its path. Raises BadSetting."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_BYTES + 1)
         text = data.decode()
     except OSError as error:
-        raise BadLoginSettings(f"{what}: cannot read {path}: {error.strerror}") from None
+        raise BadSetting(f"{what}: cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError:
-        raise BadLoginSettings(f"{what}: {path} is not UTF-8") from None
+        raise BadSetting(f"{what}: {path} is not UTF-8") from None
     if len(data) > MAX_BYTES:
-        raise BadLoginSettings(f"{what}: {path} is longer than {MAX_BYTES} bytes")
+        raise BadSetting(f"{what}: {path} is longer than {MAX_BYTES} bytes")
     return parse_sections(text, f"{what}: {path}")

@@ -1,9 +1,5 @@
-"""Errors of logins. Their texts have no password, no token and no line of a login configuration."""
-
-
-class BadLoginSettings(ValueError):
-    """The settings of a login cannot be used: the text names the setting."""
+"""The error of a login. Its text has no password, no token and no line of a login configuration."""
 
 
 class LoginFailed(ConnectionError):
-    """The other side, or its mechanism, has refused a login."""
+    """The other side, or the mechanism, has refused a login."""

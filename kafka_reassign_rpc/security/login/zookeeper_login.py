@@ -5,9 +5,9 @@ Source: ZooKeeper's ZooKeeperSaslClient and SecurityUtils. With DIGEST-MD5 every
 
 from collections.abc import Awaitable, Callable
 
+from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.digest_md5 import DigestMd5Client
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
-from kafka_reassign_rpc.security.login.login_errors import BadLoginSettings
 
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 _DIGEST_SERVER = "zookeeper/zk-sasl-md5"
@@ -18,12 +18,12 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 
 
 def zookeeper_login(entry: JaasEntry, what: str) -> ZooKeeperLogin:
-    """The login of a JAAS entry; `what` names the entry's place. Raises BadLoginSettings."""
+    """The login of a JAAS entry; `what` names the entry's place. Raises BadSetting."""
     if entry.module != DIGEST_MODULE:
-        raise BadLoginSettings(f"{what}: the login module {entry.module} is not one for ZooKeeper ({DIGEST_MODULE})")
+        raise BadSetting(f"{what}: the login module {entry.module} is not one for ZooKeeper ({DIGEST_MODULE})")
     username, password = entry.option("username"), entry.option("password")
     if username is None or password is None:
-        raise BadLoginSettings(f"{what}: {DIGEST_MODULE} needs a username and a password")
+        raise BadSetting(f"{what}: {DIGEST_MODULE} needs a username and a password")
     return _digest_md5(username, password)
 
 

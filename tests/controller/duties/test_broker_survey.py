@@ -11,6 +11,7 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.protocol.messages import ApiVersionsRequest, DescribeClusterRequest, MetadataRequest
 from kafka_reassign_rpc.protocol.versions import NEWEST_IN_ZOOKEEPER_MODE, ApiKey
@@ -88,7 +89,7 @@ async def test_sv_9_what_the_brokers_know_is_announced_and_changes_when_brokers_
 
 
 async def test_sv_9_before_the_server_knows_which_brokers_there_are_it_promises_no_more_than_kafka_3_9() -> None:
-    survey = BrokerSurvey("test", None)
+    survey = BrokerSurvey("test", BrokerLinks())
     assert list(survey.versions()) == [NEWEST_IN_ZOOKEEPER_MODE]
     survey.look({})
     assert list(survey.versions()) == []

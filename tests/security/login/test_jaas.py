@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry, parse_sections, read_file
-from kafka_reassign_rpc.security.login.login_errors import BadLoginSettings
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 
@@ -41,7 +41,7 @@ def test_sv_5_a_quoted_option_may_have_any_character(value: str) -> None:
     ],
 )  # fmt: skip
 def test_sv_5_what_is_no_entry_is_refused_without_showing_it(text: str) -> None:
-    with pytest.raises(BadLoginSettings, match=r"sasl\.jaas\.config is no login configuration") as refused:
+    with pytest.raises(BadSetting, match=r"sasl\.jaas\.config is no login configuration") as refused:
         parse_entry(text, "sasl.jaas.config")
     assert "secret" not in str(refused.value)
 
@@ -51,7 +51,7 @@ def test_sv_5_any_text_is_read_or_refused(text: str) -> None:
     for parse in (parse_entry, parse_sections):
         try:
             parse(text, "x")
-        except BadLoginSettings:
+        except BadSetting:
             continue
 
 
@@ -61,7 +61,5 @@ def test_sv_5_an_entry_shows_no_value() -> None:
 
 
 def test_sv_5_a_file_that_cannot_be_read_is_named() -> None:
-    with pytest.raises(
-        BadLoginSettings, match=r"java\.security\.auth\.login\.config: cannot read /nowhere: No such file"
-    ):
+    with pytest.raises(BadSetting, match=r"java\.security\.auth\.login\.config: cannot read /nowhere: No such file"):
         read_file("/nowhere", "java.security.auth.login.config")

@@ -1,0 +1,92 @@
+"""How this server connects to brokers, by the settings that brokers have for connections among themselves.
+
+Source: KafkaConfig.interBrokerListenerName and interBrokerSecurityProtocol, JaasContext.loadServerContext.
+"""
+
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import jaas
+from kafka_reassign_rpc.security.login.client_security import (
+    DEFAULT_MECHANISM,
+    PROTOCOLS,
+    protocol_named,
+    uses_sasl,
+    uses_tls,
+)
+from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.security.login.sasl_login import JAAS, SaslLogin, jaas_entry, sasl_login
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+
+LISTENER, PROTOCOL = "inter.broker.listener.name", "security.inter.broker.protocol"
+CONTROL_PLANE = "control.plane.listener.name"
+PROTOCOL_MAP = "listener.security.protocol.map"
+MECHANISM = "sasl.mechanism.inter.broker.protocol"
+JAAS_FILE = "java.security.auth.login.config"
+_STORES = tuple(f"ssl.{store}" for store in ("truststore.location", "truststore.certificates", "keystore.location"))
+_SECTION = "KafkaServer"
+
+
+def broker_links(values: Mapping[str, str]) -> BrokerLinks:
+    """By settings with the names of brokers' own. Reads keystores: call it off the event loop. Raises BadSetting."""
+    properties = Properties(values, ("",))
+    listener = properties.text(CONTROL_PLANE) or properties.text(LISTENER)
+    protocol = _protocol(properties, listener)
+    prefixes = _prefixes(listener or protocol)
+    of_listener = Properties(values, prefixes)
+    tls = None
+    if any(map(of_listener.text, _STORES)) if protocol is None else uses_tls(protocol):
+        config = TlsConfig.of(values, prefixes)
+        tls = ReloadedContext("the link to brokers", config.client_context, config.files)
+    login = None
+    mechanism = properties.text(MECHANISM)
+    if mechanism is not None if protocol is None else uses_sasl(protocol):
+        login = _login(values, mechanism or DEFAULT_MECHANISM, listener or protocol)
+    return BrokerLinks(listener, protocol, tls, login)
+
+
+def _protocol(properties: Properties, listener: str | None) -> str | None:
+    """The protocol that the listener has to speak, as far as the settings say it."""
+    given = properties.text(PROTOCOL)
+    if given is not None:
+        if properties.text(LISTENER) is not None:
+            raise BadSetting(f"{PROTOCOL}: only one of it and {LISTENER} may be set")
+        return protocol_named(given, PROTOCOL)
+    for pair in properties.words(PROTOCOL_MAP):
+        name, colon, protocol = pair.rpartition(":")
+        if not colon or not name:
+            raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL[,…], got {pair!r}")
+        found = protocol_named(protocol, PROTOCOL_MAP)
+        if name.strip() == listener:
+            return found
+    return listener if listener in PROTOCOLS else None
+
+
+def _prefixes(listener: str | None, mechanism: str | None = None) -> tuple[str, ...]:
+    if listener is None:
+        return ("",)
+    of_listener = f"listener.name.{listener.lower()}."
+    if mechanism is None:
+        return (of_listener, "")
+    return (f"{of_listener}{mechanism.lower()}.", of_listener, "")
+
+
+def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> SaslLogin:
+    properties = Properties(values, _prefixes(listener, mechanism))
+    entry, place = jaas_entry(properties), properties.name(JAAS)
+    path = values.get(JAAS_FILE, "").strip()
+    if entry is None and path:
+        entry = _from_file(path, mechanism, listener)
+        place = f"{JAAS_FILE}: the section {_SECTION} of {path}"
+    return sasl_login(mechanism, entry, properties, place)
+
+
+def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | None:
+    """The entry of the listener's section or the common one, whose module is for the mechanism."""
+    sections = jaas.read_file(path, JAAS_FILE)
+    found = sections.get(f"{(listener or '').lower()}.{_SECTION}") or sections.get(_SECTION, ())
+    module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer"}.get(mechanism, "Scram") + "LoginModule"
+    return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

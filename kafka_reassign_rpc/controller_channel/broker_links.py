@@ -1,0 +1,147 @@
+"""How this server connects to brokers: to which listener, over TLS or not, and as whom.
+
+Every connection to a broker is opened here. `troubles` has what keeps this server from controlling brokers although
+they answer: a failed login, a certificate, a missing right. Each is logged once, until it is over or becomes another.
+"""
+
+import logging
+import ssl
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_login import log_in
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
+from kafka_reassign_rpc.security.login.client_security import PROTOCOLS, uses_sasl, uses_tls
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.support.bounded_text import SHOWN, word
+
+log = logging.getLogger(__name__)
+
+LOGIN, RIGHTS = "login", "rights"
+NO_RIGHTS = (
+    "does not take this server as its controller (CLUSTER_AUTHORIZATION_FAILED): give the principal of this"
+    " server's login CLUSTER_ACTION on the cluster, or name it in super.users"
+)
+WANTS_CERTIFICATE = "it may want a certificate that it trusts (ssl.client.auth there, ssl.keystore.location here)"
+
+
+class BrokerRefuses(ConnectionError):
+    """A broker cannot be used as it is, or does not take this server: the text says which one, where, and why.
+
+    reason   the same without broker and address
+    """
+
+    def __init__(self, text: str, reason: str) -> None:
+        super().__init__(text)
+        self.reason = reason
+
+
+class BrokerLinks:
+    """Opens connections to brokers.
+
+    listener   the name of the brokers' listener to connect to; None: the first of each broker that speaks `protocol`
+    protocol   the security protocol that this listener has to speak; None: whichever it registers
+    tls        has the context for new connections; None: this server has no settings of TLS
+    login      who this server is; None: it cannot log in
+    """
+
+    def __init__(
+        self,
+        listener: str | None = None,
+        protocol: str | None = None,
+        tls: ReloadedContext | None = None,
+        login: SaslLogin | None = None,
+    ) -> None:
+        self.listener = listener
+        self.protocol = protocol
+        self._tls = tls
+        self._login = login
+        self._troubles: dict[tuple[int, str], str] = {}
+
+    @property
+    def troubles(self) -> int:
+        """The number of brokers that do not take this server."""
+        return len({broker for broker, _ in self._troubles})
+
+    async def keep(self) -> None:
+        """Take up new certificates when their files change, until it is cancelled."""
+        if self._tls is not None:
+            await self._tls.keep()
+
+    def endpoint(self, broker: Broker) -> Endpoint:
+        """Where this server connects to: the listener of that name, else the first that speaks the protocol."""
+        for one in broker.endpoints:
+            if self.listener is not None and one.listener == self.listener:
+                return one
+        for one in broker.endpoints:
+            if self.listener is None and one.security_protocol == self.protocol:
+                return one
+        return broker.endpoints[0]
+
+    async def open(self, broker: Broker, client_id: str, timeout_s: float) -> RpcClient:
+        """A connection that is encrypted and logged in as the listener wants it.
+
+        Raises BrokerRefuses (an OSError) where that cannot be, and OSError, TimeoutError, EOFError or ProtocolError.
+        """
+        at = self.endpoint(broker)
+        try:
+            client = await self._open(at, client_id, timeout_s)
+        except (LoginFailed, ssl.SSLError) as error:
+            reason = f"listener {word(at.listener, SHOWN)}, {at.security_protocol}: {_why(error)}"
+            text = f"broker {broker.id} at {at.host}:{at.port}: {reason}"
+            self.note(broker.id, LOGIN, text)
+            raise BrokerRefuses(text, reason) from error
+        self.forget(broker.id, LOGIN)
+        return client
+
+    async def _open(self, at: Endpoint, client_id: str, timeout_s: float) -> RpcClient:
+        protocol = at.security_protocol
+        if protocol not in PROTOCOLS:
+            raise LoginFailed("this security protocol is not known")
+        if self.protocol is not None and protocol != self.protocol:
+            raise LoginFailed(f"it should speak {self.protocol}, by this server's settings")
+        context = None
+        if uses_tls(protocol):
+            if self._tls is None:
+                raise LoginFailed("this server has no settings of TLS (ssl.truststore.location)")
+            context = self._tls.context
+        if uses_sasl(protocol) and self._login is None:
+            raise LoginFailed("this server has no login (sasl.mechanism.inter.broker.protocol, sasl.jaas.config)")
+        client = await RpcClient.open(at.host, at.port, client_id, timeout_s, context)
+        try:
+            if uses_sasl(protocol) and self._login is not None:
+                await log_in(client, self._login)
+            elif context is not None:
+                await client.versions()
+        except (EOFError, ConnectionResetError) as error:
+            client.close()
+            if context is None:
+                raise
+            # With TLS 1.3 only the first answer shows whether the broker has taken our certificate.
+            raise LoginFailed(f"it closed the connection: {WANTS_CERTIFICATE}") from error
+        except BaseException:
+            client.close()
+            raise
+        return client
+
+    def note(self, broker: int, kind: str, text: str) -> None:
+        """A broker does not take this server."""
+        if self._troubles.get((broker, kind)) != text:
+            self._troubles[broker, kind] = text
+            log.warning("%s", text)
+
+    def forget(self, broker: int, *kinds: str) -> None:
+        """These troubles are over, or the broker is not registered any more (without `kinds`)."""
+        for kind in kinds or (LOGIN, RIGHTS):
+            if self._troubles.pop((broker, kind), None) is not None and kinds:
+                log.info("broker %d takes this server now (%s)", broker, kind)
+
+
+def _why(error: LoginFailed | ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message or error.reason}"
+    if isinstance(error, ssl.SSLError):
+        reason = (error.reason or "the connection was closed").lower().replace("_", " ")
+        return f"TLS failed: {reason}"
+    return str(error)

@@ -1,0 +1,69 @@
+"""The login on a connection to a broker: SaslHandshake, then SaslAuthenticate until the mechanism is done.
+
+Source: Kafka's SaslClientAuthenticator; KIP-368 for logins that end and are repeated on the same connection.
+"""
+
+import asyncio
+from typing import Any
+
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
+from kafka_reassign_rpc.support.bounded_text import shortened, shown
+
+VERSION = 1
+"""Of both requests, since Kafka 2.2: the answer tells when the login ends."""
+MAX_ROUNDS = 10
+REPEAT_AFTER = 0.85
+"""The part of a login's life after which it is repeated: Kafka's clients wait for 85 to 95 %."""
+UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
+
+
+async def log_in(client: RpcClient, login: SaslLogin) -> None:
+    """Log in, and again before the login ends. Raises LoginFailed, and as every request."""
+    handshake = await client.call(SaslHandshakeRequest, SaslHandshakeRequest(mechanism=login.mechanism), VERSION)
+    if handshake.error_code:
+        raise LoginFailed(_refused(handshake.error_code, handshake.mechanisms, login.mechanism))
+    life_ms = await _exchange_tokens(client, login)
+    if life_ms > 0:
+        due = asyncio.get_running_loop().time() + life_ms / 1000 * REPEAT_AFTER
+        client.repeat_login(due, lambda: log_in(client, login))
+
+
+async def _exchange_tokens(client: RpcClient, login: SaslLogin) -> int:
+    """Until the mechanism is done. Returns for how many ms the login holds, 0: without end.
+
+    A mechanism may fetch a token or derive a key for a second: it runs off the event loop.
+    """
+    exchange = await _step(login, login.exchange)
+    for _ in range(MAX_ROUNDS):
+        token = await _step(login, exchange.auth_bytes)
+        answer = await client.call(SaslAuthenticateRequest, SaslAuthenticateRequest(auth_bytes=token), VERSION)
+        if answer.error_code:
+            why = answer.error_message
+            raise LoginFailed(f"{login.mechanism}: {shortened(why) if why else f'error {answer.error_code}'}")
+        await _step(login, exchange.receive, answer.auth_bytes or b"")
+        if exchange.is_done():
+            if not exchange.is_authenticated():
+                break
+            return int(answer.session_lifetime_ms)
+    raise LoginFailed(f"{login.mechanism}: the broker did not end the exchange")
+
+
+async def _step(login: SaslLogin, step: Any, *arguments: Any) -> Any:
+    try:
+        return await asyncio.to_thread(step, *arguments)
+    except LoginFailed:
+        raise
+    except Exception as error:
+        # Not the error's text: nobody knows what a mechanism's library puts there.
+        raise LoginFailed(f"{login.mechanism}: the broker's answer cannot be used ({type(error).__name__})") from None
+
+
+def _refused(code: int, mechanisms: list[str], wanted: str) -> str:
+    if code == UNSUPPORTED_MECHANISM:
+        return f"it does not take {wanted}, but {shown(list(mechanisms))}"
+    if code == ILLEGAL_STATE:
+        return "it does not log clients in there: the listener is without SASL"
+    return f"SaslHandshake: error {code}"

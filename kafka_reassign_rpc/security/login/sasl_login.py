@@ -1,0 +1,111 @@
+"""A login over SASL, as a client: its mechanism with its credentials, by Kafka's settings.
+
+The mechanisms are kafka-python's, without I/O. Source of the settings: Kafka's JaasContext, SaslClientAuthenticator.
+"""
+
+import ssl
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import oauth_tokens
+from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
+from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+
+PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
+SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
+MECHANISMS = (PLAIN, *SCRAM, OAUTHBEARER)
+JAAS = "sasl.jaas.config"
+TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a setting)
+
+
+class Mechanism(Protocol):
+    """The client's side of one exchange (kafka-python's SaslMechanism)."""
+
+    def auth_bytes(self) -> bytes: ...
+    def receive(self, auth_bytes: bytes) -> Any: ...
+    def is_done(self) -> bool: ...
+    def is_authenticated(self) -> bool: ...
+
+
+class SaslLogin:
+    """Who this process is. `configs`: the same for clients of kafka-python, by the names of its configs."""
+
+    def __init__(self, mechanism: str, configs: Mapping[str, Any]) -> None:
+        self.mechanism = mechanism
+        self.configs = {"sasl_mechanism": mechanism, **configs}
+
+    def __repr__(self) -> str:
+        return f"SaslLogin({self.mechanism})"
+
+    def exchange(self) -> Mechanism:
+        """A new exchange."""
+        from kafka.net.sasl import get_sasl_mechanism
+
+        found: Mechanism = get_sasl_mechanism(self.mechanism)(**self.configs)
+        return found
+
+
+def jaas_entry(properties: Properties) -> JaasEntry | None:
+    """The entry of `sasl.jaas.config`. Raises BadSetting."""
+    text = properties.text(JAAS)
+    return None if text is None else parse_entry(text, properties.name(JAAS))
+
+
+def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, place: str) -> SaslLogin:
+    """The login by this mechanism.
+
+    entry       who logs in
+    properties  have the other settings of SASL
+    place       where the entry stands or should stand, for messages
+
+    Raises BadSetting.
+    """
+    if mechanism not in MECHANISMS:
+        raise BadSetting(f"the SASL mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")
+    if entry is None:
+        raise BadSetting(f"{place}: a login configuration for {mechanism} is missing")
+    if mechanism == OAUTHBEARER:
+        return SaslLogin(mechanism, {"sasl_oauth_token_provider": _token_provider(entry, properties)})
+    username, password = entry.option("username"), entry.option("password")
+    if username is None or password is None:
+        raise BadSetting(f"{place}: {mechanism} needs a username and a password")
+    if "\0" in username + password:
+        raise BadSetting(f"{place}: there is a NUL in the username or the password")
+    if mechanism in SCRAM:
+        if (entry.option("tokenauth") or "").lower() == "true":
+            raise BadSetting(f"{place}: tokenauth: delegation tokens are not supported")
+        username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802; kafka-python does not do it
+    return SaslLogin(mechanism, {"sasl_plain_username": username, "sasl_plain_password": password})
+
+
+def _token_provider(entry: JaasEntry, properties: Properties) -> Any:
+    url, name = properties.text(TOKEN_URL), properties.name(TOKEN_URL)
+    if url is None:
+        raise BadSetting(
+            f"{name}: OAUTHBEARER needs the URL of a token endpoint or of a file (unsecured tokens are not supported)"
+        )
+    tls = TlsConfig.of({key: value for key, value in entry.options.items() if key.startswith("ssl.")})
+    extensions = {
+        key.removeprefix("extension_"): value for key, value in entry.options.items() if key.startswith("extension_")
+    }
+    return _provider(oauth_tokens.source(url, entry.options, lambda: _context(tls), name), extensions)
+
+
+def _context(tls: TlsConfig) -> ssl.SSLContext:
+    return tls.client_context()
+
+
+def _provider(source: oauth_tokens.TokenSource, extensions: Mapping[str, str]) -> Any:
+    """A token source as kafka-python wants it."""
+    from kafka.net.sasl.oauth import AbstractTokenProvider
+
+    class Provider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python has no types
+        def token(self) -> str:
+            return source.token()
+
+        def extensions(self) -> Mapping[str, str]:
+            return extensions
+
+    return Provider()

@@ -1,0 +1,77 @@
+"""How a client comes to ZooKeeper, by Kafka's settings. Source: KafkaConfig, ZkConfigs, JaasUtils.isZkSaslEnabled."""
+
+from collections.abc import Mapping
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import jaas
+from kafka_reassign_rpc.security.login.zookeeper_login import ZooKeeperLogin, zookeeper_login
+from kafka_reassign_rpc.security.tls.store_settings import Properties
+from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
+from kafka_reassign_rpc.zookeeper.access import Access
+from kafka_reassign_rpc.zookeeper.znode_acls import open_to_all, secured
+
+ENABLE_TLS, SET_ACL = "zookeeper.ssl.client.enable", "zookeeper.set.acl"
+SOCKET, NETTY = "zookeeper.clientCnxnSocket", "org.apache.zookeeper.ClientCnxnSocketNetty"
+UNSUPPORTED = ("zookeeper.ssl.crl.enable", "zookeeper.ssl.ocsp.enable")
+JAAS_FILE = "java.security.auth.login.config"
+SASL, SECTION = "zookeeper.sasl.client", "zookeeper.sasl.clientconfig"
+DEFAULT_SECTION = "Client"
+_KEYSTORE, _KEYSTORE_PASSWORD = "zookeeper.ssl.keystore.location", "zookeeper.ssl.keystore.password"
+
+
+def zookeeper_access(values: Mapping[str, str]) -> Access:
+    """By settings with Kafka's names. Reads keystores and a JAAS file: call it off the loop. Raises BadSetting."""
+    properties = Properties(values, ("",))
+    tls = _tls(values, properties)
+    sasl = _sasl(properties)
+    sets_acl = _switch(properties, SET_ACL)
+    if sets_acl and sasl is None and (tls is None or tls.keystore is None):
+        raise BadSetting(
+            f"{SET_ACL}: ZooKeeper would not know whose the znodes are: it needs a section {DEFAULT_SECTION} in"
+            f" {JAAS_FILE}, or {ENABLE_TLS} with {_KEYSTORE}"
+        )
+    context = None if tls is None else tls.client_context()
+    return Access(tls=context, sasl=sasl, acl_of=secured if sets_acl else open_to_all)
+
+
+def _switch(properties: Properties, name: str, default: bool = False) -> bool:
+    text = (properties.text(name) or str(default)).lower()
+    if text not in ("true", "false"):
+        raise BadSetting(f"{name}: expected true or false, got {text!r}")
+    return text == "true"
+
+
+def _tls(values: Mapping[str, str], properties: Properties) -> TlsConfig | None:
+    if not _switch(properties, ENABLE_TLS):
+        return None
+    if properties.text(SOCKET) not in (None, NETTY):
+        raise BadSetting(f"{SOCKET}: ZooKeeper speaks TLS with {NETTY} only")
+    for name in UNSUPPORTED:
+        if _switch(properties, name):
+            raise BadSetting(f"{name}: it is not supported: revoked certificates are not found out")
+    return TlsConfig.of(_with_key_password(values, properties), ("zookeeper.",))
+
+
+def _with_key_password(values: Mapping[str, str], properties: Properties) -> Mapping[str, str]:
+    """ZooKeeper calls the password of a key in PEM the keystore's; Kafka calls it the key's."""
+    kind = properties.text("zookeeper.ssl.keystore.type") or ""
+    path = properties.text(_KEYSTORE) or ""
+    password = values.get(_KEYSTORE_PASSWORD)
+    if password is None or not (kind.upper() == "PEM" or (not kind and path.endswith(".pem"))):
+        return values
+    found = {name: value for name, value in values.items() if name != _KEYSTORE_PASSWORD}
+    return found | ({"zookeeper.ssl.key.password": password} if password else {})
+
+
+def _sasl(properties: Properties) -> ZooKeeperLogin | None:
+    path, section = properties.text(JAAS_FILE), properties.text(SECTION)
+    if path is None or not _switch(properties, SASL, default=True):
+        return None
+    name = section or DEFAULT_SECTION
+    entries = jaas.read_file(path, JAAS_FILE).get(name, ())
+    place = f"{JAAS_FILE}: the section {name} of {path}"
+    if not entries:
+        if section is not None:
+            raise BadSetting(f"{place} is missing")
+        return None
+    return zookeeper_login(entries[0], place)
