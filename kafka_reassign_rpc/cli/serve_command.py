@@ -76,7 +76,7 @@ def run(arguments: argparse.Namespace) -> int:
             if own:
                 zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
                 values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
-            server = await stack.enter_async_context(ControllerProcess(server_config(values)))
+            server = await stack.enter_async_context(ControllerProcess(server_config(values, new_cluster=own)))
             if not await ended_first(server.ready(), stop):
                 return
             if own:
@@ -128,7 +128,7 @@ def check_listeners(values: dict[str, Any]) -> None:
         raise UsageError("--advertised-listeners: one is needed for each of --listeners")
 
 
-def server_config(values: dict[str, Any]) -> ServerConfig:
+def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> ServerConfig:
     """The configuration of a server with these settings, by their dotted names."""
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"],
@@ -140,6 +140,7 @@ def server_config(values: dict[str, Any]) -> ServerConfig:
         links=BrokerLinks(values["inter.broker.listener.name"]),
         takeover=Takeover(values["controller.takeover"]),
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
+        new_cluster=new_cluster,
         refuses_by_policy=values["broker.policies"] == "refuse",
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),

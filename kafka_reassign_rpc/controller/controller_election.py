@@ -15,9 +15,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
-from kafka_reassign_rpc.support.bounded_text import whole_number
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.operations import Check, Create, Delete, Op, SetData, Stat
+from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import endpoint_texts, endpoints_of
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
@@ -97,7 +97,7 @@ async def owner(zk: ZooKeeper, *, watch: bool = False) -> ControllerOwner | None
     except BadZnode as error:
         log.error("there is a controller, but its znode cannot be read: %s", error)
         return ControllerOwner(UNKNOWN, (), stat.ephemeral_owner, stat.version)
-    return ControllerOwner(found.brokerid, _endpoints(found.listeners), stat.ephemeral_owner, stat.version)
+    return ControllerOwner(found.brokerid, endpoints_of(found.listeners), stat.ephemeral_owner, stat.version)
 
 
 async def campaign(
@@ -125,7 +125,7 @@ async def campaign(
     operations.append(
         Create(
             znode_paths.CONTROLLER,
-            znode_contents.encode_controller(server_id, now_ms(), _listeners(endpoints)),
+            znode_contents.encode_controller(server_id, now_ms(), endpoint_texts(endpoints)),
             ephemeral=True,
         )
     )
@@ -191,20 +191,3 @@ async def _resolve_lost_answer(zk: ZooKeeper, session: int, epoch: int) -> Leade
     if znode_contents.decode_controller_epoch(data) != epoch:
         return None
     return Leadership(epoch, stat.version, session)
-
-
-def _listeners(endpoints: Sequence[Endpoint]) -> list[str]:
-    """A field of `/controller` that Kafka does not read: the endpoints to which standbys send their clients."""
-    return [f"{one.listener}:{one.security_protocol}://{one.host}:{one.port}" for one in endpoints]
-
-
-def _endpoints(listeners: Sequence[str]) -> tuple[Endpoint, ...]:
-    found = []
-    for text in listeners:
-        names, _, address = text.partition("://")
-        listener, _, protocol = names.partition(":")
-        host, _, digits = address.rpartition(":")
-        port = whole_number(digits, 0, znode_contents.MAX_PORT)
-        if listener and host and port is not None:
-            found.append(Endpoint(listener, protocol or listener, host, port))
-    return tuple(found)

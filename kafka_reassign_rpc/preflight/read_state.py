@@ -17,9 +17,6 @@ from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 
-OWN = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
-"""The znodes that a server creates at its start beside Kafka's own."""
-
 
 class ControllerNow(NamedTuple):
     """The controller of a cluster. `owner` None: nobody.
@@ -98,7 +95,7 @@ async def read(zk: ZooKeeper) -> FoundState:
     with suppress(NoNode, BadZnode):
         cluster_id = znode_contents.decode_cluster_id((await zk.get(znode_paths.CLUSTER_ID))[0])
     loaded = await load_cluster.read_cluster(zk)
-    wanted = (*znode_paths.PERSISTENT, *OWN)
+    wanted = (*znode_paths.PERSISTENT, *znode_paths.OWN)
     return FoundState(
         cluster=loaded.cluster,
         cluster_id=cluster_id,

@@ -37,6 +37,7 @@ NEEDED: Mapping[str, int] = {
     znode_paths.REASSIGNMENTS: _CHILDREN,
     znode_paths.REASSIGNMENT_REQUESTS: READ | DELETE,
     znode_paths.FAILED_BROKERS: _CHILDREN,
+    znode_paths.REASSIGNMENT_SERVERS: READ | CREATE,
     znode_paths.THROTTLES: _CHILDREN,
     znode_paths.config_type("topics"): _CHILDREN,
     znode_paths.config_type("brokers"): READ | CREATE,

@@ -36,6 +36,8 @@ THROTTLES = "/admin/reassignment_throttles"
 """For each config that throttle leases have changed, its value before."""
 FAILED_BROKERS = "/admin/failed_brokers"
 """For each broker that is gone while it holds replicas, when that was first noticed (KIP-46)."""
+REASSIGNMENT_SERVERS = "/admin/reassignment_servers"
+"""Has an ephemeral znode for each running server of this product."""
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
 CONFIG_CHANGE_PREFIX = "/config/changes/config_change_"
@@ -71,6 +73,8 @@ PERSISTENT = (
     "/cluster",
 )
 """The znodes that a broker creates at its start if they do not exist (ZkData.PersistentZkPaths)."""
+OWN = (REASSIGNMENTS, REASSIGNMENT_REQUESTS, FAILED_BROKERS, REASSIGNMENT_SERVERS)
+"""The znodes that a server of this product creates at its start besides those."""
 
 LAST_SEQUENCE = 10**10 - 1
 """The last number that has the ten digits of a sequential znode's name."""
@@ -84,6 +88,10 @@ def broker(broker_id: int) -> str:
 
 def failed_broker(broker_id: int) -> str:
     return f"{FAILED_BROKERS}/{broker_id}"
+
+
+def reassignment_server(server_id: int) -> str:
+    return f"{REASSIGNMENT_SERVERS}/{server_id}"
 
 
 def topic(name: str) -> str:

@@ -195,7 +195,8 @@ async def nothing_moves(bootstrap: str) -> bool:
     return not (await listed(address_of(bootstrap))).topics
 
 
-async def test_sv_1_a_server_that_waits_for_a_controller_ends_on_a_signal(zk_connect: str) -> None:
+async def test_sv_1_a_server_that_waits_for_a_controller_ends_on_a_signal(zk: ZooKeeper, zk_connect: str) -> None:
+    await zk.ensure_path("/brokers/topics/t")
     arguments = ("--zookeeper-connect", zk_connect, *PORT_0, "--controller-takeover", "never", "--event-log-dir", "")
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "kafka_reassign_rpc.cli.main", "serve", *arguments, stderr=asyncio.subprocess.PIPE
@@ -218,7 +219,8 @@ async def test_sv_1_a_port_that_is_taken_is_one_line_and_exit_code_1(commands: P
     first = await commands.start("first", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
     taken = f"PLAINTEXT://{first.ready_value('bootstrap')}"
 
-    ended = await end_of("serve", "--zookeeper-connect", zk_connect, "--listeners", taken, "--log-level", "ERROR")
+    arguments = ("--zookeeper-connect", zk_connect, "--listeners", taken, "--broker-id", "1001", "--log-level", "ERROR")
+    ended = await end_of("serve", *arguments)
 
     assert ended[0] == 1
     assert "address already in use" in ended[1]
@@ -235,6 +237,43 @@ async def test_sv_1_an_id_that_is_a_brokers_is_one_line_and_exit_code_1(zk: ZooK
     assert ended[0] == 1
     assert "choose another --broker-id" in ended[1]
     assert len(ended[1].strip().splitlines()) == 1
+
+
+async def test_sv_1_an_id_that_is_another_servers_is_one_line_and_exit_code_1(
+    commands: Processes, zk_connect: str
+) -> None:
+    first = await commands.start("first", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
+
+    ended = await end_of("serve", "--zookeeper-connect", zk_connect, *PORT_0, "--log-level", "ERROR")
+
+    assert ended[0] == 1
+    assert f"another server at {first.ready_value('bootstrap')} has broker.id 1000" in ended[1]
+    assert len(ended[1].strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("takeover", ["never", "vacant"])
+async def test_sv_1_a_mistyped_chroot_is_one_line_and_exit_code_1_and_stays_as_it_is(
+    zk: ZooKeeper, zk_connect: str, takeover: str
+) -> None:
+    mistyped = f"{zk_connect}/kfaka"
+
+    ended = await end_of("serve", "--zookeeper-connect", mistyped, *PORT_0, "--controller-takeover", takeover)
+
+    assert ended[0] == 1
+    assert f"no broker is registered and no topic exists in ZooKeeper at {mistyped}: is the chroot" in ended[1]
+    assert "Traceback" not in ended[1]
+    assert await zk.exists("/kfaka") is None
+
+
+async def test_sv_1_a_server_that_takes_an_empty_zookeeper_over_warns_of_a_mistyped_chroot(
+    commands: Processes, zk: ZooKeeper, zk_connect: str
+) -> None:
+    alone = await commands.start("alone", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
+    assert alone.log.count("is the chroot of zookeeper.connect that of the brokers?") == 1
+    assert await alone.stop() == 0
+    await zk.ensure_path("/brokers/topics/t")
+    again = await commands.start("again", "serve", "--zookeeper-connect", zk_connect, *PORT_0)
+    assert "is the chroot" not in again.log
 
 
 async def test_sv_4_a_cluster_in_migration_to_kraft_is_one_line_and_exit_code_1_and_stays_as_it_is(

@@ -19,6 +19,7 @@ from kafka_reassign_rpc.zookeeper import (
     notification_znodes,
     reassign_partitions_znode,
     reassignment_request_znodes,
+    reassignment_servers_znodes,
     reassignments_znodes,
     throttle_memory_znodes,
     znode_contents,
@@ -32,7 +33,7 @@ from tests.zookeeper.broken_documents import BREAKERS, Break, breaks, places, te
 PACKAGE = Path(kafka_reassign_rpc.__file__).parent
 MODULES = (
     *(notification_znodes, reassign_partitions_znode, reassignment_request_znodes, reassignments_znodes),
-    *(acl_znodes, delegation_token_znodes, throttle_memory_znodes, znode_contents),
+    *(acl_znodes, delegation_token_znodes, reassignment_servers_znodes, throttle_memory_znodes, znode_contents),
 )
 STAT = Stat(*range(11))
 ID = "AAECAwQFBgcICQoLDA0ODw"
@@ -80,6 +81,10 @@ ZNODES = {
         ),
     ),
     "decode_failure": Znode(znode_contents.decode_failure, ({"version": 1, "timestamp": 1}, {"timestamp": "1"})),
+    "decode_registered_server": Znode(
+        reassignment_servers_znodes.decode_registered_server,
+        ({"version": 1, "endpoints": ["A:SSL://h:9092", "B:B://[::1]:9093"], "session_timeout_ms": 18000},),
+    ),
     "decode_broker": Znode(
         lambda data, path: znode_contents.decode_broker(data, path, 7),
         (

@@ -21,6 +21,7 @@ from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
 from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
+from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
@@ -73,6 +74,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     zookeeper_access    how it comes to ZooKeeper
     advertised          where clients reach `listeners`, in the same order, if not there
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
+    new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
     """
 
@@ -87,6 +89,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     takeover: Takeover = Takeover.ALWAYS
     broker_settings: Mapping[str, Value] = {}
     refuses_by_policy: bool = True
+    new_cluster: bool = False
     limits: ServerLimits = ServerLimits()
     settings: ReassignmentSettings = DEFAULT_SETTINGS
     event_log: EventLogConfig | None = None
@@ -154,8 +157,25 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class BrokerIdTaken(RuntimeError):
-    """A registered broker has this server's id: clients could not distinguish the two."""
+class NoCluster(RuntimeError):
+    """ZooKeeper has no controller, no broker and no topic below the chroot."""
+
+
+async def _look_for_cluster(zk: ZooKeeper, takeover: Takeover) -> None:
+    """A mistyped chroot looks like a new cluster: say so. Raises NoCluster unless this server always takes over."""
+    if await zk.exists(znode_paths.CONTROLLER) is not None:
+        return
+    for path in (znode_paths.BROKER_IDS, znode_paths.TOPICS):
+        found = await zk.exists(path)
+        if found is not None and found.num_children:
+            return
+    problem = (
+        f"no broker is registered and no topic exists in ZooKeeper at {zk.connect}: is the chroot of zookeeper.connect"
+        " that of the brokers?"
+    )
+    if takeover is not Takeover.ALWAYS:
+        raise NoCluster(f"{problem} With controller.takeover={takeover} a server waits for no new cluster")
+    log.warning("%s This server controls a cluster without brokers until they come", problem)
 
 
 class ControllerProcess:
@@ -233,11 +253,12 @@ class ControllerProcess:
         await self._zk.start(config.connection_timeout_ms / 1000)
         if await controller_election.is_migrating(self._zk):
             raise controller_election.MigrationToKRaft(controller_election.MIGRATING)
-        own = (znode_paths.REASSIGNMENTS, znode_paths.REASSIGNMENT_REQUESTS, znode_paths.FAILED_BROKERS)
-        for path in (*znode_paths.PERSISTENT, *own):
+        if not config.new_cluster:
+            await _look_for_cluster(self._zk, config.takeover)
+        for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
             await self._zk.ensure_path(path)
-        if await self._zk.exists(znode_paths.broker(config.server_id)) is not None:
-            raise BrokerIdTaken(f"broker {config.server_id} is registered in this cluster: choose another --broker-id")
+        registration = ServerRegistration(self._zk, config.server_id, config.session_timeout_ms)
+        await registration.wait_until_free()
         await self._recorder.open()
         node = ServerNode(
             config.server_id,
@@ -258,6 +279,7 @@ class ControllerProcess:
             config.limits,
         )
         await self._server.start()
+        await registration.ensure(self._endpoints())
         self._supervisor = Supervisor(
             self._zk,
             config.server_id,
@@ -271,6 +293,7 @@ class ControllerProcess:
             sampling=config.sampling,
             recorder=self._recorder,
             survey=self._survey,
+            registration=registration,
         )
         self._task = asyncio.create_task(self._supervisor.run(), name="supervisor")
         self._certificates = asyncio.create_task(config.links.keep(), name="certificates")

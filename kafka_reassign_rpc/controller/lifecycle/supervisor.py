@@ -28,6 +28,7 @@ from kafka_reassign_rpc.controller.controller_election import Leadership, Takeov
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService, TermServices
+from kafka_reassign_rpc.controller.lifecycle.server_registration import BrokerIdTaken, ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.lifecycle.term import Term
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
@@ -70,6 +71,7 @@ class Supervisor:
         settings: ReassignmentSettings = DEFAULT_SETTINGS,
         sampling: Sampling = SAMPLING,
         survey: BrokerSurvey,
+        registration: ServerRegistration,
     ) -> None:
         self._zk = zk
         self._id = server_id
@@ -84,6 +86,7 @@ class Supervisor:
         self._recorder = recorder
         self._sampling = sampling
         self._survey = survey
+        self._registration = registration
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
@@ -105,7 +108,7 @@ class Supervisor:
             except ZkError as error:
                 log.info("standing by: ZooKeeper does not answer (%s)", error)
                 may_wait = False
-            except BadZnode as error:
+            except (BadZnode, BrokerIdTaken) as error:
                 log.error("standing by: %s", error)
                 may_wait = False
             except Exception:
@@ -140,6 +143,7 @@ class Supervisor:
         Returns whether there is nothing to do until something changes; otherwise the caller tries again soon.
         """
         while True:
+            await self._registration.ensure(self._endpoints)
             owner = await self._standby.refresh()
             self._survey.look(self._standby.brokers)
             if not self._may_campaign(owner):

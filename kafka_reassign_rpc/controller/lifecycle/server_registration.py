@@ -1,0 +1,113 @@
+"""The registration of this server in `/admin/reassignment_servers`: no two servers have the same id.
+
+Clients tell nodes apart by their ids. With two servers of one id they would hang, or talk to either.
+"""
+
+import asyncio
+import logging
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
+    RegisteredServer,
+    decode_registered_server,
+    encode_registered_server,
+)
+from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotSent
+
+log = logging.getLogger(__name__)
+
+PROBE_S = 2.0
+"""How long a connection to the other server may take."""
+POLL_S = 0.2
+TICK_S = 3.0
+"""A session may last this much longer than its timeout: ZooKeeper looks once in each tickTime (2 s by default)."""
+LONGEST_S = 120.0
+
+
+class BrokerIdTaken(RuntimeError):
+    """A registered broker, or another server, has this server's id: clients could not distinguish the two."""
+
+
+class ServerRegistration:
+    """The znode of this server. It goes with the session; `ensure` places it again in the next one."""
+
+    def __init__(self, zk: ZooKeeper, server_id: int, session_timeout_ms: int) -> None:
+        self._zk = zk
+        self._id = server_id
+        self._session_timeout_ms = session_timeout_ms
+        self._session: int | None = None
+
+    async def wait_until_free(self) -> None:
+        """Before this server listens: wait for the end of the session of a server that had this id and is gone.
+
+        Raises BrokerIdTaken where a broker has the id, or a server that accepts connections or whose session goes on.
+        """
+        if await self._zk.exists(znode_paths.broker(self._id)) is not None:
+            raise BrokerIdTaken(f"broker {self._id} is registered in this cluster: choose another --broker-id")
+        path = znode_paths.reassignment_server(self._id)
+        try:
+            data, _ = await self._zk.get(path)
+        except NoNode:
+            return
+        other = _decoded(data, path, self._session_timeout_ms)
+        if await _accepts_connections(other.endpoints):
+            raise self._taken(other)
+        wait_s = min(other.session_timeout_ms / 1000 + TICK_S, LONGEST_S)
+        log.warning("a server with broker.id %d has ended without a farewell: waiting for the end of its ZooKeeper"
+                    " session, %d s at most", self._id, wait_s)  # fmt: skip
+        try:
+            async with asyncio.timeout(wait_s):
+                while await self._zk.exists(path) is not None:  # noqa: ASYNC110 (a watch would outlive this wait)
+                    await asyncio.sleep(POLL_S)
+        except TimeoutError:
+            raise self._taken(other) from None
+
+    async def ensure(self, endpoints: tuple[Endpoint, ...]) -> None:
+        """Register in this session, unless that is done. Raises BrokerIdTaken, and ZkError."""
+        session = self._zk.session_id
+        if session is None:
+            raise NotSent("no ZooKeeper session")
+        if session != self._session:
+            await self._register(session, endpoints)
+            self._session = session
+
+    async def _register(self, session: int, endpoints: tuple[Endpoint, ...]) -> None:
+        here = RegisteredServer(endpoints, self._session_timeout_ms)
+        path = znode_paths.reassignment_server(self._id)
+        try:
+            await self._zk.create(path, encode_registered_server(here), ephemeral=True, session=session)
+        except NodeExists:
+            data, stat = await self._zk.get(path)
+            if stat.ephemeral_owner != session:
+                raise self._taken(_decoded(data, path, self._session_timeout_ms)) from None
+
+    def _taken(self, other: RegisteredServer) -> BrokerIdTaken:
+        at = f" at {other.endpoints[0].host}:{other.endpoints[0].port}" if other.endpoints else ""
+        return BrokerIdTaken(
+            f"another server{at} has broker.id {self._id} in this cluster: choose another --broker-id, or stop that"
+            f" server (it is registered in {znode_paths.reassignment_server(self._id)})"
+        )
+
+
+def _decoded(data: bytes, path: str, session_timeout_ms: int) -> RegisteredServer:
+    try:
+        return decode_registered_server(data, path)
+    except BadZnode as error:
+        log.warning("%s", error)
+        return RegisteredServer((), session_timeout_ms)
+
+
+async def _accepts_connections(endpoints: tuple[Endpoint, ...]) -> bool:
+    """Whether somebody listens at the first endpoint."""
+    if not endpoints:
+        return False
+    try:
+        async with asyncio.timeout(PROBE_S):
+            _, writer = await asyncio.open_connection(endpoints[0].host, endpoints[0].port)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    return True

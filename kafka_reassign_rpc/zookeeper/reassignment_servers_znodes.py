@@ -1,0 +1,65 @@
+"""`/admin/reassignment_servers/$id`: an ephemeral znode for each running server of this product.
+
+    {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"session_timeout_ms":18000}
+
+It keeps two servers from having the same id, and says where the others are. Endpoints: `core.state.cluster.Endpoint` as
+LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners.
+"""
+
+from collections.abc import Sequence
+from typing import Annotated, NamedTuple
+
+import msgspec
+
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_ENDPOINTS, MAX_INT32, MAX_PORT, Text
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
+
+VERSION = 1
+
+
+class RegisteredServer(NamedTuple):
+    """Where clients reach a server, and after how many ms without a sign of life its registration goes."""
+
+    endpoints: tuple[Endpoint, ...]
+    session_timeout_ms: int
+
+
+class _Registration(msgspec.Struct):
+    version: int
+    endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_ENDPOINTS)]
+    session_timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
+
+
+_json = msgspec.json.Encoder()
+_registration = msgspec.json.Decoder(_Registration)
+
+
+def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
+    """Decodes the znode; endpoints that are none are left out. Raises BadZnode."""
+    found = decode_json(_registration, data, path)
+    if found.version != VERSION:
+        raise BadZnode(path, f"unknown version {shown(found.version)}")
+    return RegisteredServer(endpoints_of(found.endpoints), found.session_timeout_ms)
+
+
+def encode_registered_server(server: RegisteredServer) -> bytes:
+    return _json.encode(_Registration(VERSION, tuple(endpoint_texts(server.endpoints)), server.session_timeout_ms))
+
+
+def endpoint_texts(endpoints: Sequence[Endpoint]) -> list[str]:
+    return [f"{one.listener}:{one.security_protocol}://{one.host}:{one.port}" for one in endpoints]
+
+
+def endpoints_of(texts: Sequence[str]) -> tuple[Endpoint, ...]:
+    """Texts that are no endpoint are left out."""
+    found = []
+    for text in texts:
+        names, _, address = text.partition("://")
+        listener, _, protocol = names.partition(":")
+        host, _, digits = address.rpartition(":")
+        port = whole_number(digits, 0, MAX_PORT)
+        if listener and host and port is not None:
+            found.append(Endpoint(listener, protocol or listener, host, port))
+    return tuple(found)
