@@ -2,8 +2,8 @@
 
 Behaviour   Each failed broker with the time since when it is gone and the time when it is healed (-1: never, since
             self-healing is off); why healing is held back; how many moves of repairs wait and how many are in
-            flight; configs that make no sense, and partitions that cannot be repaired. NOT_CONTROLLER on any other
-            node.
+            flight, and of which brokers; configs that make no sense, and partitions that cannot be repaired.
+            NOT_CONTROLLER on any other node.
 """
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
@@ -40,6 +40,12 @@ async def handle(node: Node, _request: DescribeSelfHealingRequest, _ctx: Request
         waiting_moves=found.waiting,
         moving_moves=found.moving,
         problems=list(found.problems),
+        repairs=[
+            DescribeSelfHealingResponse.BrokerRepair(
+                version=0, broker_id=one.broker, waiting_moves=one.waiting, moving_moves=one.moving
+            )
+            for one in found.repairs
+        ],
     )
 
 
@@ -56,6 +62,7 @@ def fail(_request: DescribeSelfHealingRequest, _version: int, error: KafkaError)
         waiting_moves=0,
         moving_moves=0,
         problems=[],
+        repairs=[],
     )
 
 

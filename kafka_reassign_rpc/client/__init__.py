@@ -38,7 +38,13 @@ from kafka_reassign_rpc.client.result_values import (
     Replica,
     ReplicaLogDir,
 )
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    BrokerRepair,
+    FailedBroker,
+    HealingStatus,
+    Repair,
+    RepairMove,
+)
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 
@@ -47,6 +53,7 @@ __all__ = [
     "NO_THROTTLE",
     "WAITING",
     "AsyncReassignmentClient",
+    "BrokerRepair",
     "ClusterNode",
     "Event",
     "EventPage",

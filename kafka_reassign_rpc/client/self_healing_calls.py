@@ -8,7 +8,13 @@ from kafka_reassign_rpc.client.config_calls import set_cluster_config
 from kafka_reassign_rpc.client.reassignment_calls import require
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
 from kafka_reassign_rpc.core.healing.healing_settings import PAUSED
-from kafka_reassign_rpc.core.healing.self_healing_status import FailedBroker, HealingStatus, Repair, RepairMove
+from kafka_reassign_rpc.core.healing.self_healing_status import (
+    BrokerRepair,
+    FailedBroker,
+    HealingStatus,
+    Repair,
+    RepairMove,
+)
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.protocol.messages import (
     DescribeSelfHealingRequest,
@@ -34,6 +40,7 @@ async def healing_status(router: RequestRouter) -> HealingStatus:
         waiting=answer.waiting_moves,
         moving=answer.moving_moves,
         problems=tuple(answer.problems),
+        repairs=tuple(BrokerRepair(one.broker_id, one.waiting_moves, one.moving_moves) for one in answer.repairs),
     )
 
 

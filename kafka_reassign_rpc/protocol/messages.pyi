@@ -1859,6 +1859,19 @@ class DescribeSelfHealingResponse(Message):
             version: int | None = ...,
         ) -> None: ...
 
+    class BrokerRepair(Structure):
+        broker_id: int
+        waiting_moves: int
+        moving_moves: int
+        def __init__(
+            self,
+            *,
+            broker_id: int = ...,
+            waiting_moves: int = ...,
+            moving_moves: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -1869,6 +1882,7 @@ class DescribeSelfHealingResponse(Message):
     waiting_moves: int
     moving_moves: int
     problems: list[str]
+    repairs: list[BrokerRepair]
     def __init__(
         self,
         *,
@@ -1882,6 +1896,7 @@ class DescribeSelfHealingResponse(Message):
         waiting_moves: int = ...,
         moving_moves: int = ...,
         problems: Sequence[str] = ...,
+        repairs: Sequence[BrokerRepair | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

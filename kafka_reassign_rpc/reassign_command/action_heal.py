@@ -131,6 +131,9 @@ def _status(context: ActionContext) -> None:
             for one in status.failed
         ],
         problems=list(status.problems),
+        repairs=[
+            {"broker": one.broker, "activeMoves": one.moving, "waitingMoves": one.waiting} for one in status.repairs
+        ],
     )
     for line in _status_lines(status):
         context.output.line(line)
@@ -146,13 +149,18 @@ def _status_lines(status: HealingStatus) -> list[str]:
     for one in status.failed:
         line = f"Broker {one.broker}: gone since {_time(one.since)}, {one.replicas} replica{plural(one.replicas)}"
         lines.append(f"{line}, healed at {_time(one.heal_at)}" if one.heal_at is not None else line)
-    if not status.failed:
+    lines += [
+        f"Broker {one.broker}: lost, its repair is under way: {one.moving} move{plural(one.moving)} in flight,"
+        f" {one.waiting} waiting"
+        for one in status.repairs
+    ]
+    if not status.failed and not status.repairs:
         lines.append("No broker that holds replicas is lost.")
     if status.held_back is not None:
         lines.append(f"Held back: {status.held_back}.")
     lines += [f"Problem: {problem}." for problem in status.problems]
     if status.waiting or status.moving:
-        lines.append(f"Repairs: {status.moving} moves under way, {status.waiting} waiting.")
+        lines.append(f"Repairs: {status.moving} move{plural(status.moving)} in flight, {status.waiting} waiting.")
     return lines
 
 

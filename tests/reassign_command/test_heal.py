@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
+from kafka_reassign_rpc.client import BrokerRepair, FailedBroker, HealingStatus, Repair, RepairMove, TopicPartition
 from kafka_reassign_rpc.reassign_command import help_text
 from kafka_reassign_rpc.reassign_command.action_heal import MOVES_SHOWN, HealCommand
 from kafka_reassign_rpc.reassign_command.command_errors import UnreadableCommandLine
@@ -105,7 +105,7 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "Broker 4: gone since 2026-01-01 00:00:01 UTC, 1 replica",
         "Held back: healing is paused.",
         "Problem: 2 partitions stay as they are: replication factor 5 is larger than the 4 brokers.",
-        "Repairs: 2 moves under way, 5 waiting.",
+        "Repairs: 2 moves in flight, 5 waiting.",
     ]
     [document] = map(json.loads, printed_lines(capsys, Client(LOST), "--json"))
     assert document == {
@@ -115,11 +115,27 @@ def test_46_1_and_46_6_the_status_says_who_is_lost_since_when_and_what_holds_rep
         "problems": ["2 partitions stay as they are: replication factor 5 is larger than the 4 brokers"],
         "waitingMoves": 5,
         "activeMoves": 2,
+        "repairs": [],
         "failedBrokers": [
             {"broker": 3, "since": 1_767_225_600_000, "healAt": 1_767_225_690_000, "replicas": 7},
             {"broker": 4, "since": 1_767_225_601_000, "healAt": None, "replicas": 1},
         ],
     }
+
+
+def test_46_6_the_status_names_the_lost_brokers_whose_repair_is_under_way(capsys: pytest.CaptureFixture[str]) -> None:
+    repairs = (BrokerRepair(3, waiting=4, moving=1), BrokerRepair(5, waiting=0, moving=2))
+    client = Client(HealingStatus(90_000, False, None, (), 4, 3, repairs=repairs))
+    assert printed_lines(capsys, client, "--status")[1:] == [
+        "Broker 3: lost, its repair is under way: 1 move in flight, 4 waiting",
+        "Broker 5: lost, its repair is under way: 2 moves in flight, 0 waiting",
+        "Repairs: 3 moves in flight, 4 waiting.",
+    ]
+    [document] = map(json.loads, printed_lines(capsys, client, "--json"))
+    assert document["repairs"] == [
+        {"broker": 3, "activeMoves": 1, "waitingMoves": 4},
+        {"broker": 5, "activeMoves": 2, "waitingMoves": 0},
+    ]
 
 
 def test_46_3_a_dry_run_shows_the_repair_of_every_lost_broker_and_what_has_to_stay(

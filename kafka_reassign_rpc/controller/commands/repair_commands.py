@@ -18,11 +18,12 @@ from kafka_reassign_rpc.core.healing import failed_brokers, healing_settings, re
 from kafka_reassign_rpc.core.healing.failed_brokers import Diagnosis, FailureWatch, LostReplicas, diagnose
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.core.reassignment.alter import alter
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.round.round_view import PartitionChange
-from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import HEAL, Broker, Partition, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.znode_routes import queue_admission, reassign_partitions
 from kafka_reassign_rpc.planner.plan_result import Plan, PlannedMove
@@ -68,13 +69,16 @@ class RepairMemory:
 
 
 class FailedBrokersReport(msgspec.Struct, frozen=True):
-    """The diagnosis, the number of lost replicas by broker, and the number of repair moves that wait and move."""
+    """The diagnosis, the number of lost replicas by broker, the number of repair moves that wait and move, and both by
+    lost broker.
+    """
 
     settings: HealingSettings
     diagnosis: Diagnosis
     lost: Mapping[int, int]
     waiting: int
     moving: int
+    repairs: Sequence[BrokerRepair] = ()
 
 
 class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
@@ -97,6 +101,8 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._waiting: Counter[str] = Counter()
         self._moving: Counter[str] = Counter()
         self._dropped: Counter[str] = Counter()
+        self._waiting_for: Counter[int] = Counter()
+        self._moving_from: Counter[int] = Counter()
 
     def decide(self, work: Round) -> Iterator[None]:
         self._begin()
@@ -136,7 +142,13 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
             work.view.failed[broker] = None
         self._diagnosis = diagnosis
         self._report(work, diagnosis, lost)
-        self.answer(FailedBrokersReport(settings, diagnosis, lost, self._waiting.total(), self._moving.total()))
+        repairs = [
+            BrokerRepair(broker, self._waiting_for[broker], self._moving_from[broker])
+            for broker in sorted(self._waiting_for.keys() | self._moving_from.keys())
+        ]
+        self.answer(
+            FailedBrokersReport(settings, diagnosis, lost, self._waiting.total(), self._moving.total(), repairs)
+        )
 
     def durable(self) -> None:
         memory = self._memory
@@ -150,12 +162,14 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
     def _review_waiting_repairs(self, work: Round) -> Iterator[None]:
         """Withdraw the repair moves of returned brokers that have not started; count the waiting ones."""
         for (name, move), pause in in_slices(_heals(work), SLICE):
-            left = repair_targets.still_needed(work.view.cluster, work.view.get(*name), move.target)
+            partition = work.view.get(*name)
+            left = repair_targets.still_needed(work.view.cluster, partition, move.target)
             if left is None:
                 queue_admission.withdraw(work.view, name)
                 self._dropped[move.reason] += 1
             elif left == move.target or queue_admission.append(work.view, name, replace(move, target=left)) is None:
                 self._waiting[move.reason] += 1
+                self._waiting_for.update(_lost_replicas(work, partition, left))
             if pause:
                 yield
         for reason, count in self._dropped.items():
@@ -179,6 +193,7 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
                     work.view.add(change)
                 if not changes:
                     self._moving[partition.move.reason] += 1
+                    self._moving_from.update(_lost_replicas(work, partition, partition.move.target))
 
     def _report(self, work: Round, found: Diagnosis, lost: Mapping[int, int]) -> None:
         memory, report = self._memory, work.view.report
@@ -208,6 +223,11 @@ class DiagnoseFailedBrokers(Command[FailedBrokersReport]):
         self._ended = memory.repairs - self._waiting.keys() - self._moving.keys()
         for reason in sorted(self._ended - self._dropped.keys()):
             report(Event(catalogue.HEAL_DONE, reason=f"{reason}: its last move has ended"))
+
+
+def _lost_replicas(work: Round, partition: Partition | None, target: Sequence[int]) -> set[int]:
+    """The absent brokers from which a move to `target` takes a replica."""
+    return set() if partition is None else {*partition.replicas} - {*target} - work.view.cluster.brokers.keys()
 
 
 def _heals(work: Round) -> Iterator[tuple[TopicPartition, WaitingMove]]:

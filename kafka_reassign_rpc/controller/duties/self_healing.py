@@ -137,6 +137,7 @@ class Healer:
             found.waiting,
             found.moving,
             problems=[*self._memory.problems, *self._memory.impossible],
+            repairs=found.repairs,
         )
 
     async def heal(self, broker: int, by: Requester, *, dry_run: bool) -> Repair:

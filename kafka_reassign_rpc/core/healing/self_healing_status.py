@@ -22,6 +22,15 @@ class FailedBroker:
 
 
 @dataclass(frozen=True)
+class BrokerRepair:
+    """The repair of a lost broker that is under way: how many of its moves wait in the queue, and are in flight."""
+
+    broker: int
+    waiting: int
+    moving: int
+
+
+@dataclass(frozen=True)
 class HealingStatus:
     """The failed brokers, and how self-healing is set.
 
@@ -29,6 +38,7 @@ class HealingStatus:
     held_back        why the controller does not heal brokers whose time has come, or None
     waiting, moving  how many moves of repairs wait in the queue, and how many are under way
     problems         configs that make no sense and have no effect, unknown racks, partitions that cannot be repaired
+    repairs          the lost brokers whose repairs are under way
     """
 
     interval_ms: int | None
@@ -38,6 +48,7 @@ class HealingStatus:
     waiting: int
     moving: int
     problems: Sequence[str] = ()
+    repairs: Sequence[BrokerRepair] = ()
 
 
 @dataclass(frozen=True)

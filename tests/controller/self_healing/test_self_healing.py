@@ -11,6 +11,7 @@ from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
 from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSettings
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
+from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -46,18 +47,21 @@ async def test_46_3_and_46_4_a_repair_is_queued_moves_like_any_other_and_its_end
         await healing.diagnose(after_ms=1)
         assert healing.new_events() == [("heal.scheduled", "3 moves joined the queue")]
         assert queued(controller).keys() == {("a", 0), ("b", 0), ("b", 1)}
+        assert (await healing.healer.status()).repairs == [BrokerRepair(3, waiting=3, moving=0)]
         assert await failed(zk) == []
         await controller.start_queued_moves()
         moves = [controller.partition(*name).move for name in WHERE if controller.partition(*name).is_moving]
         assert [(move.route, move.reason) for move in moves if move] == [(HEAL, "heal broker 3")] * 3
         await healing.diagnose()
+        status = await healing.healer.status()
+        assert (status.failed, status.repairs) == ([], [BrokerRepair(3, waiting=0, moving=3)])
         assert healing.new_events() == []
         await controller.finish_moves()
         healing.healer.nothing_moves()
         assert await healing.diagnose() is None, "nothing is left to look at"
         assert healing.new_events() == [("heal.done", "heal broker 3: its last move has ended")]
         await healing.diagnose()
-        assert healing.new_events() == []
+        assert (healing.new_events(), (await healing.healer.status()).repairs) == ([], [])
 
 
 async def test_46_3_impossible_repairs_are_reported_once_and_tried_again_when_brokers_register(
