@@ -40,6 +40,7 @@ ON_SPARK = (
     "tests/pipeline/test_real_clusters",
     "tests/pipeline/test_plan_command",
     "tests/pipeline/test_plan_job",
+    "tests/pipeline/test_plan_room",
     "tests/pipeline/test_history",
     "tests/pipeline/test_audit",
     "tests/pipeline/test_bad_input",

@@ -31,17 +31,24 @@ class HeldReplica(NamedTuple):
     future: bool
 
 
-@dataclass(frozen=True)
-class BrokerLogDirs:
-    """The replicas that one broker holds of the partitions asked for, and the volumes of its log dirs.
+class LogDir(NamedTuple):
+    """A log dir. online: the broker can use it; total_bytes, usable_bytes: of its volume, None where it is not told.
 
-    The volumes are in bytes, and None where the broker does not report them.
+    Several log dirs may lie on one volume. Brokers before Kafka 3.3 tell no sizes.
     """
 
+    path: str
+    online: bool = True
+    total_bytes: int | None = None
+    usable_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class BrokerLogDirs:
+    """The replicas that one broker holds of the partitions asked for, and its log dirs."""
+
     replicas: Sequence[HeldReplica]
-    log_dirs: Sequence[str]
-    total_bytes: int | None
-    usable_bytes: int | None
+    log_dirs: Sequence[LogDir]
 
 
 NO_RIGHTS = "The answer to DescribeLogDirs is empty: that needs the operation DESCRIBE on the cluster."
@@ -122,22 +129,21 @@ async def _describe_broker(
         for topic in log_dir.topics
         for one in topic.partitions
     ]
-    return BrokerLogDirs(
-        replicas,
-        [log_dir.log_dir for log_dir in answer.results],
-        _sum(getattr(log_dir, "total_bytes", None) for log_dir in answer.results),
-        _sum(getattr(log_dir, "usable_bytes", None) for log_dir in answer.results),
-    )
+    log_dirs = [
+        LogDir(
+            log_dir.log_dir,
+            not log_dir.error_code,
+            _told(getattr(log_dir, "total_bytes", None)),
+            _told(getattr(log_dir, "usable_bytes", None)),
+        )
+        for log_dir in answer.results
+    ]
+    return BrokerLogDirs(replicas, log_dirs)
 
 
-def _sum(sizes: Iterable[int | None]) -> int | None:
-    """None if one log dir does not report its size, as with brokers before Kafka 3.3."""
-    total = 0
-    for size in sizes:
-        if size is None or size < 0:
-            return None
-        total += size
-    return total or None
+def _told(size: int | None) -> int | None:
+    """A size as the broker tells it: -1 and a missing field are none."""
+    return None if size is None or size < 0 else size
 
 
 async def alter_replica_log_dirs(

@@ -19,6 +19,7 @@ The pipeline's plan job runs it on Spark, self-healing runs it inside the contro
     fill_levels.py           how full brokers become while replicas are distributed over them
     acceptance_thresholds.py how many of the proposals each broker accepts
     lower_bound.py           the bytes that no plan can do without
+    log_dir_volumes.py       which log dirs of a broker share a volume
     rack_rule.py             the rack rule
     broker_choice.py         which broker gets a new replica
     broker_room.py           how many bytes still fit on a broker, volume by volume

@@ -32,7 +32,7 @@ class BrokerRoom(msgspec.Struct, frozen=True):
 
 
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
-    """held: bytes of its replicas, in full where they are on their way; headroom: the share of a volume to stay free.
+    """held: bytes of its replicas, in full where these are on their way; headroom: the share of a volume left free.
 
     What moves in flight have yet to copy is taken off the free bytes: no broker takes it off itself.
     """

@@ -9,7 +9,13 @@ from kafka.future import Future
 from kafka.net.selector import NetworkSelector
 
 from kafka_reassign_rpc.client import KafkaError, LogDirs, ReplicaLogDir, TopicPartition, Unreachable
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, describe_brokers, describe_log_dirs
+from kafka_reassign_rpc.client.log_dir_calls import (
+    BrokerLogDirs,
+    HeldReplica,
+    LogDir,
+    describe_brokers,
+    describe_log_dirs,
+)
 from kafka_reassign_rpc.client.request_routing import RequestRouter
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsResponse
@@ -79,7 +85,9 @@ def test_dp_1_brokers_that_never_answer_cost_one_timeout_together_and_hide_no_an
 
     assert list(found) == list(asked)
     for broker in (1, 2):
-        assert found[broker] == BrokerLogDirs([HeldReplica("t", 0, broker, "/d", False)], ["/d"], 1000, 100)
+        assert found[broker] == BrokerLogDirs(
+            [HeldReplica("t", 0, broker, "/d", False)], [LogDir("/d", True, 1000, 100)]
+        )
     assert [(type(one), str(one)) for one in (found[FROZEN], found[GONE])] == [
         (Unreachable, "It did not answer within 0.3 s."),
         (Unreachable, "Broker 93 is not available."),

@@ -27,7 +27,7 @@ from kafka_reassign_rpc.client import (
     throttle_configs,
 )
 from kafka_reassign_rpc.client.config_calls import Config, Resource
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, HeldReplica, LogDir
 from kafka_reassign_rpc.client.metadata_calls import Everything, TopicInfo
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
 from kafka_reassign_rpc.pipeline import parquet_files
@@ -116,6 +116,7 @@ class PartlySilentCluster:
         ClusterNode(2, "h2", 9092, None),
         ClusterNode(77, "h7", 9092, None),
     )
+    log_dirs: Sequence[LogDir] = (LogDir("/d", True, 1000, 100),)
     topics: Mapping[str, Mapping[int, PartitionInfo]] = {
         "a": {0: PartitionInfo(1, (1, 2), (1, 2)), 1: PartitionInfo(2, (2, 1), (2, 1))},
         "b": {0: PartitionInfo(2, (2, 9), (2,)), 1: PartitionInfo(-1, (9,), ())},
@@ -144,9 +145,9 @@ class PartlySilentCluster:
         if broker in self.silent:
             return Unreachable("It did not answer.")
         if broker == 77:
-            return BrokerLogDirs([], ["none"], None, None)
+            return BrokerLogDirs([], [LogDir("none")])
         held = [HeldReplica(topic, index, 10, "/d", False) for topic, ids in partitions.items() for index in ids]
-        return BrokerLogDirs(held, ["/d"], 1000, 100)
+        return BrokerLogDirs(held, self.log_dirs)
 
     def describe_configs(self, resources: Sequence[Resource]) -> dict[Resource, list[Config] | KafkaError]:
         return {one: self.errors[one[1]] if one[1] in self.errors else [Config("n", "v")] for one in resources}
@@ -247,6 +248,42 @@ def test_dp_1_a_partition_that_moves_or_waits_at_any_time_of_the_look_is_never_e
     assert (found.moving, found.waiting) == ((0, 1) if row[3] else (int(bool(before or after)), 0))
     if row[1]:
         assert 3 in {one["broker"] for one in rows(tmp_path / "out", "brokers")}
+
+
+SPACES = [
+    ("a full disk", [LogDir("/d", True, 1000, 0)], (1000, 0), ""),
+    (
+        "one of two log dirs is offline",
+        [LogDir("/d", True, 1000, 100), LogDir("/e", False)],
+        (1000, 100),
+        "offline: /e",
+    ),
+    ("all are offline", [LogDir("/d", False), LogDir("/e", False)], (0, 0), "offline: /d, /e"),
+    (
+        "two volumes",
+        [LogDir("/d", True, 1 << 40, 1 << 39), LogDir("/e", True, 1 << 40, 5)],
+        (2 << 40, 5 + (1 << 39)),
+        "",
+    ),
+    ("one volume", [LogDir("/d", True, 1 << 40, 7), LogDir("/e", True, 1 << 40, 5)], (1 << 40, 5), "one volume"),
+    ("an old broker", [LogDir("/d"), LogDir("/e")], (None, None), ""),
+    ("a broker that shows nothing", [], (None, None), ""),
+]
+
+
+@pytest.mark.parametrize(("log_dirs", "space", "warning"), [one[1:] for one in SPACES], ids=[one[0] for one in SPACES])
+def test_dp_1_the_space_of_a_broker_is_that_of_its_volumes_that_are_online(
+    log_dirs: list[LogDir], space: tuple[int | None, int | None], warning: str, tmp_path: Path
+) -> None:
+    client: Any = PartlySilentCluster()
+    client.log_dirs = log_dirs
+    found = export(client, tmp_path / "out", source="s", show_status=lambda _: None)
+    broker = rows(tmp_path / "out", "brokers")[0]
+    assert (broker["capacity_bytes"], broker["free_bytes"]) == space
+    written = [row for row in rows(tmp_path / "out", "log_dirs") if row["broker"] == 1]
+    assert {(row["log_dir"], row["online"]) for row in written} == {(one.path, one.online) for one in log_dirs}
+    said = [one for one in found.warnings if one.startswith("broker 1:")]
+    assert [warning in one for one in said] == [True] * bool(warning)
 
 
 async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whole(

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient
 from kafka_reassign_rpc.client.event_calls import EventPage
-from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs
+from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, LogDir
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files, export_events
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
@@ -38,7 +38,7 @@ class SimulatedLogs:
         return [ClusterNode(server, "h", 1, None) for server in (1, *self.logs)]
 
     def describe_brokers(self, brokers: Iterable[int]) -> dict[int, BrokerLogDirs]:
-        return {broker: BrokerLogDirs([], ["/d"] if broker == 1 else ["none"], None, None) for broker in brokers}
+        return {broker: BrokerLogDirs([], [LogDir("/d" if broker == 1 else "none")]) for broker in brokers}
 
     def event_page(self, from_seq: int = 0, *, server: int | None = None) -> EventPage:
         if self.torn and from_seq > 0:

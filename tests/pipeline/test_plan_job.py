@@ -34,6 +34,8 @@ def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, s
         for broker in cluster.brokers:
             sizes = [None if size < 0 else size for size in (broker.capacity, broker.free)]
             writer.brokers.add((broker.id, broker.rack, "h", 9092, *sizes, broker.live))
+            volumes = enumerate(broker.volumes)
+            writer.log_dirs.extend((broker.id, f"/d{number}", True, number, *one) for number, one in volumes)
         for one in cluster.topics:
             for held in one.partitions:
                 size = None if held.bytes < 0 else held.bytes
@@ -142,6 +144,8 @@ def test_dp_3_the_verifier_finds_every_broken_rule_of_a_move(
         assert rules <= {one.rule for one in found if one.name == name}, (name, changed)
     last = f"{rows[-1]['topic']}-{rows[-1]['partition']}"
     assert {one.rule for one in found if one.name == last} == {"moved-twice", "rollback"}
+    forgotten = {one.name for one in found if one.rule == "forgotten"}
+    assert forgotten == {f"{rows[5]['topic']}-{rows[5]['partition']}"}, "its row names another partition now"
     assert {one.rule for one in found} >= {"summary"}
 
 

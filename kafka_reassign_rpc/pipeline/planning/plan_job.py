@@ -18,6 +18,7 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark
+from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers, with_arriving
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans.plan_summary import (
@@ -71,7 +72,7 @@ def check(job: PlanJob) -> SnapshotMeta:
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
     meta = check(job)
-    brokers = _brokers(job.snapshot)
+    brokers = with_arriving(spark, job.snapshot, read_brokers(job.snapshot))
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
     table = snapshot_files.data_frame(spark, job.snapshot, "partitions")
@@ -122,16 +123,6 @@ def _decide(coordinator: RoundCoordinator, rounds: RoundsOnSpark, show_status: S
 
 
 # -- input -------------------------------------------------------------------------------------------------------------
-
-
-def _brokers(path: Path) -> dict[int, PlannerBroker]:
-    found: dict[int, PlannerBroker] = {}
-    for row in snapshot_files.read(path, "brokers").to_pylist():
-        if row["broker"] in found:
-            raise BadInput(f"{snapshot_files.table_path(path, 'brokers')}: broker {row['broker']} occurs twice")
-        capacity, free = (UNKNOWN if row[name] is None else row[name] for name in ("capacity_bytes", "free_bytes"))
-        found[row["broker"]] = PlannerBroker(row["broker"], row["rack"], row["live"], capacity, free)
-    return found
 
 
 def _min_isrs(path: Path) -> tuple[dict[str, int], int]:

@@ -1,9 +1,13 @@
 """The verify job: checks a plan against its snapshot, every hard rule.
 
-It shares no code with the planner. The rules are joins and column expressions over the files of plan and snapshot. A
-plan that breaks no rule gives an empty list.
+It shares no code with the planner. What concerns a move by itself is in `plan_rules`, the room of brokers in
+`verify_room`; the rest are joins and sums over the files of plan and snapshot. A plan that breaks no rule gives an
+empty list.
 """
 
+from collections.abc import Iterable, Iterator
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,12 +16,22 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.planning.plan_rules import (
+    DRAIN,
+    EXPAND,
+    HEAL,
+    SET_FACTOR,
+    ListedBroker,
+    MovedPartition,
+    PlanFacts,
+    broken_rules,
+)
+from kafka_reassign_rpc.pipeline.planning.verify_room import overfull_brokers
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
 _NAMED_ROWS = 20
-_NO_RACK = "\0"
 _BATCH_FILE = (
     "partitions array<struct<topic: string, partition: int, replicas: array<int>, expected_replicas: array<int>>>"
 )
@@ -39,23 +53,27 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
     meta, summary = snapshot_files.check(path), plan_writer.check(plan)
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
         raise BadInput(f"{plan}: was made from another snapshot than {path} (cluster {summary.cluster_id})")
-    brokers = snapshot_files.read(path, "brokers").to_pylist()
-    snapshot_partitions = snapshot_files.data_frame(spark, path, "partitions").select(
-        "topic",
-        "partition",
-        f.col("replicas").alias("replicas_in_snapshot"),
-        f.col("leader").alias("leader_in_snapshot"),
-        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("in_flight"),
-        f.col("bytes").alias("size"),
-    )
-    moves = spark.read.schema(parquet_files.spark_schema(plan_writer.MOVES_SCHEMA)).parquet(
-        str(plan / plan_writer.MOVES)
-    )
-    joined = moves.join(snapshot_partitions, ["topic", "partition"], "left").persist()
+    requested = summary.requested
+    listed = [
+        ListedBroker(row["broker"], row["rack"], row["live"])
+        for row in snapshot_files.read(path, "brokers").to_pylist()
+    ]
+    facts = PlanFacts.of(summary.kind, listed, requested.brokers, requested.factor, requested.topics)
+    partitions = snapshot_files.data_frame(spark, path, "partitions")
+    moves, left_out = (
+        spark.read.schema(parquet_files.spark_schema(schema)).parquet(str(plan / name))
+        for name, schema in ((plan_writer.MOVES, plan_writer.MOVES_SCHEMA),
+                             (plan_writer.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA))
+    )  # fmt: skip
+    joined = moves.join(_as_known(partitions), ["topic", "partition"], "left").persist()
     try:
-        found = _check_moves(joined, brokers, summary)
+        found = _check_moves(joined, facts)
         found += _check_moved_once(joined)
-        found += _check_room(joined, snapshot_partitions, brokers)
+        found += _check_all_are_named(partitions, moves, left_out, facts)
+        found += [
+            RuleViolation("capacity", f"broker {broker}", detail)
+            for broker, detail in sorted(overfull_brokers(spark, path, joined, requested.headroom).items())
+        ]
         found += _check_broker_limits(joined, summary)
         found += _check_batches(joined, summary)
         found += _check_files(spark, joined, plan, BATCHES, "to_replicas", "from_replicas")
@@ -65,68 +83,83 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
     return found
 
 
-def _check_moves(joined: DataFrame, brokers: list[dict[str, Any]], summary: PlanSummary) -> list[RuleViolation]:
+def _as_known(partitions: DataFrame) -> DataFrame:
+    """What the snapshot says of a partition, under names that the table of moves does not have."""
+    return partitions.select(
+        "topic",
+        "partition",
+        f.col("replicas").alias("replicas_in_snapshot"),
+        f.col("leader").alias("leader_in_snapshot"),
+        f.col("isr").alias("isr_in_snapshot"),
+        ((f.size("adding") + f.size("removing") > 0) | f.coalesce("waiting", f.lit(False))).alias("in_flight"),
+        f.col("bytes").alias("size"),
+    )
+
+
+_MOVED_PARTITION = (
+    *("topic", "partition", "from_replicas", "to_replicas", "bytes"),
+    *("replicas_in_snapshot", "leader_in_snapshot", "isr_in_snapshot", "in_flight", "size"),
+)
+"""The columns of MovedPartition, in its order."""
+
+_Named = dict[str, list[tuple[str, int, str]]]
+"""By rule: the first rows that break it, in order of topic and partition, each with its replicas."""
+
+
+def _check_moves(joined: DataFrame, facts: PlanFacts) -> list[RuleViolation]:
     """The rules that concern each move by itself."""
-    named_brokers = summary.requested.brokers
-    live = [broker["broker"] for broker in brokers if broker["live"]]
-    usable = [broker for broker in live if not (summary.kind == "drain" and broker in named_brokers)]
-    racks = _racks(brokers, live)
-    rack_of = f.create_map(*[f.lit(part) for pair in racks.items() for part in pair])
-    to, original = f.col("to_replicas"), f.col("from_replicas")
-    new = f.array_except(to, original)
-    reach = len({racks[broker] for broker in (named_brokers if summary.kind == "expand" else usable)})
 
-    def spread(replicas: Column) -> Column:
-        named = f.transform(replicas, lambda broker: f.coalesce(f.element_at(rack_of, broker), f.lit(_NO_RACK)))
-        return f.size(f.array_distinct(named))
+    def of_task(rows: Iterable[Any]) -> Iterator[_Named]:
+        found: _Named = {}
+        for row in rows:
+            move = MovedPartition(*row)
+            for rule in broken_rules(move, facts):
+                one = (move.topic, move.partition, f"{list(move.original)} to {list(move.target)}")
+                found[rule] = sorted([*found.get(rule, ()), one])[:_NAMED_ROWS]
+        yield found
 
-    rules = {
-        "unknown-partition": f.col("replicas_in_snapshot").isNull(),
-        "stale": f.col("replicas_in_snapshot") != original,
-        "no-move": to == original,
-        "in-flight": f.col("in_flight"),
-        "distinct-replicas": f.size(f.array_distinct(to)) != f.size(to),
-        # a replica may stay on a lost broker only where the plan heals other, named brokers
-        "live-brokers": f.size(f.array_except(new if summary.kind == "heal" and named_brokers else to, _ids(usable)))
-        > 0,
-        "racks": spread(to) < f.least(spread(original), f.size(to), f.lit(reach)),
-        "replication-factor": f.size(to)
-        != (f.lit(summary.requested.factor) if summary.kind == "set-rf" else f.size(original)),
-        "bytes": f.col("bytes") != f.col("size") * f.size(new),
-    }
-    if summary.kind == "set-rf":
-        rules["leader"] = (f.col("leader_in_snapshot") >= 0) & ~f.array_contains(to, f.col("leader_in_snapshot"))
-    if summary.kind in ("drain", "heal") and named_brokers:
-        rules["leaves-brokers"] = f.size(f.array_intersect(to, _ids(named_brokers))) > 0
-    if summary.kind == "expand":
-        rules["only-to-new-brokers"] = f.size(f.array_except(new, _ids(named_brokers))) > 0
-    flags = joined.select(
-        "topic", "partition", "from_replicas", "to_replicas", *[broken.alias(rule) for rule, broken in rules.items()]
-    ).persist()
-    try:
-        counts = flags.select([f.sum(f.col(f"`{rule}`").cast("int")).alias(rule) for rule in rules]).collect()[0]
-        return [one for rule in rules if counts[rule] for one in _named(flags.where(f.col(f"`{rule}`")), rule)]
-    finally:
-        flags.unpersist()
-
-
-def _racks(brokers: list[dict[str, Any]], live: list[int]) -> dict[int, str]:
-    """The rack of each broker. Brokers without a rack count as one rack; where no live broker has one, all do."""
-    named = {broker["broker"]: broker["rack"] or _NO_RACK for broker in brokers}
-    aware = any(named[broker] != _NO_RACK for broker in live)
-    return named if aware else dict.fromkeys(named, _NO_RACK)
-
-
-def _ids(brokers: list[int]) -> Column:
-    return f.array(*[f.lit(broker) for broker in brokers]).cast("array<int>")
-
-
-def _named(rows: DataFrame, rule: str) -> list[RuleViolation]:
-    found = rows.select("topic", "partition", "from_replicas", "to_replicas").orderBy("topic", "partition")
+    named = joined.select(*_MOVED_PARTITION).rdd.mapPartitions(of_task).fold({}, _merged)
     return [
-        RuleViolation(rule, f"{row['topic']}-{row['partition']}", f"{row['from_replicas']} to {row['to_replicas']}")
-        for row in found.limit(_NAMED_ROWS).collect()
+        RuleViolation(rule, f"{topic}-{partition}", detail)
+        for rule, rows in sorted(named.items())
+        for topic, partition, detail in rows
     ]
+
+
+def _merged(one: _Named, other: _Named) -> _Named:
+    return {
+        rule: list(islice(merge(one.get(rule, []), other.get(rule, [])), _NAMED_ROWS)) for rule in one.keys() | other
+    }
+
+
+def _check_all_are_named(
+    partitions: DataFrame, moves: DataFrame, left_out: DataFrame, facts: PlanFacts
+) -> list[RuleViolation]:
+    """What a goal forces is either moved or left out with a reason: no partition is forgotten."""
+    concerned = _concerned(facts)
+    if concerned is None:
+        return []
+    if facts.topics:
+        concerned &= f.col("topic").isin(*facts.topics)
+    names = moves.select("topic", "partition").unionByName(left_out.where("reason != ''").select("topic", "partition"))
+    missing = partitions.where(concerned).join(names, ["topic", "partition"], "left_anti")
+    return [
+        RuleViolation("forgotten", f"{row['topic']}-{row['partition']}", f"{row['replicas']}")
+        for row in missing.orderBy("topic", "partition").limit(_NAMED_ROWS).collect()
+    ]
+
+
+def _concerned(facts: PlanFacts) -> Column | None:
+    """Whether the goal forces a change of a partition of the snapshot."""
+    if facts.kind == SET_FACTOR:
+        return f.size("replicas") != facts.factor
+    if facts.kind == DRAIN or (facts.kind == HEAL and facts.named):
+        return f.arrays_overlap("replicas", _ids(facts.named))
+    return f.size(f.array_except("replicas", _ids(facts.live))) > 0 if facts.kind == HEAL else None
+
+
+def _ids(brokers: Iterable[int]) -> Column:
+    return f.array(*[f.lit(broker) for broker in sorted(brokers)]).cast("array<int>")
 
 
 def _check_moved_once(joined: DataFrame) -> list[RuleViolation]:
@@ -134,35 +167,6 @@ def _check_moved_once(joined: DataFrame) -> list[RuleViolation]:
     return [
         RuleViolation("moved-twice", f"{row['topic']}-{row['partition']}", f"{row['count']} rows")
         for row in found.limit(_NAMED_ROWS).collect()
-    ]
-
-
-def _check_room(
-    joined: DataFrame, snapshot_partitions: DataFrame, brokers: list[dict[str, Any]]
-) -> list[RuleViolation]:
-    """No broker gets more bytes than it has room for now: room that moves will make does not count."""
-    rooms = {broker["broker"]: broker["free_bytes"] for broker in brokers if broker["free_bytes"] is not None}
-    sized = {
-        broker["broker"]: broker["capacity_bytes"]
-        for broker in brokers
-        if broker["free_bytes"] is None and broker["capacity_bytes"] is not None
-    }
-    if sized:
-        held = (
-            snapshot_partitions.select(f.explode("replicas_in_snapshot").alias("broker"), "size")
-            .groupBy("broker")
-            .agg(f.sum("size").alias("size"))
-        )
-        held_bytes = {row["broker"]: row["size"] or 0 for row in held.collect()}
-        rooms |= {broker: capacity - held_bytes.get(broker, 0) for broker, capacity in sized.items()}
-    new = joined.select(f.explode(f.array_except("to_replicas", "from_replicas")).alias("broker"), "size")
-    arriving = new.groupBy("broker").agg(f.sum("size").alias("size")).orderBy("broker").collect()
-    return [
-        RuleViolation(
-            "capacity", f"broker {row['broker']}", f"gets {row['size']} bytes, has room for {rooms[row['broker']]}"
-        )
-        for row in arriving
-        if row["size"] and row["broker"] in rooms and row["size"] > rooms[row["broker"]]
     ]
 
 
@@ -232,7 +236,7 @@ def _check_batches(joined: DataFrame, summary: PlanSummary) -> list[RuleViolatio
                 "summary", "moves", f"{summary.moves} moves of {summary.bytes} bytes do not match the table of moves"
             )
         )
-    if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", "expand"):
+    if 0 <= requested.max_bytes < summary.bytes and summary.kind in ("rebalance", EXPAND):
         found.append(RuleViolation("max-bytes", "plan", f"copies {summary.bytes} bytes"))
     return found[:_NAMED_ROWS]
 

@@ -24,6 +24,8 @@ from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.planner.log_dir_volumes import LogDirSpace, by_volume, known_apart, volumes
+from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 
 PART_PARTITIONS = 20_000
 """Partitions of one part."""
@@ -211,16 +213,17 @@ class _Export:
             del self._live[broker]
             why = "does not answer and holds no replica: the snapshot leaves it out, it may be no broker"
             self.warnings.add("node {}", "nodes", broker, why)
+        volumes_of = self._write_log_dirs()
         for broker in sorted(self._live.keys() | self._assigned):
-            node, log_dirs = self._live.get(broker), self._log_dirs.get(broker)
+            node, found = self._live.get(broker), volumes_of.get(broker)
             self._writer.brokers.add(
                 (
                     broker,
                     None if node is None else node.rack,
                     None if node is None else node.host,
                     -1 if node is None else node.port,
-                    None if log_dirs is None else log_dirs.total_bytes,
-                    None if log_dirs is None else log_dirs.usable_bytes,
+                    None if found is None else sum(volume.size for volume in found),
+                    None if found is None else sum(volume.free for volume in found),
                     node is not None,
                 )
             )
@@ -258,3 +261,39 @@ class _Export:
                 found.message,
             )
         return answers
+
+    def _write_log_dirs(self) -> dict[int, tuple[Volume, ...] | None]:
+        """Write the log dirs of all brokers that told of theirs; returns the volumes of each, None: not known."""
+        online = {
+            broker: [
+                LogDirSpace(one.path, _or_unknown(one.total_bytes), _or_unknown(one.usable_bytes))
+                for one in found.log_dirs
+                if one.online
+            ]
+            for broker, found in sorted(self._log_dirs.items())
+        }
+        apart = known_apart(online.values())
+        for broker, dirs in online.items():
+            offline = [one.path for one in self._log_dirs[broker].log_dirs if not one.online]
+            if offline:
+                self.warnings.add("broker {}", "brokers", broker, f"log dirs are offline: {', '.join(offline[:10])}")
+            for number, held in enumerate(by_volume(dirs, apart)):
+                known = held[0].size >= 0
+                if known and len(held) > 1:
+                    paths = ", ".join(one.path for one in held[:10])
+                    why = f"log dirs are taken for one volume, their sizes are equal: {paths}"
+                    self.warnings.add("broker {}", "brokers", broker, why)
+                sizes = [(one.size, one.free) if known else (None, None) for one in held]
+                self._writer.log_dirs.extend(
+                    (broker, one.path, True, number if known else None, *size)
+                    for one, size in zip(held, sizes, strict=True)
+                )
+            self._writer.log_dirs.extend((broker, path, False, None, None, None) for path in offline)
+        return {
+            broker: volumes(dirs, apart) if dirs or not self._log_dirs[broker].log_dirs else ()
+            for broker, dirs in online.items()
+        }
+
+
+def _or_unknown(size: int | None) -> int:
+    return UNKNOWN if size is None else size

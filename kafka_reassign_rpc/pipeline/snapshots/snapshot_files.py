@@ -4,7 +4,7 @@ A directory without meta.json is no snapshot.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -21,7 +21,9 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     CONFIGS,
     FILES,
     IN_EVERY_SNAPSHOT,
+    LOG_DIRS,
     META,
+    OPTIONAL,
     PARTITIONS,
     REPLICAS,
     TABLES,
@@ -50,13 +52,14 @@ class SnapshotWriter:
         self._directory = AtomicDirectory(path)
         self._hidden = self._directory.hidden
         self.brokers = TableWriter(self._hidden / FILES["brokers"], BROKERS)
+        self.log_dirs = TableWriter(self._hidden / FILES["log_dirs"], LOG_DIRS)
         self.partitions = DirectoryWriter(self._hidden / FILES["partitions"], PARTITIONS)
         self.replicas = DirectoryWriter(self._hidden / FILES["replicas"], REPLICAS)
         self.configs = TableWriter(self._hidden / FILES["configs"], CONFIGS)
 
     def finish(self, meta: SnapshotMeta) -> None:
         """Call this when all rows are written: it writes meta.json and renames the directory."""
-        for writer in (self.brokers, self.partitions, self.replicas, self.configs):
+        for writer in self._writers():
             writer.close()
         with (self._hidden / META).open("wb") as file:
             file.write(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
@@ -64,12 +67,15 @@ class SnapshotWriter:
             os.fsync(file.fileno())
         self._directory.publish()
 
+    def _writers(self) -> Sequence[TableWriter | DirectoryWriter]:
+        return self.brokers, self.log_dirs, self.partitions, self.replicas, self.configs
+
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if not self._directory.is_published:
-            for writer in (self.brokers, self.partitions, self.replicas, self.configs):
+            for writer in self._writers():
                 writer.discard()
             self._directory.discard()
 
@@ -100,13 +106,18 @@ def check(path: Path) -> SnapshotMeta:
     meta = read_meta(path)
     for name, schema in IN_EVERY_SNAPSHOT.items():
         if not table_path(path, name).exists():
+            if name in OPTIONAL:
+                continue
             raise BadInput(f"{table_path(path, name)}: is missing")
         parquet_files.check(table_path(path, name), schema)
     return meta
 
 
 def read(path: Path, table: str) -> pa.Table:
-    """A whole table in memory, with the columns of every snapshot: for the small ones."""
+    """A whole small table in memory, with the columns of every snapshot. Empty where the snapshot lacks an
+    optional one."""
+    if table in OPTIONAL and not table_path(path, table).exists():
+        return TABLES[table].empty_table()
     return parquet_files.read(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 

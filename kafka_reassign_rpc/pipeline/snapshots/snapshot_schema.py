@@ -1,6 +1,7 @@
 """Which files and columns a snapshot has.
 
     brokers.parquet     one row for each broker that is live or has a replica assigned
+    log_dirs.parquet    one row for each log dir of a live broker that answers; absent in snapshots of 0.1.0
     partitions/         one row for each partition, with its move in flight or in the queue
     replicas/           one row for each replica that a broker holds (DescribeLogDirs)
     configs.parquet     topic and broker configs that were set
@@ -33,7 +34,21 @@ BROKERS = pa.schema(
         _field("live", pa.bool_()),
     ]
 )
-"""`port` is -1 and `host` null for a broker that is not live; both sizes are sums over its log dirs."""
+"""`port` is -1 and `host` null for a broker that is not live. Both sizes are sums over the volumes of the log dirs that
+are online, each volume once; they are null where one of these does not tell its size."""
+
+LOG_DIRS = pa.schema(
+    [
+        _field("broker", pa.int32()),
+        _field("log_dir", pa.string()),
+        _field("online", pa.bool_()),
+        pa.field("volume", pa.int32()),
+        pa.field("volume_bytes", pa.int64()),
+        pa.field("free_bytes", pa.int64()),
+    ]
+)
+"""`volume` numbers the volumes of a broker: log dirs with the same number share one, as far as their sizes show it (see
+`planner/log_dir_volumes.py`). It is null for a log dir that is offline or does not tell its size."""
 
 PARTITIONS = pa.schema(
     [
@@ -77,7 +92,7 @@ CONFIGS = pa.schema(
 )
 """`resource_type` is "topic" or "broker"; `value` is null for a secret."""
 
-TABLES = {"brokers": BROKERS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
+TABLES = {"brokers": BROKERS, "log_dirs": LOG_DIRS, "partitions": PARTITIONS, "replicas": REPLICAS, "configs": CONFIGS}
 _ADDED = ("waiting",)
 """Columns that snapshots of release 0.1.0 do not have: all of their partitions have a null there."""
 IN_EVERY_SNAPSHOT = {
@@ -85,10 +100,15 @@ IN_EVERY_SNAPSHOT = {
 }
 FILES = {
     "brokers": "brokers.parquet",
+    "log_dirs": "log_dirs.parquet",
     "partitions": "partitions",
     "replicas": "replicas",
     "configs": "configs.parquet",
 }
+
+
+OPTIONAL = frozenset({"log_dirs"})
+"""Tables that a snapshot may lack: it has no rows of them then."""
 
 
 class SnapshotMeta(msgspec.Struct, frozen=True):

@@ -1,0 +1,120 @@
+"""The hard rules of a plan that concern one move by itself, written from their text in docs/pipeline.md.
+
+This module shares nothing with the planner, so that an error of the planner does not check itself. Its own tests
+compare it with all placements that a small cluster allows.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+SET_FACTOR, HEAL, DRAIN, EXPAND = "set-rf", "heal", "drain", "expand"
+_NO_RACK = "no rack"
+
+
+class ListedBroker(NamedTuple):
+    """A broker of the snapshot."""
+
+    id: int
+    rack: str | None
+    live: bool
+
+
+class MovedPartition(NamedTuple):
+    """A row of the table of moves, and the row of the same partition in the snapshot.
+
+    original, target, copied         what the plan says: replicas before and after, bytes copied
+    replicas, leader, isr, size      what the snapshot says; None: it has no such partition, or no size of it
+    in_flight                        a reassignment of the partition is in flight
+    """
+
+    topic: str
+    partition: int
+    original: Sequence[int]
+    target: Sequence[int]
+    copied: int
+    replicas: Sequence[int] | None
+    leader: int | None
+    isr: Sequence[int] | None
+    in_flight: bool | None
+    size: int | None
+
+
+class PlanFacts(NamedTuple):
+    """What the rules depend on beside the move.
+
+    named     the brokers that the goal names: to heal, to drain, to expand to
+    racks     the rack of each broker of which it is known
+    staying   live brokers that the plan does not empty
+    """
+
+    kind: str
+    named: frozenset[int]
+    factor: int
+    topics: frozenset[str]
+    racks: Mapping[int, Any]
+    live: frozenset[int]
+    staying: frozenset[int]
+
+    @classmethod
+    def of(
+        cls, kind: str, brokers: Iterable[ListedBroker], named: Iterable[int], factor: int | None, topics: Iterable[str]
+    ) -> "PlanFacts":
+        listed, chosen = list(brokers), frozenset(named)
+        live = frozenset(one.id for one in listed if one.live)
+        staying = live - chosen if kind == DRAIN else live
+        return cls(kind, chosen, factor or 0, frozenset(topics), known_racks(listed), live, staying)
+
+
+def known_racks(brokers: Sequence[ListedBroker]) -> dict[int, str]:
+    """The rack of each broker, as far as it is known.
+
+    Racks count where a live broker has one. The live brokers without are in one more then. Of a lost broker without
+    one, the rack is not known. Where racks do not count, all live brokers are in the same.
+    """
+    if not any(one.live and one.rack for one in brokers):
+        return {one.id: _NO_RACK for one in brokers if one.live}
+    return {one.id: f"rack {one.rack}" if one.rack else _NO_RACK for one in brokers if one.live or one.rack}
+
+
+def broken_rules(move: MovedPartition, facts: PlanFacts) -> list[str]:
+    """The names of the rules that the move breaks."""
+    if move.replicas is None:
+        return ["unknown-partition"]
+    added = [broker for broker in move.target if broker not in move.original]
+    checks = {
+        "stale": list(move.replicas) != list(move.original),
+        "no-move": list(move.target) == list(move.original),
+        "in-flight": bool(move.in_flight),
+        "topics": bool(facts.topics) and move.topic not in facts.topics,
+        "distinct-replicas": len(set(move.target)) < len(move.target),
+        "replication-factor": len(move.target) != (facts.factor if facts.kind == SET_FACTOR else len(move.original)),
+        "live-brokers": not _on_live_brokers(move, added, facts),
+        "racks": _gives_up_a_rack(move, facts),
+        "source": not any(broker in facts.live for broker in move.isr or ()),
+        "bytes": move.size is not None and move.copied != move.size * len(added),
+        "leader": facts.kind == SET_FACTOR and _loses_its_leader(move, facts),
+        "leaves-brokers": facts.kind in (DRAIN, HEAL) and not facts.named.isdisjoint(move.target),
+        "only-to-new-brokers": facts.kind == EXPAND and not facts.named.issuperset(added),
+    }
+    return [rule for rule, broken in checks.items() if broken]
+
+
+def _on_live_brokers(move: MovedPartition, added: Sequence[int], facts: PlanFacts) -> bool:
+    """A replica may stay on a lost broker only where the plan heals other brokers, by name."""
+    heals_others = facts.kind == HEAL and facts.named
+    return facts.staying.issuperset(added if heals_others else move.target)
+
+
+def _loses_its_leader(move: MovedPartition, facts: PlanFacts) -> bool:
+    return move.leader in facts.live and move.leader in move.original and move.leader not in move.target
+
+
+def _gives_up_a_rack(move: MovedPartition, facts: PlanFacts) -> bool:
+    """Fewer racks than before, although the brokers that stay have as many for so many replicas."""
+    before, after = (_in_racks(replicas, facts) for replicas in (move.original, move.target))
+    possible = min(len(move.target), _in_racks(facts.staying, facts))
+    return after < before and after < possible
+
+
+def _in_racks(brokers: Iterable[int], facts: PlanFacts) -> int:
+    return len({facts.racks[broker] for broker in brokers if broker in facts.racks})
