@@ -5,9 +5,12 @@ This module imports nothing heavy, because `--help` of any command has to be qui
 """
 
 import argparse
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
@@ -64,21 +67,43 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
 
 
 def run_job(name: str, job: Callable[[], int]) -> int:
-    """Run the job and return its exit code. An error becomes one line and its exit code."""
+    """Run the job and return its exit code. An error becomes one line and its exit code.
+
+    SIGTERM ends it as Ctrl-C does: what is half written goes, and the exit code is 143. A second one ends it at once.
+    """
     from kafka_reassign_rpc.core.kafka_errors import KafkaError
     from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
     from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError
 
     try:
-        try:
-            return job()
-        finally:
-            clear_status_lines()
+        with _cleaned_up_on_sigterm():
+            try:
+                return job()
+            finally:
+                clear_status_lines()
     except BadInput as error:
         raise UsageError(str(error)) from None
     except (JobFailed, KafkaError, RemoteProtocolError, OSError) as error:
         sys.stderr.write(f"kafka-reassign-rpc {name}: {error}\n")
         return 1
+
+
+@contextmanager
+def _cleaned_up_on_sigterm() -> Iterator[None]:
+    """A signal raises SystemExit in the block. Only the main thread gets signals: elsewhere nothing changes."""
+
+    def end(number: int, _: FrameType | None) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        raise SystemExit(128 + number)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def say(text: str) -> None:

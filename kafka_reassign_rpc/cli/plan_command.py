@@ -28,10 +28,12 @@ snapshot, flags and seed give the same plan, with any --master.
 """
 EPILOG = """\
 exit codes: 0 planned (verify: the plan keeps the rules), 1 failed (verify: it breaks rules), 2 wrong flags or an
-            unusable snapshot, 3 nothing to move (the plan is written, and names the partitions that it leaves out)
+            unusable snapshot, 3 nothing to move (the plan is written), 4 planned, but incomplete: the plan leaves
+            out partitions that would have to move (heal, drain, set-rf), and names them
 example:    kafka-reassign-rpc plan drain --brokers 4,5 --snapshot snapshots/monday --out plans/drain-4-5
 """
 NOTHING_TO_MOVE = 3
+INCOMPLETE = 4
 
 _GOALS = {
     "heal": "put the replicas of lost brokers onto live brokers",
@@ -228,16 +230,25 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
         named = ", ".join(left.first[:5]) + (", …" if left.partitions > 5 else "")
         say(f"left out: {left.partitions} partitions: {left.reason} ({named})")
     print(f"{summary_text(summary, job.out)}\n  report    {page}")  # noqa: T201
+    if not summary.complete:
+        return INCOMPLETE
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 
 def summary_text(summary: "PlanSummary", out: Path) -> str:
-    """The plan in a few lines."""
+    """The plan in a few lines; the first says if it is incomplete."""
+    from kafka_reassign_rpc.pipeline.plans.plan_summary import incomplete_text
+
+    incomplete = incomplete_text(summary)
+    return "\n".join([*([f"{out}: {incomplete}"] if incomplete else []), *_lines(summary, out)])
+
+
+def _lines(summary: "PlanSummary", out: Path) -> list[str]:
     from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
 
     if not summary.moves:
-        return f"{out}: nothing to move among {summary.partitions} partitions"
+        return [f"{out}: nothing to move among {summary.partitions} partitions"]
     lines = [
         f"{out}: {summary.moves} of {summary.partitions} partitions move in {len(summary.batches)} batches",
         f"  copied    {size(summary.bytes)}; at least {size(summary.lower_bound)} would have to be",
@@ -245,7 +256,7 @@ def summary_text(summary: "PlanSummary", out: Path) -> str:
     ]
     for name, before in known_imbalance(summary).items():
         lines.append(f"  {name:9} furthest from its target {before:.1%}, then {summary.imbalance_after[name]:.1%}")
-    return "\n".join(lines)
+    return lines
 
 
 def _verify(arguments: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ from kafka_reassign_rpc.planner.balance_proposals import best_change
 from kafka_reassign_rpc.planner.change_proposal import BUCKETS_PER_CLASS, ChangeProposal, load_changes
 from kafka_reassign_rpc.planner.deterministic_random import partition_key
 from kafka_reassign_rpc.planner.forced_proposals import NO_SOURCE, forced_change, is_forced
-from kafka_reassign_rpc.planner.goals_and_options import GoalKind
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerPartition, PlannerTopic
 from kafka_reassign_rpc.planner.round_parameters import RoundParameters
@@ -130,7 +129,7 @@ def _planned_move(topic: str, partition: PlannerPartition, params: RoundParamete
 
 def _reason_left_out(topic: str, partition: PlannerPartition, params: RoundParameters) -> str:
     """Why a partition does not move although the goal concerns it; "" where the goal does not."""
-    if params.kind in (GoalKind.EXPAND, GoalKind.REBALANCE):
+    if not params.kind.forces_changes:
         if partition.moving:
             return "its reassignment is in flight"
         if any(broker not in params.live for broker in partition.replicas):

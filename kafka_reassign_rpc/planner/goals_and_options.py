@@ -18,6 +18,11 @@ class GoalKind(StrEnum):
     REBALANCE = "rebalance"
     SET_FACTOR = "set-rf"
 
+    @property
+    def forces_changes(self) -> bool:
+        """Whether the goal says which partitions must change; the others only balance."""
+        return self not in (GoalKind.EXPAND, GoalKind.REBALANCE)
+
 
 class Goal(msgspec.Struct, frozen=True):
     """What the caller wants.

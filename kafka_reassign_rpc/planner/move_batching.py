@@ -43,8 +43,13 @@ class MoveBatch(msgspec.Struct):
 
     def expected_seconds(self, bandwidth: int) -> float:
         """How long the batch takes when each broker sends and receives `bandwidth` bytes a second."""
-        busiest = max((*self.received.values(), *self.sent.values()), default=0)
-        return busiest / bandwidth
+        return self.busiest()[1] / bandwidth
+
+    def busiest(self) -> tuple[int | None, int]:
+        """The broker that sends or receives most bytes, and how many; of several the one with the lowest id."""
+        most = max((*self.received.values(), *self.sent.values()), default=0)
+        brokers = (broker for of in (self.received, self.sent) for broker, size in of.items() if size == most)
+        return (min(brokers) if most else None), most
 
     def has_room(self, move: PlannedMove, limits: BatchLimits) -> bool:
         if not self.moves:

@@ -52,7 +52,7 @@ class RoundCoordinator:
         self.options = options
         self._brokers = {broker.id: broker for broker in brokers}
         self._live = frozenset(broker.id for broker in self._brokers.values() if broker.live)
-        self._balances = goal.kind in (GoalKind.EXPAND, GoalKind.REBALANCE)
+        self._balances = not goal.kind.forces_changes
         self._measures_to_give = LEADER_MEASURES if goal.kind is GoalKind.EXPAND else MEASURES
         """Where a broker above its target gives load away. EXPAND: new brokers keep replicas, they may lead fewer."""
         self._both_sides = goal.kind is GoalKind.REBALANCE

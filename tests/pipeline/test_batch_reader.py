@@ -17,6 +17,17 @@ def test_dp_4_a_plan_is_read_with_its_batches_in_order(tmp_path: Path) -> None:
     assert [list(read_batch(file, plan.info.kind)) for file in plan.batches] == [[("t", n)] for n in range(3)]
 
 
+def test_dp_4_batches_are_read_in_the_order_of_their_numbers_however_many_there_are(tmp_path: Path) -> None:
+    path = write_plan(tmp_path / "p", "c")
+    numbers = [1, 2, 999, 9999, 10_000, 10_001, 20_000, 100_000]
+    for number in numbers:
+        (path / "batches" / f"batch-{number:04d}.json").touch()
+    assert [int(file.stem.partition("-")[2]) for file in read_plan(path).batches] == numbers
+    (path / "batches" / "batch-one.json").touch()
+    with pytest.raises(BadInput, match=r"batch-one\.json: no number of a batch"):
+        read_plan(path)
+
+
 BAD = [
     ("{", "truncated"),
     ('{"partitions": [{"topic": "t"}]}', "missing required field `partition`"),

@@ -1,5 +1,10 @@
 """`kafka-reassign-rpc plan`: flags, exit codes, output."""
 
+import asyncio
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +15,7 @@ from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
 from tests.pipeline.test_plan_job import written
 from tests.planner.clusters import partition, random_cluster, topic
+from tests.waiting import eventually
 
 
 @pytest.fixture
@@ -47,6 +53,60 @@ def test_dp_2_nothing_to_move_has_an_exit_code_of_its_own(path: Path, capsys: py
     assert capsys.readouterr().out == f"{out}: nothing to move among 2 partitions\n  report    {page}\n"
     assert "Nothing has to move." in page.read_text()
     assert plan_summary.read_summary(out).moves == 0
+
+
+def test_dp_2_a_drain_that_cannot_empty_the_brokers_says_so_first_and_has_an_exit_code_of_its_own(
+    path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = path.with_name("plan")
+    assert main(["plan", "drain", "--brokers", "2,3,4", "--snapshot", str(path), "--out", str(out)]) == 4
+    said = capsys.readouterr()
+    incomplete = "incomplete: brokers 2, 3, 4 keep 3 replicas, 2 partitions are left out"
+    assert said.out.splitlines()[:2] == [f"{out}: {incomplete}", f"{out}: nothing to move among 2 partitions"]
+    assert "replication factor 2 is larger than the 1 brokers that can hold a replica (t-0, t-1)" in said.err
+    assert incomplete in (out / "report.html").read_text()
+    assert not plan_summary.read_summary(out).complete
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saying"),
+    [
+        (("drain", "--brokers", "66"), "drain: the snapshot has no broker 66"),
+        (("expand", "--brokers", "66"), "expand: the snapshot has no broker 66"),
+        (("heal", "--brokers", "1"), "heal: broker 1 is live"),
+        (("set-rf", "--topics", "*", "--replication-factor", "5"), "is larger than the 4 live brokers"),
+    ],
+)
+def test_dp_2_a_goal_that_needs_no_data_to_be_refused_is_refused_before_spark_starts(
+    arguments: tuple[str, ...],
+    saying: str,
+    path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def started(*_: object, **__: object) -> None:
+        pytest.fail("Spark was started")
+
+    monkeypatch.setattr("kafka_reassign_rpc.pipeline.spark_session.session", started)
+    assert main(["plan", *arguments, "--snapshot", str(path), "--out", str(path.with_name("plan"))]) == 2
+    assert saying in capsys.readouterr().err
+
+
+@pytest.mark.in_ci
+async def test_dp_3_a_plan_that_gets_sigterm_leaves_no_temporary_file(tmp_path: Path) -> None:
+    """It has begun to write: the folder of the plan is there, under its hidden name."""
+    snapshot = written(tmp_path / "snapshot", random_cluster(8, 4, 500, factor=2))
+    scratch, out = tmp_path / "scratch", tmp_path / "plan"
+    scratch.mkdir()
+    arguments = ["plan", "rebalance", "--snapshot", str(snapshot), "--out", str(out)]
+    command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments]
+    with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE) as plan:
+        hidden = tmp_path / f".plan.{plan.pid}"
+        await eventually(lambda: hidden.exists() or plan.poll() is not None, within=120)
+        plan.send_signal(signal.SIGTERM)
+        assert await asyncio.to_thread(plan.wait, 120) == 143
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["scratch", "snapshot"]
+    assert list(scratch.iterdir()) == []
 
 
 GOALS: dict[str, tuple[str, ...]] = {

@@ -55,7 +55,7 @@ def write_plan(path: Path, *, brokers: int = 12, batches: int = 9) -> Path:
         imbalance_after={"bytes": 0.02, "replicas": 0.01},
         brokers=figures,
         racks=racks,
-        batches=[BatchFigures(n + 1, 0, 2, 10**9, {9: 5}, {1: 5}, 60 * n, 40.0 + 5 * (n % 4)) for n in range(batches)],
+        batches=[BatchFigures(n + 1, 0, 2, 10**9, 60 * n, 40.0 + 5 * (n % 4), 9, 5) for n in range(batches)],
         left_out=[LeftOutFigures("moves already", 3, ["t-1", "t-2"])],
         notes=["broker 7 has <no> rack & gets one of its own"],
         bandwidth=100_000_000,

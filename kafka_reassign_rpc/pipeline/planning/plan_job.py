@@ -66,7 +66,12 @@ class PlanJob(NamedTuple):
 def check(job: PlanJob) -> SnapshotMeta:
     """What can be checked before Spark starts. Raises BadInput."""
     require_free(job.out)
-    return snapshot_files.check(job.snapshot)
+    meta = snapshot_files.check(job.snapshot)
+    try:
+        RoundCoordinator(read_brokers(job.snapshot).values(), job.goal, job.options)
+    except PlanError as error:
+        raise BadInput(str(error)) from None
+    return meta
 
 
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
@@ -203,10 +208,9 @@ def _write(
                     batch.priority,
                     len(batch.moves),
                     batch.bytes,
-                    dict(sorted(batch.received.items())),
-                    dict(sorted(batch.sent.items())),
                     starts_after,
                     seconds,
+                    *batch.busiest(),
                 )
             )
             starts_after += seconds
@@ -290,6 +294,7 @@ def _summary(
         notes=list(figures.notes),
         bandwidth=job.bandwidth,
         expected_seconds=sum(one.expected_seconds for one in written.batches),
+        complete=not (goal.kind.forces_changes and written.left_out),
     )
 
 

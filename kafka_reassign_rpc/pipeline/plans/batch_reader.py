@@ -65,8 +65,16 @@ def read_plan(path: Path) -> SubmittablePlan:
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
-    batches = sorted((path / BATCHES).glob("batch-*.json"))
-    return SubmittablePlan(info, batches)
+    batches = {_number(file): file for file in (path / BATCHES).glob("batch-*.json")}
+    return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
+
+
+def _number(file: Path) -> int:
+    """The number of a batch: its name has at least four digits, so names alone are no order."""
+    number = file.stem.removeprefix("batch-")
+    if not number.isdecimal():
+        raise BadInput(f"{file}: no number of a batch")
+    return int(number)
 
 
 def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:

@@ -48,7 +48,8 @@ class RackFigures(msgspec.Struct, frozen=True):
 class BatchFigures(msgspec.Struct, frozen=True):
     """One batch.
 
-    received, sent                            bytes by broker
+    busiest                                   the broker that sends or receives most bytes; None: nothing is copied
+    busiest_bytes                             these bytes: they decide how long the batch takes
     starts_after_seconds, expected_seconds    when it starts after the plan does, and its duration, at the bandwidth of
                                               the summary
     """
@@ -57,10 +58,10 @@ class BatchFigures(msgspec.Struct, frozen=True):
     priority: int
     moves: int
     bytes: int
-    received: dict[int, int]
-    sent: dict[int, int]
     starts_after_seconds: float
     expected_seconds: float
+    busiest: int | None = None
+    busiest_bytes: int = 0
 
 
 class LeftOutFigures(msgspec.Struct, frozen=True):
@@ -95,6 +96,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     lower_bound       bytes that every plan with the same result copies
     imbalance_…       by measure: the worst broker's distance from its target, as a share of the target
     expected_seconds  the duration of the plan: the sum over its batches
+    complete          false: the goal forces changes of partitions that the plan leaves out (heal, drain, set-rf)
     """
 
     kind: str
@@ -116,6 +118,7 @@ class PlanSummary(msgspec.Struct, frozen=True):
     notes: list[str]
     bandwidth: int
     expected_seconds: float
+    complete: bool = True
     version: int = VERSION
 
 
@@ -126,6 +129,28 @@ def known_imbalance(summary: PlanSummary) -> dict[str, float]:
         for name, before in summary.imbalance_before.items()
         if any(getattr(broker.before, name) for broker in summary.brokers)
     }
+
+
+def incomplete_text(summary: PlanSummary) -> str:
+    """incomplete: brokers 4, 5 keep 12 replicas, 11 partitions are left out; "" for a plan that is complete."""
+    if summary.complete:
+        return ""
+    count = sum(one.partitions for one in summary.left_out)
+    left_out = f"{count} partition{' is' if count == 1 else 's are'} left out"
+    keeping = [one for one in summary.brokers if _is_to_be_empty(summary, one) and one.after.replicas]
+    if not keeping:
+        return f"incomplete: {left_out}"
+    names = ", ".join(str(one.broker) for one in keeping[:10]) + (", …" if len(keeping) > 10 else "")
+    kept = sum(one.after.replicas for one in keeping)
+    brokers = f"broker {names} keeps" if len(keeping) == 1 else f"brokers {names} keep"
+    return f"incomplete: {brokers} {kept:.0f} replica{'' if kept == 1 else 's'}, {left_out}"
+
+
+def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:
+    """Whether the goal is that the broker holds nothing."""
+    if summary.kind == "heal" and not summary.requested.brokers:
+        return not broker.live
+    return summary.kind in ("heal", "drain") and broker.broker in summary.requested.brokers
 
 
 def read_summary(path: Path) -> PlanSummary:

@@ -12,6 +12,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
     LoadFigures,
     PlanSummary,
     RackFigures,
+    incomplete_text,
     known_imbalance,
 )
 from kafka_reassign_rpc.pipeline.reports import svg_plots
@@ -46,7 +47,7 @@ def _page(plan: Path, summary: PlanSummary) -> HtmlPage:
         f"Plan “{summary.kind}” for cluster {summary.cluster_id}, made from the snapshot of {utc_time(summary.at)} UTC",
     )
     page.tiles(_tiles(summary))
-    page.notes(summary.notes)
+    page.notes([*filter(None, (incomplete_text(summary),)), *summary.notes])
     page.heading("Brokers", "The load of each broker before and after; the line is its fair share.")
     brokers = summary.brokers
     page.figure(svg_plots.bar_plots([str(one.broker) for one in brokers], _load_panels(brokers), "broker"), "brokers")
