@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.status_line import clear_status_lines
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
@@ -59,7 +60,8 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         configs = client_configs(arguments.bootstrap_server, properties, lambda text: say(f"warning: {text}"))
         if "client.id" not in properties:
             configs["client_id"] = "kafka-reassign-rpc"
-        client = ReassignmentClient(**configs)
+        with word_if_slow(say, f"{arguments.bootstrap_server} does not answer yet, trying on"):
+            client = ReassignmentClient(**configs)
     except (CommandFailed, KafkaConfigurationError, ValueError) as error:
         raise UsageError(str(error)) from None
     with client:

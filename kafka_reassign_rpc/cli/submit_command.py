@@ -1,12 +1,24 @@
 """`kafka-reassign-rpc submit`: executes a plan, batch by batch."""
 
 import argparse
+import shlex
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
+
+if TYPE_CHECKING:
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+
+LONGEST_REASON = 500
+"""Characters of --reason: a controller keeps 1000, and submit adds the plan and the batch."""
 
 HELP = "execute a plan, batch by batch"
 DESCRIPTION = """\
@@ -15,16 +27,19 @@ batch has the replicas from which the plan was made; a kafka-reassign-rpc server
 replication factor changes only if that is the goal of the plan. Without --execute submit changes nothing, and shows the
 state of each batch.
 
-submit may be killed at any time: started again, it continues from the state of the cluster. It stops when the cluster
-is not well: when a broker is lost, or when partitions that do not move become under-replicated.
+submit may be killed at any time: started again, it continues from the state of the cluster. On Ctrl-C it says which
+moves go on, and how to cancel them. It stops when the cluster is not well: when a broker is lost that holds replicas or
+gets some, or when partitions that do not move become under-replicated. While the cluster does not answer, submit tries
+again for two minutes.
 
 With --throttle the controller throttles the moves exactly as long as they last. There is no throttle to remove
-afterwards, even if submit is killed. This needs a kafka-reassign-rpc server; with another controller submit starts
-nothing.
+afterwards, even if submit is killed. Moves of an earlier run get the new throttle too; those that wait go to the end
+of the queue. This needs a kafka-reassign-rpc server; with another controller submit starts nothing.
 """
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
-            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (its rows are named)
+            3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (its rows are
+            named), 130 interrupted
 example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute
 """
 
@@ -43,6 +58,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "earlier run started; 0: no throttle (default: moves keep the throttle that they have)",
     )
     parser.add_argument(
+        "--reason",
+        default="",
+        metavar="TEXT",
+        help="what the plan is for, such as a ticket: the controller keeps it with each move, and shows it in lists "
+        "and events; this needs a kafka-reassign-rpc server",
+    )
+    parser.add_argument(
         "--accept-health",
         action="store_true",
         help="go on although the cluster is less well than when the plan was started",
@@ -56,19 +78,23 @@ def run(arguments: argparse.Namespace) -> int:
             throttle = whole(0)(arguments.throttle)
         except ValueError as error:
             raise UsageError(f"--throttle: {error}") from None
+    if len(arguments.reason) > LONGEST_REASON:
+        raise UsageError(f"--reason: expected up to {LONGEST_REASON} characters, got {len(arguments.reason)}")
     return run_job("submit", lambda: _submit(arguments, throttle))
 
 
 def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
-    from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, ProgressOutput, Submission
+    from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+    from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
 
     path = Path(arguments.plan)
     plan = read_plan(path)
     status = Status()
-    with connected(arguments) as client:
-        submission = Submission(client, path, plan, ProgressOutput(status.show, status.say), throttle=throttle)
+    output = ProgressOutput(status.show, status.say)
+    with _sigterm_as_ctrl_c(), connected(arguments) as client:
+        submission = Submission(client, path, plan, output, throttle=throttle, reason=arguments.reason)
         try:
             if arguments.execute:
                 begun = submission.execute(accept_health=arguments.accept_health)
@@ -80,6 +106,37 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
             return 3 if isinstance(error, SubmitStopped) else 4
+        except KeyboardInterrupt:
+            status.clear()
+            say("\n".join(_interrupted(submission, arguments)))
+            return 130
         finally:
             status.clear()
     return 0
+
+
+@contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():  # only there Python runs handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:
+    """What goes on without submit, and what the operator can do about it."""
+    at = submission.under_way
+    if at is None or not at.moves:
+        return ["kafka-reassign-rpc submit: interrupted; no move of the plan is under way"]
+    config = f" --command-config {shlex.quote(arguments.command_config)}" if arguments.command_config else ""
+    cancel = f"kafka-reassign --bootstrap-server {arguments.bootstrap_server}{config}"
+    return [
+        f"kafka-reassign-rpc submit: interrupted; up to {at.moves} moves of {at.file.stem} go on without it",
+        "  to continue the plan: run the same command again",
+        f"  to cancel these moves: {cancel} --reassignment-json-file {shlex.quote(str(at.file))} --cancel",
+    ]

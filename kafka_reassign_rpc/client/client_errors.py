@@ -43,7 +43,7 @@ def error_of(code: int, message: str | None) -> KafkaError | None:
         return known(message)
     text = for_code(code)
     unknown = KafkaError(message if message is not None else getattr(text, "description", None) or text.__name__)
-    unknown.code = code  # type: ignore[misc]
+    unknown.code, unknown.retriable = code, bool(text.retriable)  # type: ignore[misc]
     return unknown
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import shlex
 import signal
 import subprocess
 import sys
@@ -24,7 +25,9 @@ from kafka_reassign_rpc.core.throttling.replication_throttles import (
 )
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
-from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, PollIntervals, ProgressOutput, Submission
+from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals, ProgressOutput
+from kafka_reassign_rpc.reassign_command.main import main as kafka_reassign
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.faults.cluster import Cluster
@@ -108,6 +111,11 @@ async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_s
     batches = rotated_batches(client, "clicks", 9, 3)
     path = write_plan(tmp_path / "p", cluster_id(client), *batches)
     standing = throttled(client, "clicks")
+    process = submit(bootstrap, path, "--throttle", "20000")  # so slow that no move of the first batch ends
+    await eventually(client.list_partition_reassignments, within=60)
+    process.kill()
+    process.wait()
+    assert client.list_partition_reassignments().keys() == {TopicPartition(*name) for name in batches[0]}
     chance = random.Random(7)
     for _ in range(3):
         process = submit(bootstrap, path, "--throttle", "60000000")
@@ -118,15 +126,39 @@ async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_s
             process.wait()
         else:
             assert process.returncode == 0
-    await asyncio.to_thread(submission(client, path).execute)
+    await asyncio.to_thread(submission(client, path, throttle=60_000_000).execute)
     await wait_until_assigned(client, targets(batches))
     await eventually(lambda: throttled(client, "clicks") == standing)
 
 
-def submit(bootstrap: str, path: Path, *arguments: str) -> "subprocess.Popen[bytes]":
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+async def test_dp_4_submit_that_is_interrupted_says_what_goes_on_and_how_to_cancel_it(
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    [batch] = rotated_batches(client, "orders", 2, 2)
+    path = write_plan(tmp_path / "my plan", cluster_id(client), batch)
+    arguments = ("--throttle", "20000", "--reason", "OPS-17")
+    with submit(bootstrap, path, *arguments, stderr=subprocess.PIPE) as process:
+        moving = await eventually(client.list_partition_reassignments, within=60)
+        process.send_signal(number)
+        _, err = await asyncio.to_thread(process.communicate, timeout=60)
+    assert process.returncode == 130
+    said, resume, cancel = err.decode().splitlines()[-3:]
+    assert said == "kafka-reassign-rpc submit: interrupted; up to 2 moves of batch-0001 go on without it"
+    assert resume == "  to continue the plan: run the same command again"
+    assert {move.reason for move in moving.values()} == {"OPS-17; plan my plan (rebalance), batch-0001"}
+    _, _, command = cancel.partition(": ")
+    program, *advised = shlex.split(command)
+    assert program == "kafka-reassign"
+    assert await asyncio.to_thread(kafka_reassign, advised) == 0
+    assert not client.list_partition_reassignments()
+    await wait_until_assigned(client, before([batch]))
+
+
+def submit(bootstrap: str, path: Path, *arguments: str, stderr: int = subprocess.DEVNULL) -> "subprocess.Popen[bytes]":
     """The command as a process."""
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", "submit", "--plan", str(path), "--execute"]
-    return subprocess.Popen([*command, "--bootstrap-server", bootstrap, *arguments], stderr=subprocess.DEVNULL)
+    return subprocess.Popen([*command, "--bootstrap-server", bootstrap, *arguments], stderr=stderr)
 
 
 def throttled(client: ReassignmentClient, topic: str) -> dict[Resource, dict[str, str | None]]:

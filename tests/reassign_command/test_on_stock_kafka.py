@@ -29,7 +29,8 @@ from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
-from kafka_reassign_rpc.pipeline.submission.submit_plan import PlanDoesNotFit, PollIntervals, ProgressOutput, Submission
+from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals, ProgressOutput
 from tests.pipeline.plans import write_plan
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.cluster import StockCluster

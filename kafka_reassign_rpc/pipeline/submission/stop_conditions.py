@@ -4,7 +4,7 @@ Pure: the caller passes what the cluster shows. A condition counts when two chec
 not hold before the first batch.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass, field
 
 import msgspec
@@ -47,15 +47,24 @@ def cluster_health(nodes: Iterable[int], topics: Iterable[TopicInfo]) -> Cluster
 
 @dataclass
 class StopConditions:
-    """Compares each check with the health before the first batch. A moving partition may be under-replicated."""
+    """Compares each check with the health before the first batch. A moving partition may be under-replicated.
+
+    first    the health before the first batch
+    live     nodes that were live when this run began: a broker may have joined since the first batch
+    """
 
     first: ClusterHealth
+    live: frozenset[int] = frozenset()
     _lost: dict[int, int] = field(default_factory=dict)
     _behind: dict[tuple[str, int], int] = field(default_factory=dict)
 
-    def check(self, now: ClusterHealth, moving: Iterable[TopicPartition]) -> None:
-        """Count the checks in a row that find each condition."""
-        self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in self.first.holding - now.live}
+    def check(self, now: ClusterHealth, moving: Iterable[TopicPartition], targets: Set[int] = frozenset()) -> None:
+        """Count the checks in a row that find each condition.
+
+        targets    brokers that get replicas by the present batch: they may have held none before
+        """
+        watched = self.first.holding | (targets & (self.first.live | self.live))
+        self._lost = {broker: self._lost.get(broker, 0) + 1 for broker in watched - now.live}
         behind = now.under_replicated - self.first.under_replicated - frozenset(map(tuple, moving))
         self._behind = {name: self._behind.get(name, 0) + 1 for name in behind}
 

@@ -1,0 +1,114 @@
+"""What submit asks the cluster. It is patient: errors that may pass are asked again, and a slow answer gets a word."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from kafka_reassign_rpc.client import (
+    KafkaError,
+    LogDirProgressTracker,
+    LogDirs,
+    PartitionReassignment,
+    ProgressSnapshot,
+    Reassignment,
+    ReassignmentClient,
+    ReassignmentDescription,
+    TopicPartition,
+)
+from kafka_reassign_rpc.client.move_progress import read_progress
+from kafka_reassign_rpc.pipeline.plans.batch_reader import PlanEntry
+from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState, batch_state
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import ClusterHealth, cluster_health
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PollIntervals, ProgressOutput
+from kafka_reassign_rpc.support.slow_word import word_if_slow
+
+T = TypeVar("T")
+Listed = Mapping[TopicPartition, PartitionReassignment]
+"""Moves in flight and in the queue."""
+
+
+@dataclass
+class PatientCluster:
+    """The cluster as submit sees it. All methods raise KafkaError where the cluster stays silent for too long, or where
+    asking again does not help."""
+
+    client: ReassignmentClient
+    output: ProgressOutput
+    intervals: PollIntervals
+    _silent_until: dict[int, float] = field(default_factory=dict)
+
+    def ask(self, call: Callable[[], T]) -> T:
+        """The result of a call that may be repeated: one that only reads, or that does nothing a second time."""
+        since = time.monotonic()
+        while True:
+            try:
+                with self.word_if_slow():
+                    return call()
+            except KafkaError as error:
+                if not error.retriable or time.monotonic() - since > self.intervals.patience:
+                    raise
+                self.output.status(f"trying again: {error.message}")
+            time.sleep(self.intervals.poll)
+
+    def word_if_slow(self) -> AbstractContextManager[None]:
+        """Say that the cluster does not answer, if the block takes long."""
+        text = f"the cluster has not answered for {self.intervals.slow:g} s, waiting"
+        return word_if_slow(self.output.status, text, self.intervals.slow)
+
+    def health(self) -> tuple[str, ClusterHealth]:
+        """The cluster's id, and its health now."""
+
+        def read() -> tuple[str, ClusterHealth]:
+            everything = self.client.describe_everything()
+            return everything.cluster_id, cluster_health((node.id for node in everything.nodes), everything.topics)
+
+        return self.ask(read)
+
+    def moves(self, partitions: Collection[TopicPartition] | None = None) -> Listed:
+        """The moves in flight and in the queue, of these partitions or of all."""
+        return self.ask(lambda: self.client.list_partition_reassignments(partitions))
+
+    def state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
+        """The state of each partition of a batch, as the controller knows it."""
+        moves = self.moves(batch.keys())
+        names = {name.topic for name in batch}
+        topics = self.ask(lambda: self.client.describe_topics(names, of_controller=True))
+        return batch_state(batch, topics, moves)
+
+    def state_when(
+        self, batch: Mapping[TopicPartition, PlanEntry], settled: Callable[[BatchState], bool], within: float
+    ) -> BatchState:
+        """The batch's state as soon as it is `settled`, or at the latest after `within` seconds."""
+        deadline = time.monotonic() + within
+        found = self.state(batch)
+        while not settled(found) and time.monotonic() < deadline:
+            time.sleep(self.intervals.poll)
+            found = self.state(batch)
+        return found
+
+    def progress(
+        self, tracker: LogDirProgressTracker, partitions: Collection[TopicPartition]
+    ) -> tuple[Listed, ProgressSnapshot]:
+        """The moves of these partitions, and how far they are. Frozen brokers cost `sizes` seconds, now and then."""
+        return self.ask(lambda: read_progress(self, tracker, time.monotonic(), partitions))
+
+    # What `read_progress` asks
+
+    def list_partition_reassignments(self, partitions: Iterable[tuple[str, int]] | None = None) -> Listed:
+        return self.client.list_partition_reassignments(partitions)
+
+    def describe_reassignments(
+        self, reassignments: Iterable[Reassignment] | None = None
+    ) -> Mapping[Reassignment, ReassignmentDescription | None]:
+        return self.client.describe_reassignments(reassignments)
+
+    def describe_log_dirs(self, partitions_by_broker: Mapping[int, Iterable[tuple[str, int]]]) -> Iterable[LogDirs]:
+        now = time.monotonic()
+        asked = {one: names for one, names in partitions_by_broker.items() if self._silent_until.get(one, now) <= now}
+        found = self.client.describe_log_dirs(asked, timeout_ms=int(1000 * self.intervals.sizes))
+        for one in found:
+            if one.error is not None:
+                self._silent_until[one.broker] = time.monotonic() + self.intervals.unasked
+        return found

@@ -1,0 +1,51 @@
+"""What all parts of a submission share: its intervals, where it shows progress, how it ends early."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+NAMED_PARTITIONS = 20
+"""Partitions that a message names one by one."""
+
+
+class PlanDoesNotFit(Exception):
+    """The cluster has changed since the plan was made; submit began nothing of the batch. Exit code 4."""
+
+
+@dataclass(frozen=True)
+class PollIntervals:
+    """In seconds.
+
+    poll        between two checks of the moves in flight
+    health      between two checks of the cluster's health
+    settle      for this long a partition may seem mismatched
+    arrival     for this long a partition may seem not to have its target after its move has ended: with KRaft any
+                broker tells of it, and may be late
+    patience    for this long the cluster may not answer, or answer with errors that pass
+    slow        after this long without an answer submit says so
+    sizes       for this long brokers may take to tell sizes; they are only shown
+    unasked     for this long a broker that did not tell its sizes is not asked again
+    """
+
+    poll: float = 1.0
+    health: float = 5.0
+    settle: float = 5.0
+    arrival: float = 30.0
+    patience: float = 120.0
+    slow: float = 3.0
+    sizes: float = 2.0
+    unasked: float = 60.0
+
+
+@dataclass
+class ProgressOutput:
+    """Where progress is shown. status: replaces the last status; line: stays."""
+
+    status: Callable[[str], None]
+    line: Callable[[str], None]
+
+
+def first_lines(lines: list[str]) -> list[str]:
+    """The first of many lines, and how many more there are."""
+    if len(lines) <= NAMED_PARTITIONS:
+        return lines
+    return [*lines[:NAMED_PARTITIONS], f"… and {len(lines) - NAMED_PARTITIONS} more"]

@@ -1,0 +1,216 @@
+"""Submit on a cluster that answers late, with errors, or not at all; and that changes under it."""
+
+import threading
+from pathlib import Path
+
+import pytest
+
+from kafka_reassign_rpc.client import KafkaError, PartitionReassignment, TopicPartition, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.client_errors import error_of
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    CoordinatorLoadInProgress,
+    InvalidReplicaAssignment,
+    PolicyViolation,
+    RequestTimedOut,
+    ThrottlingQuotaExceeded,
+)
+from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
+from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals
+from tests.pipeline.simulated_cluster import SimulatedCluster, moves, submission
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+BATCH = moves(p0=((2, 3), (1, 3)), p1=((3, 2), (3, 1)))
+
+
+def three_brokers(**options: int) -> SimulatedCluster:
+    return SimulatedCluster({0: (1, 3), 1: (3, 1)}, {1, 2, 3}, **options)
+
+
+def leader_not_available() -> KafkaError:
+    """A retriable error that this product has no class for."""
+    found = error_of(5, None)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("call", ["list", "topics", "everything", "can", "alter"])
+def test_dp_4_a_retriable_error_that_a_broker_answers_with_does_not_end_submit(tmp_path: Path, call: str) -> None:
+    cluster, said = three_brokers(), list[str]()
+    cluster.errors[call] = [RequestTimedOut("later"), CoordinatorLoadInProgress("soon"), leader_not_available()]
+    assert submission(cluster, tmp_path / "p", BATCH, said=said).execute() == 2
+    assert cluster.replicas == {A: (2, 3), B: (3, 2)}
+    assert any("later" in line for line in said)
+
+
+@pytest.mark.parametrize("call", ["list", "topics", "everything", "can", "alter"])
+def test_dp_4_an_error_that_does_not_pass_or_does_not_pass_in_time_ends_submit(tmp_path: Path, call: str) -> None:
+    cluster = three_brokers()
+    cluster.errors[call] = [ClusterAuthorizationFailed("never")]
+    with pytest.raises(ClusterAuthorizationFailed):
+        submission(cluster, tmp_path / "p", BATCH).execute()
+    cluster.errors[call] = [RequestTimedOut("later")] * 1000
+    impatient = PollIntervals(poll=0, health=0, settle=0, patience=0.05)
+    with pytest.raises(RequestTimedOut if call != "alter" else JobFailed, match="later"):
+        submission(cluster, tmp_path / "p", intervals=impatient).execute()
+    assert not cluster.moves
+
+
+def test_dp_4_moves_that_are_refused_for_the_moment_are_sent_again_and_the_others_are_not(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=20)
+    cluster.refusals[A] = [ThrottlingQuotaExceeded(), ThrottlingQuotaExceeded()]
+    assert submission(cluster, tmp_path / "p", BATCH).execute() == 2
+    assert [set(targets) for targets, _ in cluster.altered] == [{A, B}, {A}, {A}]
+    assert cluster.replicas == {A: (2, 3), B: (3, 2)}
+
+
+def test_dp_4_a_move_that_is_refused_for_good_takes_the_batch_back_and_names_what_goes_on(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=1000)
+    cluster.refusals[A] = [PolicyViolation("not here")]
+    with pytest.raises(PlanDoesNotFit) as refused:
+        submission(cluster, tmp_path / "p", BATCH).execute()
+    assert str(refused.value) == (
+        "batch-0001: 1 moves were refused; submit cancelled the others of the batch:\nt-0: not here"
+    )
+    assert not cluster.moves
+
+    def refuse_to_cancel() -> None:
+        if B in cluster.moves:
+            cluster.refusals[B] = [PolicyViolation("nor there")]
+
+    cluster.refusals[A] = [PolicyViolation("not here")]
+    cluster.on_list = refuse_to_cancel
+    with pytest.raises(PlanDoesNotFit, match="t-1: goes on, its cancel was refused: nor there"):
+        submission(cluster, tmp_path / "p").execute()
+
+
+def test_dp_4_a_lost_answer_is_no_lost_move_and_no_second_one(tmp_path: Path) -> None:
+    """The request was lost, then its answer was."""
+    cluster, said = three_brokers(lists_to_end=20), list[str]()
+    cluster.errors["alter"] = [Unreachable("The request is lost.")]
+    assert submission(cluster, tmp_path / "p", BATCH, said=said).execute() == 2
+    assert len(cluster.altered) == 2
+    assert "batch-0001: The request is lost. Checking whether the moves have begun." in said
+
+
+def waiting(*replicas: int) -> PartitionReassignment:
+    return PartitionReassignment(replicas, (2,), (1,), state="waiting")
+
+
+def test_dp_4_a_resumed_submit_changes_the_throttle_of_moves_in_flight_and_in_the_queue(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=50)
+    cluster.moves = {A: PartitionReassignment((2, 3, 1), (2,), (1,)), B: waiting(3, 1)}
+    submission(cluster, tmp_path / "p", BATCH, throttle=7).execute()
+    [(targets, options)] = cluster.altered
+    assert targets == {A: (2, 3), B: (3, 2)}
+    assert options["expected_replicas"] == {A: (2, 3, 1), B: (3, 1)}, "as they stand now"
+    assert (options["throttle"], options["allow_replication_factor_change"]) == (7, False)
+
+
+def test_dp_4_a_throttle_that_cannot_be_changed_is_an_error_that_names_the_moves(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=1000)
+    cluster.moves = {A: PartitionReassignment((2, 3, 1), (2,), (1,)), B: waiting(3, 1)}
+    cluster.refusals = {B: [PolicyViolation("reassignments are disabled")] * 1000}
+    with pytest.raises(JobFailed) as failed:
+        submission(cluster, tmp_path / "p", BATCH, throttle=7).execute()
+    assert str(failed.value) == (
+        "batch-0001: 1 moves keep the throttle that they have, and go on. The controller refuses:\n"
+        "t-1: reassignments are disabled"
+    )
+    assert set(cluster.moves) == {A, B}
+
+
+def test_dp_4_a_waiting_move_that_starts_or_ends_meanwhile_is_no_error(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=3)
+    cluster.moves = {A: PartitionReassignment((2, 3, 1), (2,), (1,)), B: waiting(3, 1)}
+    cluster.refusals = {one: [InvalidReplicaAssignment("not the expected one")] for one in (A, B)}
+    patient = PollIntervals(poll=0, health=0, settle=20, arrival=0)
+    assert submission(cluster, tmp_path / "p", BATCH, throttle=7, intervals=patient).execute() == 0
+    assert cluster.replicas == {A: (2, 3), B: (3, 2)}
+
+
+EXPAND = (moves(p0=((5,), (1,))), moves(p1=((5,), (1,))))
+"""Two batches, to a broker that held nothing before."""
+
+
+def test_dp_4_the_loss_of_a_new_broker_while_its_first_moves_run_stops_submit(tmp_path: Path) -> None:
+    cluster = SimulatedCluster({0: (1,), 1: (1,)}, {1, 5})
+    cluster.on_list = lambda: cluster.live.discard(5) if cluster.moves else None
+    with pytest.raises(SubmitStopped, match="broker 5 lost"):
+        submission(cluster, tmp_path / "p", *EXPAND).execute()
+    assert set(cluster.moves) == {A}, "the second batch did not begin"
+
+
+def test_dp_4_the_loss_of_a_new_broker_between_two_runs_stops_the_second(tmp_path: Path) -> None:
+    cluster = SimulatedCluster({0: (1,), 1: (1,)}, {1, 5}, lists_to_end=1000)
+    lists = 0
+
+    def press_ctrl_c() -> None:
+        nonlocal lists
+        lists += bool(cluster.moves)
+        if lists == 3:
+            raise KeyboardInterrupt
+
+    cluster.on_list = press_ctrl_c
+    first = submission(cluster, tmp_path / "p", *EXPAND)
+    with pytest.raises(KeyboardInterrupt):
+        first.execute()
+    assert first.under_way is not None
+    assert (first.under_way.file.stem, first.under_way.moves) == ("batch-0001", 1)
+    cluster.live.discard(5)
+    with pytest.raises(SubmitStopped, match="broker 5 lost"):
+        submission(cluster, tmp_path / "p").execute()
+
+
+def test_dp_4_metadata_that_are_late_do_not_fail_a_batch_that_has_ended(tmp_path: Path) -> None:
+    cluster = three_brokers()
+
+    def be_late() -> None:
+        if cluster.moves:
+            cluster.late = 100
+
+    cluster.on_list = be_late
+    intervals = PollIntervals(poll=0, health=0, settle=0, arrival=20)
+    assert submission(cluster, tmp_path / "p", BATCH, intervals=intervals).execute() == 2
+    assert cluster.late == 0
+
+
+def test_dp_4_frozen_brokers_do_not_keep_submit_from_checking_the_health_of_the_cluster(tmp_path: Path) -> None:
+    cluster = three_brokers(lists_to_end=60)
+    cluster.silent = {1, 2}
+    submission(cluster, tmp_path / "p", BATCH).execute()
+    assert cluster.asked_for_sizes[0] == ([1, 2, 3], 250), "milliseconds: the interval `sizes`"
+    assert [brokers for brokers, _ in cluster.asked_for_sizes[1:] if brokers] == [[3]] * (
+        len(cluster.asked_for_sizes) - 2
+    ), "they are not asked again soon"
+    assert cluster.checks >= len(cluster.asked_for_sizes), "it was checked at every turn: the interval is 0 s"
+
+
+def test_dp_4_a_reason_goes_to_the_controller_and_where_none_is_kept_nothing_begins(tmp_path: Path) -> None:
+    cluster = three_brokers()
+    submission(cluster, tmp_path / "p", BATCH, reason="OPS-17").execute()
+    [(_, options)] = cluster.altered
+    assert options["reason"] == "OPS-17; plan p (rebalance), batch-0001"
+    stock = three_brokers()
+    stock.keeps_reasons = False
+    with pytest.raises(UnsupportedHere, match="does not keep what moves are for"):
+        submission(stock, tmp_path / "q", BATCH, reason="OPS-17").execute()
+    assert not stock.altered
+
+
+def test_dp_4_submit_says_that_the_cluster_does_not_answer_before_it_gives_up(tmp_path: Path) -> None:
+    cluster, said, heard = three_brokers(), list[str](), threading.Event()
+
+    def status(text: str) -> None:
+        said.append(text)
+        heard.set()
+
+    def answer_late() -> None:
+        assert heard.wait(60)
+
+    cluster.on_list = answer_late
+    slow = submission(cluster, tmp_path / "p", BATCH, intervals=PollIntervals(poll=0, settle=0, slow=0.01))
+    slow.output.status = status
+    assert slow.execute() == 2
+    assert said[0] == "the cluster has not answered for 0.01 s, waiting"
