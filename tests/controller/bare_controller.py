@@ -221,7 +221,7 @@ class BareController:
         assert pending_deletion or loaded.moving == self.cluster.moving
         for topic, index, value in self.cluster.all_partitions():
             if not value.pending_deletion:
-                assert loaded.topics[topic].partitions.get(index) == value
+                assert loaded.get(topic, index) == value
         assert _known(loaded.batch) == _known(self.cluster.batch)
         queue = self.cluster.queue
         assert loaded.queue.parts == queue.parts

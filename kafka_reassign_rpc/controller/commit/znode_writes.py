@@ -6,7 +6,7 @@
                              leave it for the same reason
     B  new topics' configs, topic znodes, deletion marks. A new topic's znode is created only where no mark has its
        name, a mark only where the topic has not changed. With its mark, a topic that moves gets an assignment
-       without adding and removing replicas: the deletion ends its moves
+       without adding and removing replicas, so that no next controller continues the move
     C  partition states, and the end of move records
     D  deletion of request znodes; `/admin/reassign_partitions` without the entries that are done, rolled back or
        refused, or its deletion with the last one; deletion of `/admin/cancel_reassignment_in_progress`; the queue
@@ -27,7 +27,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commit import queue_writes
-from kafka_reassign_rpc.core.round.replay import durable_assignment, in_deletion
+from kafka_reassign_rpc.core.round.replay import durable_assignment, durable_in_deletion
 from kafka_reassign_rpc.core.round.round_view import (
     AssignmentWrite,
     PartitionsAdded,
@@ -85,12 +85,11 @@ def topic_znode(topic: Topic, view: RoundView) -> bytes:
     """The whole topic znode with this round's values."""
     assignments = {}
     added = view.topics.get(topic.name)
+    in_deletion, live = isinstance(added, TopicDeletionStarted), view.cluster.brokers
     for index, value in topic.partitions.items():
         changed = view.partitions.get(TopicPartition(topic.name, index))
         now = value if changed is None else changed.value
-        if isinstance(added, TopicDeletionStarted):
-            now = in_deletion(now, view.cluster)
-        assignments[index] = durable_assignment(now)
+        assignments[index] = durable_in_deletion(now, live) if in_deletion else durable_assignment(now)
     if isinstance(added, PartitionsAdded):
         for index, value in added.partitions.items():
             assignments[index] = durable_assignment(value)
@@ -156,7 +155,7 @@ def _topics(cluster: Cluster, view: RoundView) -> Iterator[Step]:
 
 def _marked(topic: Topic, view: RoundView, version: int) -> Iterator[Step]:
     path = znode_paths.topic(topic.name)
-    if any(value != in_deletion(value, view.cluster) for value in topic.partitions.values()):
+    if any(value.is_moving or value.pending_deletion for value in topic.partitions.values()):
         yield Step(SetData(path, topic_znode(topic, view), version), TopicPartition(topic.name, NO_PARTITION))
     else:
         yield Step(Check(path, version))
@@ -201,18 +200,6 @@ def _states(cluster: Cluster, view: RoundView, epoch: int, parents: set[str]) ->
             yield Step(SetData(path, _state_znode(value, epoch), before.partition_epoch), name)
         if before is not None and before.move is not None and value.move is None:
             yield Step(Delete(znode_paths.reassignment(*name), -1), with_previous=changed)
-    for topic, started in view.topics.items():
-        if isinstance(started, TopicDeletionStarted):
-            yield from _ended_moves(cluster.topics[topic], view)
-
-
-def _ended_moves(topic: Topic, view: RoundView) -> Iterator[Step]:
-    """The records of a topic's moves go as its deletion begins."""
-    for index, value in topic.partitions.items():
-        name = TopicPartition(topic.name, index)
-        changed = view.partitions.get(name)
-        if (value if changed is None else changed.value).move is not None:
-            yield Step(Delete(znode_paths.reassignment(*name), -1))
 
 
 def _new_state(cluster: Cluster, name: TopicPartition, value: Partition, epoch: int, made: set[str]) -> Iterator[Step]:

@@ -9,7 +9,7 @@ distinguish the two. And a completion whose topic znode is still to be written i
 (`core.controller_failover`) completes such a move again, and both are the same.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import NamedTuple
 from uuid import UUID
 
@@ -98,8 +98,6 @@ def replay(
             _put_missing(cluster, name, partition_change.missing)
         if slices.step():
             yield
-    for topic in applied.deleting:
-        yield from _end_moves(cluster, cluster.topics[topic])
     applied.leaving = view.leaving
     _put_failures(cluster, view)
     _put_topic_ids(cluster, view)
@@ -130,15 +128,6 @@ def _put_topics(
                 _put(cluster, TopicPartition(topic, index), value, durable, controller_epoch, applied)
                 if slices.step():
                     yield
-
-
-def _end_moves(cluster: Cluster, topic: Topic) -> Iterator[None]:
-    for (index, value), pause in in_slices(list(topic.partitions.items()), SLICE):
-        ended = in_deletion(value, cluster)
-        if ended is not value:
-            put_partition(cluster, topic, index, ended)
-        if pause:
-            yield
 
 
 def _put_topic_ids(cluster: Cluster, view: RoundView) -> None:
@@ -249,11 +238,15 @@ def _fits(assigned: LoadedAssignment, origin: tuple[int, ...], move: MoveRecord)
     return set(move.original) <= set(origin) and set(origin) - set(move.original) <= set(assigned.removing)
 
 
-def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The topic znode's entry for a partition, as in `LoadedAssignment`: pending deletions are listed as removing.
+DurableAssignment = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]
+"""The topic znode's entry for a partition, as in `LoadedAssignment`.
 
-    A plain tuple, since a topic has thousands, and each write of its znode needs all of them.
-    """
+A plain tuple, since a topic has thousands, and each write of its znode needs all of them.
+"""
+
+
+def durable_assignment(partition: Partition) -> DurableAssignment:
+    """The entry for a partition: pending deletions are listed as removing."""
     replicas, removing, pending_deletion = partition.replicas, partition.removing, partition.pending_deletion
     return (
         (replicas + pending_deletion, partition.adding, removing + pending_deletion)
@@ -262,17 +255,15 @@ def durable_assignment(partition: Partition) -> tuple[tuple[int, ...], tuple[int
     )
 
 
-def in_deletion(partition: Partition, cluster: Cluster) -> Partition:
-    """The partition once its topic is in deletion: with all replicas that have to be deleted, and without a move.
+def durable_in_deletion(partition: Partition, live: Container[int]) -> DurableAssignment:
+    """The entry for a partition of a topic in deletion: all replicas that have to be deleted, and none that moves.
 
     A stock controller that takes over would otherwise continue the move: it starts replicas that are deleted already.
-    A replica that is pending deletion counts where its broker lives (see `topic_changes.replicas_to_delete`).
+    The controller that begins the deletion still lists the move, as a stock controller does. A replica that is pending
+    deletion counts where its broker lives (see `topic_changes.replicas_to_delete`).
     """
-    if not (partition.is_moving or partition.pending_deletion):
-        return partition
-    live = tuple([broker for broker in partition.pending_deletion if broker in cluster.brokers])
-    replicas = partition.replicas + live
-    return replace(partition, replicas=replicas, adding=(), removing=(), pending_deletion=(), move=None)
+    waited_for = tuple([broker for broker in partition.pending_deletion if broker in live])
+    return partition.replicas + waited_for, (), ()
 
 
 def put_topic(

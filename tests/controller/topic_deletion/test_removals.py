@@ -17,7 +17,7 @@ from kafka_reassign_rpc.controller.commands.topic_commands import (
 )
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
 from kafka_reassign_rpc.controller.duties.topic_deletion import TopicDeletions
-from kafka_reassign_rpc.controller.loading.load_cluster import read_topics
+from kafka_reassign_rpc.controller.loading.load_cluster import read_cluster, read_topics
 from kafka_reassign_rpc.controller_channel import ChannelManager, Sender
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, StopReplicaState
 from kafka_reassign_rpc.core.broker_settings import KAFKA_DEFAULTS
@@ -183,8 +183,10 @@ async def test_sv_10_with_its_mark_a_topic_that_moves_gets_an_assignment_without
         mark = await zk.exists(znode_paths.delete_topic("t"))
         assert mark is not None
         assert topic.mzxid == mark.czxid, "one transaction"
-        assert not controller.cluster.moving
-        await controller.check()
+        assert not (await read_cluster(zk)).cluster.moving
+        assert controller.cluster.moving == {"t": {0, 1, 2}}, (
+            "it is listed until it is deleted, as by a stock controller"
+        )
 
 
 async def test_sv_10_a_notice_that_a_topic_has_vanished_does_not_touch_a_later_topic_of_its_name(
