@@ -15,10 +15,9 @@ of another class becomes a Kafka error where it is caught (under `kafka_reassign
     ControllerMoved, ReloadNeeded,      NOT_CONTROLLER                            controller/duties/producer_ids.py
     for a block of producer ids
     BadZnode of producer ids            COORDINATOR_LOAD_IN_PROGRESS              controller/duties/producer_ids.py
-    BadZnode of a config                INVALID_CONFIG, to that resource          controller/lifecycle/
-                                                                                  served_configs.py
-    NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    controller/lifecycle/
-    a config                                                                      served_configs.py
+    BadZnode of a config                INVALID_CONFIG, to that resource          zookeeper/served_configs.py
+    NotSent, SessionOver, Unknown, at   BROKER_NOT_AVAILABLE, to that resource    zookeeper/served_configs.py
+    a config
     another ZkError or a defect, at a   UNKNOWN_SERVER_ERROR, to that resource    api/config_changes.py
     config
     any other in a handler              UNKNOWN_SERVER_ERROR                      api/dispatch.py

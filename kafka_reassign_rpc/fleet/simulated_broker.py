@@ -45,6 +45,7 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 log = logging.getLogger(__name__)
@@ -81,7 +82,7 @@ class SimulatedBroker:
         self._heartbeat_s = heartbeat_s
         self._rack = config.racks.get(broker_id)
         self._zk = ZooKeeper(config.zookeeper_connect, session_timeout_ms=config.session_timeout_ms)
-        self.configs = ConfigStore(self._zk)
+        self.configs = ServedConfigs(ConfigStore(self._zk))
         self.quotas = QuotaStore(self._zk)
         self.mutation_quotas = MutationQuotas()
         self._table = ReplicaTable(config.log_dirs)

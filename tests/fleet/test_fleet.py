@@ -12,9 +12,10 @@ import pytest_asyncio
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
+from kafka_reassign_rpc.embedded_zookeeper import EmbeddedZooKeeper
 from kafka_reassign_rpc.fleet import Fleet, FleetConfig, LogSizeFileError
 from kafka_reassign_rpc.fleet.controller_requests import SLICE
-from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest, MetadataRequest
+from kafka_reassign_rpc.protocol.messages import DescribeConfigsRequest, DescribeLogDirsRequest, MetadataRequest
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
@@ -332,3 +333,22 @@ async def test_a_large_request_is_applied_without_holding_up_the_loop(
     answer: Any = await applied
     assert len(answer.topics[0][1]) == 10_000
     assert turns >= 10_000 / SLICE, "others have their turn after each slice"
+
+
+async def test_sv_3_a_simulated_broker_says_that_zookeeper_is_away_where_its_configs_are_asked_for(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    zookeeper = EmbeddedZooKeeper(tmp_path)
+    await zookeeper.start()
+    resource = DescribeConfigsRequest.DescribeConfigsResource(
+        resource_type=4, resource_name="1", configuration_keys=None
+    )
+    request = DescribeConfigsRequest(
+        resources=[resource], include_synonyms=False, include_documentation=False, version=4
+    )
+    config = FleetConfig(zookeeper_connect=zookeeper.address, broker_ids=(1,))
+    async with Fleet(config) as fleet:
+        await zookeeper.stop()
+        [result] = (await ask(fleet, 1, request, 4)).results
+        assert (result.error_code, result.error_message[:26]) == (8, "ZooKeeper cannot be asked:")
+    assert "failed" not in caplog.text

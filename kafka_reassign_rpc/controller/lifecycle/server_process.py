@@ -19,7 +19,6 @@ from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
-from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
@@ -46,6 +45,7 @@ from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode

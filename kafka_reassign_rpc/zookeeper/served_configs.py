@@ -3,18 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from kafka_reassign_rpc.api.ports import ConfigChange
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable, InvalidConfig
 from kafka_reassign_rpc.core.quotas.client_quotas import QuotaEntity
-from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
+from kafka_reassign_rpc.zookeeper.config_znodes import Change, ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
 from kafka_reassign_rpc.zookeeper.znode_contents import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NotSent, SessionOver, Unknown
 
 
 class ServedConfigs:
-    """The `ConfigPort` of the server process. Both methods raise BrokerNotAvailable while ZooKeeper does not answer,
-    and InvalidConfig where what it has cannot be read.
+    """The `ConfigPort` of the server process and of simulated brokers.
+
+    Both methods raise BrokerNotAvailable while ZooKeeper does not answer, and InvalidConfig where what it has cannot be
+    read.
 
     After an `alter` that fails so, the change may have been made or not: repeating it does no harm.
     """
@@ -26,7 +27,7 @@ class ServedConfigs:
         with _answering():
             return await self._store.get(entity_type, name)
 
-    async def alter(self, entity_type: str, name: str, change: ConfigChange) -> None:
+    async def alter(self, entity_type: str, name: str, change: Change) -> None:
         with _answering():
             await self._store.alter(entity_type, name, change)
 
@@ -51,7 +52,7 @@ class ServedQuotas:
         with _answering():
             return await self._store.get_all(shape, exact)
 
-    async def alter(self, entity: QuotaEntity, change: ConfigChange) -> None:
+    async def alter(self, entity: QuotaEntity, change: Change) -> None:
         with _answering():
             await self._store.alter(entity, change)
 

@@ -3,11 +3,11 @@
 import pytest
 
 from kafka_reassign_rpc.api.ports import TOPICS
-from kafka_reassign_rpc.controller.lifecycle.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
 from kafka_reassign_rpc.core.quotas.client_quotas import USER
 from kafka_reassign_rpc.zookeeper.config_znodes import ConfigStore
 from kafka_reassign_rpc.zookeeper.quota_znodes import QuotaStore
+from kafka_reassign_rpc.zookeeper.served_configs import ServedConfigs, ServedQuotas
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
