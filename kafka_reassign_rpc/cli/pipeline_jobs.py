@@ -92,9 +92,14 @@ def run_job(name: str, job: Callable[[], int]) -> int:
 
 @contextmanager
 def _cleaned_up_on_sigterm() -> Iterator[None]:
-    """A signal raises SystemExit in the block. Only the main thread gets signals: elsewhere nothing changes."""
+    """A signal ends the block with SystemExit. Only the main thread gets signals: elsewhere nothing changes.
+
+    What fails on the way out, such as a call to Spark that the signal broke off, does not take its place.
+    """
+    received: list[int] = []
 
     def end(number: int, _: FrameType | None) -> None:
+        received.append(number)
         signal.signal(number, signal.SIG_DFL)
         raise SystemExit(128 + number)
 
@@ -104,6 +109,10 @@ def _cleaned_up_on_sigterm() -> Iterator[None]:
     before = signal.signal(signal.SIGTERM, end)
     try:
         yield
+    except BaseException:
+        if received:
+            raise SystemExit(128 + received[0]) from None
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
 

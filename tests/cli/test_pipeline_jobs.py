@@ -18,7 +18,7 @@ def wait_for_ever(out: Path) -> int:
         sys.stdin.read()
     finally:
         directory.discard()
-    return 0
+        raise ConnectionError("what the signal broke off fails on the way out")
 
 
 def test_dp_3_a_job_that_gets_sigterm_leaves_nothing_half_written(tmp_path: Path) -> None:

@@ -24,6 +24,8 @@ from kafka_reassign_rpc.core.kafka_errors import NotController
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment.progress import ProgressTracker, SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import Broker, Cluster, TopicPartition
+from kafka_reassign_rpc.planner.log_dir_volumes import LogDirSpace, volumes
+from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
 from kafka_reassign_rpc.protocol.log_dirs_reader import MAX_VERSION, LogDirsReader
 from kafka_reassign_rpc.protocol.messages import DescribeLogDirsRequest
@@ -63,10 +65,11 @@ Wanted = dict[str, list[int]]
 
 
 class Disk(NamedTuple):
-    """Bytes of all log dirs of a broker together; -1: not known."""
+    """The volumes of a broker's log dirs that are online, and their bytes together; -1: not known."""
 
     capacity: int = -1
     free: int = -1
+    volumes: tuple[Volume, ...] = ()
 
 
 class Sample(NamedTuple):
@@ -134,7 +137,7 @@ class ProgressSampler:
                 await one.close()
         sizes: dict[TopicPartition, int] = {}
         await SliceTimer().through(_leader_sizes(cluster, answers, sizes))
-        return Sample(sizes, {broker: _disk(dirs) for broker, dirs in answers.items()})
+        return Sample(sizes, {broker: disk_of(dirs) for broker, dirs in answers.items()})
 
     async def _sample(self, cluster: Cluster, waiting: Collection[TopicPartition]) -> None:
         wanted: dict[int, Wanted] = {}
@@ -204,10 +207,14 @@ def _leader_sizes(
                         yield
 
 
-def _disk(dirs: Collection[SampledLogDir]) -> Disk:
-    if not dirs or any(one.error or one.total < 0 or one.usable < 0 for one in dirs):
+def disk_of(dirs: Collection[SampledLogDir]) -> Disk:
+    """What a broker with these log dirs has room for."""
+    if not dirs:
         return Disk()
-    return Disk(sum(one.total for one in dirs), sum(one.usable for one in dirs))
+    found = volumes([LogDirSpace(one.path, one.total, one.usable) for one in dirs if not one.error])
+    if found is None:
+        return Disk() if any(not one.error for one in dirs) else Disk(0, 0)
+    return Disk(sum(one.size for one in found), sum(one.free for one in found), found)
 
 
 class _AskedBroker:

@@ -14,8 +14,10 @@ the queue.
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
+from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.commands.command import SLICE
 from kafka_reassign_rpc.controller.commands.repair_commands import (
@@ -203,10 +205,19 @@ class Healer:
         sample = await self._sample()
         cluster = self._loop.cluster
         topics: list[PlannerTopic] = []
-        await SliceTimer().through(_topics(cluster, sample, topics))
+        coming = _Coming(Counter(), Counter())
+        await SliceTimer().through(_topics(cluster, sample, topics, coming))
         lost = [PlannerBroker(broker, live=False) for broker in {*cluster.failed, *brokers} - cluster.brokers.keys()]
         there = [
-            PlannerBroker(broker.id, broker.rack, capacity=disk.capacity, free=disk.free)
+            PlannerBroker(
+                broker.id,
+                broker.rack,
+                capacity=disk.capacity,
+                free=disk.free,
+                arriving=coming.bytes[broker.id],
+                arriving_unknown=coming.unknown[broker.id],
+                volumes=disk.volumes,
+            )
             for broker in cluster.brokers.values()
             for disk in [sample.disks.get(broker.id, Disk())]
         ]
@@ -228,7 +239,17 @@ def _free(topics: list[PlannerTopic]) -> Iterator[None]:
         yield
 
 
-def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iterator[None]:
+class _Coming(NamedTuple):
+    """What moves, waiting or not, have yet to copy to each broker: bytes, and replicas of unknown size.
+
+    What is copied already of a replica counts as well: brokers are asked for the sizes of leaders alone.
+    """
+
+    bytes: Counter[int]
+    unknown: Counter[int]
+
+
+def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic], coming: _Coming) -> Iterator[None]:
     """Fill `found` with the planner's input: each partition has the replicas that its move, waiting or not, leads to.
 
     Yields every `SLICE` partitions.
@@ -244,6 +265,12 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iter
             if partition is None:
                 continue
             target = _wanted_replicas(cluster, topic.name, index, partition)
+            size = sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN)
+            for broker in repair_targets.still_to_copy(partition, target):
+                if size == UNKNOWN:
+                    coming.unknown[broker] += 1
+                else:
+                    coming.bytes[broker] += size
             partitions.append(
                 PlannerPartition(
                     index,
@@ -252,7 +279,7 @@ def _topics(cluster: Cluster, sample: Sample, found: list[PlannerTopic]) -> Iter
                     isr=partition.isr,
                     # The planner leaves moving partitions alone, unless they move to a failed broker.
                     moving=target != partition.replicas and all(broker in cluster.brokers for broker in target),
-                    bytes=sample.sizes.get(TopicPartition(topic.name, index), UNKNOWN),
+                    bytes=size,
                     min_isr=min_isr,
                 )
             )

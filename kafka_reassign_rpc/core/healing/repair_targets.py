@@ -1,6 +1,6 @@
 """The targets of repairs (KIP-46): whether a repair is still needed once brokers return or other moves come."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from kafka_reassign_rpc.core.state.cluster import HEAL, Cluster, Partition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
@@ -15,6 +15,15 @@ def wanted_replicas(cluster: Cluster, partition: Partition, queued: WaitingMove 
     if queued is not None and (queued.route == HEAL or all(replica in cluster.brokers for replica in queued.target)):
         return queued.target
     return partition.target
+
+
+def still_to_copy(partition: Partition, wanted: Sequence[int]) -> list[int]:
+    """The replicas of `wanted` that have yet to be copied, whether their move is in flight or waits."""
+    return [
+        broker
+        for broker in wanted
+        if broker not in partition.isr and (broker in partition.adding or broker not in partition.replicas)
+    ]
 
 
 def still_needed(cluster: Cluster, partition: Partition | None, target: tuple[int, ...]) -> tuple[int, ...] | None:

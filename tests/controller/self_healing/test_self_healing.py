@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from kafka_reassign_rpc.controller.commands import cluster_commands
-from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample
+from kafka_reassign_rpc.controller.duties.progress_sampling import Disk, Sample, disk_of
 from kafka_reassign_rpc.controller.duties.self_healing import DIAGNOSE_EVERY_S
 from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import PREPARE_MS, RETRY_MS, RepairCounts
@@ -13,7 +13,9 @@ from kafka_reassign_rpc.core.healing.healing_settings import GRACE_MS, HealingSe
 from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.healing.self_healing_status import BrokerRepair
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, PolicyViolation
+from kafka_reassign_rpc.core.reassignment.progress import SampledLogDir
 from kafka_reassign_rpc.core.state.cluster import HEAL, TopicPartition
+from kafka_reassign_rpc.planner.planner_cluster import Volume
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from tests.controller.bare_controller import elected_controller, register
@@ -409,6 +411,37 @@ async def test_46_3_the_broker_with_most_free_bytes_gets_most_whatever_the_size_
     replicas, _ = await where_repairs_go(zk, zk_connect, sample)
     assert replicas.total() == 120
     assert replicas[2] > 1.5 * replicas[4] > replicas[5] == 0, "nothing where hardly anything is free"
+
+
+async def test_46_3_a_repair_leaves_room_for_what_moves_have_yet_to_copy(zk: ZooKeeper, zk_connect: str) -> None:
+    """Broker 2 has 1000 bytes free, 900 of which b-0 will take; 4 is full. Nothing is left for the 900 bytes of a-0."""
+    await put(zk, {("a", 0): (3, 1), ("b", 0): (1, 4)}, brokers=(1, 2, 4))
+    async with elected_controller(zk_connect) as controller:
+        assert await controller.alter({("b", 0): (1, 2)}) == {("b", 0): None}
+        healing = HealingController(controller)
+        disks = {1: Disk(2000, 0), 2: Disk(2000, 1000), 4: Disk(2000, 0)}
+        healing.sample = Sample({TopicPartition(topic, 0): 900 for topic in "ab"}, disks)
+        await healing.diagnose()
+        await healing.diagnose(after_ms=MINUTE)
+        assert queued(controller) == {}
+        assert healing.healer.last_diagnosed.failed == 1
+
+
+DISKS = [
+    ([], Disk()),
+    ([SampledLogDir("/a", 0, 1000, 0, {})], Disk(1000, 0, (Volume(1000, 0),))),
+    ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 56, -1, -1, {})], Disk(1000, 9, (Volume(1000, 9),))),
+    ([SampledLogDir("/a", 56, -1, -1, {})], Disk(0, 0)),
+    ([SampledLogDir("/a", 0, 1000, 9, {}), SampledLogDir("/b", 0, -1, -1, {})], Disk()),
+    ([SampledLogDir(path, 0, 1000, 9, {}) for path in ("/a", "/b")], Disk(1000, 9, (Volume(1000, 9),))),
+]
+
+
+@pytest.mark.parametrize(("dirs", "disk"), DISKS)
+def test_46_3_the_room_of_a_broker_is_that_of_its_volumes_that_are_online(
+    dirs: list[SampledLogDir], disk: Disk
+) -> None:
+    assert disk_of(dirs) == disk
 
 
 async def test_46_an_invalid_config_is_reported_once_and_the_former_value_stays_in_force(
