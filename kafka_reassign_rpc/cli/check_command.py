@@ -6,7 +6,8 @@ import logging
 
 import msgspec
 
-from kafka_reassign_rpc.cli.serve_command import check_listeners, server_config
+from kafka_reassign_rpc.cli.listener_settings import settle_listeners
+from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -57,10 +58,9 @@ def timeout_seconds(arguments: argparse.Namespace) -> float:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    values = read_settings(arguments, SETTINGS)
+    values = settle_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None:
         raise UsageError("--zookeeper-connect is needed")
-    check_listeners(values)
     seconds = timeout_seconds(arguments)
     logging.disable(logging.CRITICAL)  # the findings say what the log would
     found = asyncio.run(check(server_config(values), seconds))

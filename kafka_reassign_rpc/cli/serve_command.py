@@ -3,14 +3,19 @@
 import argparse
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
+from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
+from kafka_reassign_rpc.cli.listener_settings import listener_security, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import add_flags, read_settings
+from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
@@ -62,13 +67,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    values = read_settings(arguments, SETTINGS)
-    check_listeners(values)
+    values = settle_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None and values["broker.id"] in DEMO_BROKERS:
         raise UsageError(f"--broker-id: {values['broker.id']} is one of the simulated brokers")
     if values["zookeeper.connect"] is None and values["controller.takeover"] == Takeover.NEVER:
         raise UsageError("--controller-takeover: the simulated cluster has no other controller than this server")
     set_up_logging(values["log.level"])
+    tell_left_out(arguments.kafka_config, values[LEFT_OUT])
+    config = server_config(values, new_cluster=values["zookeeper.connect"] is None)
 
     async def main(stop: asyncio.Event) -> None:
         async with AsyncExitStack() as stack:
@@ -76,7 +82,9 @@ def run(arguments: argparse.Namespace) -> int:
             if own:
                 zookeeper = EmbeddedZooKeeper(Path(values["data.dir"]) / "zookeeper")
                 values["zookeeper.connect"] = (await stack.enter_async_context(zookeeper)).address
-            server = await stack.enter_async_context(ControllerProcess(server_config(values, new_cluster=own)))
+            server = await stack.enter_async_context(
+                ControllerProcess(msgspec.structs.replace(config, zookeeper_connect=values["zookeeper.connect"]))
+            )
             if not await ended_first(server.ready(), stop):
                 return
             if own:
@@ -122,16 +130,21 @@ def _event_log_config(values: dict[str, Any]) -> EventLogConfig | None:
     )
 
 
-def check_listeners(values: dict[str, Any]) -> None:
-    """Raises UsageError where the settings of listeners do not fit together."""
-    if values["advertised.listeners"] is not None and len(values["advertised.listeners"]) != len(values["listeners"]):
-        raise UsageError("--advertised-listeners: one is needed for each of --listeners")
+def tell_left_out(path: str | None, left_out: Sequence[str]) -> None:
+    """Tells which settings of a broker do not hold for this server."""
+    if path is not None:
+        log.info("%s: %d settings are the broker's own, and are left out", path, len(left_out))
+    for name in JAVA_ALONE:
+        if name in left_out:
+            log.warning("%s: %s is left out: this server runs no Java classes", path, name)
 
 
 def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> ServerConfig:
-    """The configuration of a server with these settings, by their dotted names."""
+    """The configuration of a server with these settings, by their dotted names (see `settle_listeners`). Reads
+    keystores. Raises UsageError."""
     return ServerConfig(
-        zookeeper_connect=values["zookeeper.connect"],
+        zookeeper_connect=values["zookeeper.connect"] or "",
+        security=listener_security(values["listeners"], values),
         session_timeout_ms=values["zookeeper.session.timeout.ms"],
         connection_timeout_ms=values["zookeeper.connection.timeout.ms"],
         listeners=values["listeners"],

@@ -5,6 +5,7 @@ cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes prece
 """
 
 from kafka_reassign_rpc.cli.long_running import LEVELS
+from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
     counts_by_address,
@@ -52,6 +53,7 @@ SETTINGS: tuple[Setting, ...] = (
         " a ZooKeeper and six simulated brokers of its own.",
         group=CLUSTER,
         metavar="HOST:PORT[,…][/CHROOT]",
+        of_kafka=True,
     ),
     Setting(
         "zookeeper.session.timeout.ms",
@@ -61,6 +63,7 @@ SETTINGS: tuple[Setting, ...] = (
         " controller can then be elected. At least 1000.",
         group=CLUSTER,
         metavar="MS",
+        of_kafka=True,
     ),
     Setting(
         "zookeeper.connection.timeout.ms",
@@ -70,6 +73,7 @@ SETTINGS: tuple[Setting, ...] = (
         " code 1.",
         group=CLUSTER,
         metavar="MS",
+        of_kafka=True,
     ),
     Setting(
         "broker.id",
@@ -83,19 +87,24 @@ SETTINGS: tuple[Setting, ...] = (
         "listeners",
         listeners,
         (Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 9092),),
-        "The addresses on which the server accepts connections, separated by commas. Port 0 picks a free port.",
+        "The addresses on which the server accepts connections, separated by commas. Port 0 picks a free port. The name"
+        " of a listener is its security protocol, unless listener.security.protocol.map says another one.",
         group=LISTENERS,
         metavar="NAME://HOST:PORT[,…]",
         default_words="PLAINTEXT://127.0.0.1:9092",
+        of_kafka=True,
+        of_kafka_if=LISTENERS_OF_KAFKA_CONFIG,
     ),
     Setting(
         "advertised.listeners",
         listeners,
         None,
-        "The addresses that the server gives to clients and brokers, one for each of listeners and in the same order.",
+        "The addresses that the server gives to clients and brokers, one for each of listeners.",
         group=LISTENERS,
         metavar="NAME://HOST:PORT[,…]",
         default_words="the addresses of listeners",
+        of_kafka=True,
+        of_kafka_if=LISTENERS_OF_KAFKA_CONFIG,
     ),
     Setting(
         "inter.broker.listener.name",
@@ -105,7 +114,9 @@ SETTINGS: tuple[Setting, ...] = (
         group=LISTENERS,
         metavar="NAME",
         default_words="the first listener of each broker",
+        of_kafka=True,
     ),
+    *SECURITY_SETTINGS,
     Setting(
         "controller.takeover",
         one_of(*Takeover),
@@ -125,6 +136,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONTROLLER,
         metavar="true|false",
         default_words="what most brokers were started with; until that is known, nothing is deleted",
+        of_kafka=True,
     ),
     Setting(
         "broker.policies",
@@ -144,6 +156,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONTROLLER,
         metavar="true|false",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "leader.imbalance.check.interval.seconds",
@@ -153,6 +166,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONTROLLER,
         metavar="SECONDS",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "leader.imbalance.per.broker.percentage",
@@ -163,6 +177,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONTROLLER,
         metavar="PERCENT",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "unclean.leader.election.enable",
@@ -174,6 +189,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=CONTROLLER,
         metavar="true|false",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "num.partitions",
@@ -183,6 +199,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=TOPICS,
         metavar="PARTITIONS",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "default.replication.factor",
@@ -192,6 +209,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=TOPICS,
         metavar="REPLICAS",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         "min.insync.replicas",
@@ -203,6 +221,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=TOPICS,
         metavar="REPLICAS",
         default_words=_OF_BROKERS,
+        of_kafka=True,
     ),
     Setting(
         reassignment_settings.REPLICATION_FACTOR_CHANGE_ALLOWED,

@@ -1,8 +1,10 @@
-"""Reads settings from the command line and from a TOML file.
+"""Reads settings from the command line, from a TOML file, and from a broker's server.properties.
 
 Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.request.max.bytes` is the flag
 `--socket-request-max-bytes` and the key `"socket.request.max.bytes"` of the file (quoted, or as a dotted TOML key).
-A flag wins over the file. The settings of the server stand in `server_settings.py`.
+A flag wins over the file, and the file over server.properties (`--kafka-config`), of which only what concerns this
+server is taken. A secret has no flag. A file may also say `listener.name.<listener>.<setting>`. The settings of the
+server stand in `server_settings.py`.
 """
 
 import argparse
@@ -11,7 +13,12 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kafka_reassign_rpc.cli.kafka_config import read_kafka_config, setting_of_listener
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.cli.value_parsers import text_or_empty
+
+LEFT_OUT = "names left out of kafka.config"
+"""The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
 
 
 class Setting(NamedTuple):
@@ -25,6 +32,10 @@ class Setting(NamedTuple):
     group          the heading under which `--help` and the documentation list it
     metavar        what `--help` shows in place of the value
     default_words  the default for people, where `default` itself does not say it
+    of_kafka       whether it is taken from `--kafka-config`
+    of_kafka_if    the name of the setting that has to be true for that, if any
+    of_listeners   whether a listener may have a value of its own
+    secret         whether it has no flag, and never shows
     """
 
     name: str
@@ -35,6 +46,10 @@ class Setting(NamedTuple):
     group: str = ""
     metavar: str = "VALUE"
     default_words: str = ""
+    of_kafka: bool = False
+    of_kafka_if: str = ""
+    of_listeners: bool = False
+    secret: bool = False
 
     @property
     def key(self) -> str:
@@ -56,12 +71,21 @@ class Setting(NamedTuple):
 
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
-    """Add `--config FILE` and one flag for each setting, group by group."""
+    """Add `--config FILE`, `--kafka-config FILE` and one flag for each setting, group by group."""
     parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
+    parser.add_argument(
+        "--kafka-config",
+        metavar="FILE",
+        help="the server.properties of a broker: what it says of ZooKeeper and of security holds for this server too,"
+        " unless a flag or --config says otherwise",
+    )
     groups: dict[str, argparse._ArgumentGroup] = {}
     for setting in settings:
         if setting.group not in groups:
             groups[setting.group] = parser.add_argument_group(setting.group)
+        if setting.secret:
+            groups[setting.group].add_argument(setting.flag, action=_SecretFlag, help=argparse.SUPPRESS)
+            continue
         dynamic = "; dynamic" if setting.dynamic else ""
         groups[setting.group].add_argument(
             setting.flag,
@@ -71,27 +95,67 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
         )
 
 
+class _SecretFlag(argparse.Action):
+    """Refuses a secret on the command line, and does not repeat it."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object, **__: object) -> None:
+        flag = self.option_strings[0]
+        parser.error(
+            f"{flag}: everybody can read a command line; set {flag.removeprefix('--').replace('-', '.')} in the file of"
+            " --config or --kafka-config"
+        )
+
+
 def read_settings(arguments: argparse.Namespace, settings: Iterable[Setting]) -> dict[str, Any]:
-    """The value of every setting by its dotted name. Raises UsageError, which names the flag or the file's key."""
+    """The value of every setting by its dotted name, also of those of single listeners that are set. Raises UsageError,
+    which names the flag or the file's key."""
     known = {setting.name: setting for setting in settings}
     from_file = _read_file(arguments.config) if arguments.config else {}
     for name in from_file:
-        if name not in known:
+        if name not in known and _of_listener(name, known) is None:
             raise UsageError(f"{arguments.config}: unknown setting {name!r}")
-    values: dict[str, Any] = {}
-    for name, setting in known.items():
-        given = getattr(arguments, setting.key, None)
-        place = setting.flag if given is not None else f"{arguments.config}: {name}"
-        if given is None:
-            given = from_file.get(name)
-        if given is None:
-            values[name] = setting.default
-            continue
-        try:
-            values[name] = setting.parse(given)
-        except ValueError as error:
-            raise UsageError(f"{place}: {error}") from None
-    return values
+    from_kafka, left = _read_kafka_config(arguments.kafka_config, known) if arguments.kafka_config else ({}, ())
+
+    def value(name: str, setting: Setting) -> Any:
+        flag = getattr(arguments, setting.key, None) if name == setting.name else None
+        if flag is not None:
+            return _parsed(setting, setting.flag, flag)
+        if name in from_file:
+            return _parsed(setting, f"{arguments.config}: {name}", from_file[name])
+        if name in from_kafka and (not setting.of_kafka_if or value(setting.of_kafka_if, known[setting.of_kafka_if])):
+            return _parsed(setting, f"{arguments.kafka_config}: {name}", from_kafka[name])
+        return setting.default
+
+    of_one = {name: _of_listener(name, known) for name in (*from_file, *from_kafka) if name not in known}
+    found = {name: value(name, setting) for name, setting in {**known, **of_one}.items() if setting is not None}
+    return {**found, LEFT_OUT: left}
+
+
+def _read_kafka_config(path: str, known: Mapping[str, Setting]) -> tuple[dict[str, str], tuple[str, ...]]:
+    """What a server.properties says of settings, and the names of the rest. Blank values are as good as none."""
+    taken, left = read_kafka_config(
+        path,
+        [name for name, setting in known.items() if setting.of_kafka],
+        [name for name, setting in known.items() if setting.of_listeners],
+    )
+    return {
+        name: value
+        for name, value in taken.items()
+        if value.strip() or (known.get(name) or _of_listener(name, known) or known[name]).parse is text_or_empty
+    }, left
+
+
+def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
+    """The setting of which a name gives the value for one listener, or None."""
+    found = setting_of_listener(name, [one for one, setting in known.items() if setting.of_listeners])
+    return None if found is None else known[found]
+
+
+def _parsed(setting: Setting, place: str, value: Any) -> Any:
+    try:
+        return setting.parse(value)
+    except ValueError as error:
+        raise UsageError(f"{place}: {error}") from None
 
 
 def _read_file(path: str) -> dict[str, Any]:

@@ -8,10 +8,11 @@ from ipaddress import ip_address
 from typing import Any
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
 
-SECURITY_PROTOCOLS = ("PLAINTEXT",)
-"""The security protocols that the server's listeners speak."""
+NO_PROTOCOL = ""
+"""The security protocol of a parsed listener: listener.security.protocol.map says it (see `listener_settings`)."""
 
 
 def whole(low: int, high: int = 2**63 - 1) -> Callable[[Any], int]:
@@ -56,6 +57,20 @@ def text_or_empty(value: Any) -> str:
     if not isinstance(value, str):
         raise ValueError(f"expected text, got {value!r}")  # noqa: TRY004 (as every parser here)
     return value.strip()
+
+
+def listed(value: Any) -> str:
+    """A list separated by commas: text, or an array of texts."""
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        value = ",".join(value)
+    return text(value)
+
+
+def password(value: Any) -> Password:
+    """A secret. What was wrong is said without it."""
+    if not isinstance(value, str) or not value:
+        raise ValueError("expected text")
+    return Password(value)
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:
@@ -108,16 +123,14 @@ def counts_by_address(value: Any) -> dict[str, int]:
 
 
 def listeners(value: Any) -> tuple[Endpoint, ...]:
-    """`NAME://HOST:PORT,…`. The name of a listener is also its security protocol, as in Kafka."""
+    """`NAME://HOST:PORT,…`, without their security protocols. Names are in capitals, as in Kafka."""
     found = []
     for part in text(value).split(","):
         name, separator, place = part.strip().partition("://")
         host, colon, port = place.rpartition(":")
         if not separator or not colon or not port.isdigit() or int(port) > 65535:
             raise ValueError(f"expected NAME://HOST:PORT, got {part.strip()!r}")
-        if name not in SECURITY_PROTOCOLS:
-            raise ValueError(f"listener {name!r}: this version serves {', '.join(SECURITY_PROTOCOLS)}")
-        found.append(Endpoint(name, name, host.strip("[]"), int(port)))
+        found.append(Endpoint(name.upper(), NO_PROTOCOL, host.strip("[]"), int(port)))
     if len({endpoint.listener for endpoint in found}) != len(found):
         raise ValueError("a listener's name stands twice")
     return tuple(found)

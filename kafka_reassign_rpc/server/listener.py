@@ -11,11 +11,14 @@ import logging
 import socket
 import ssl
 from collections.abc import Callable
+from functools import partial
 from typing import Protocol
 
 import msgspec
 
 from kafka_reassign_rpc.security.authenticator import MakeAuthenticator, anonymous
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+from kafka_reassign_rpc.server.tls_handshakes import Handshake, HandshakeTurns
 
 log = logging.getLogger(__name__)
 
@@ -36,12 +39,16 @@ class Listener(msgspec.Struct, frozen=True):
     port: int
     name: str = "PLAINTEXT"
     security_protocol: str = "PLAINTEXT"
-    tls: ssl.SSLContext | None = None
+    tls: ReloadedContext | None = None
     authenticator: MakeAuthenticator = anonymous
 
 
 class Door(Protocol):
-    """Who may come in."""
+    """Who may come in.
+
+    With TLS a connection exists only after its handshake. Until then it is in `shakes_hands`, and has a place like a
+    silent connection: a newcomer may take it.
+    """
 
     def refuses(self, host: str) -> bool:
         """Whether a connection from this address is closed at once. If not, it has a place from now on."""
@@ -51,6 +58,15 @@ class Door(Protocol):
 
     def no_descriptors(self) -> None:
         """File descriptors have run out."""
+
+    def shakes_hands(self, handshake: Handshake) -> None:
+        """A connection that was let in begins with TLS."""
+
+    def becomes(self, handshake: Handshake, connection: asyncio.Protocol) -> None:
+        """This will be the connection if the handshake succeeds."""
+
+    def failed(self, handshake: Handshake, why: str) -> None:
+        """A handshake is over, and there is no connection."""
 
 
 class OpenDoor:
@@ -65,6 +81,15 @@ class OpenDoor:
     def no_descriptors(self) -> None:
         pass
 
+    def shakes_hands(self, handshake: Handshake) -> None:
+        pass
+
+    def becomes(self, handshake: Handshake, connection: asyncio.Protocol) -> None:
+        pass
+
+    def failed(self, handshake: Handshake, why: str) -> None:
+        pass
+
 
 class Listening:
     """The sockets of one listener. `address`: the real host and port of the first one."""
@@ -74,25 +99,32 @@ class Listening:
         sockets: list[socket.socket],
         protocol: Callable[[], asyncio.Protocol],
         door: Door,
-        tls: ssl.SSLContext | None,
+        tls: ReloadedContext | None,
         tls_handshake_timeout: float,
+        turns: HandshakeTurns,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._sockets = sockets
         self._protocol = protocol
         self._door = door
-        self._tls: dict[str, object] = {"ssl": tls, "ssl_handshake_timeout": tls_handshake_timeout} if tls else {}
+        self._tls = tls
+        self._tls_handshake_timeout = tls_handshake_timeout
+        self._turns = turns
         self._arriving: set[asyncio.Task[None]] = set()
         self.address: tuple[str, int] = sockets[0].getsockname()[:2]
         for one in sockets:
             self._loop.add_reader(one, self._accept, one)
 
     async def close(self) -> None:
-        """Accepts no more connections. Every accepted one has had its `connection_made` when this returns."""
+        """Accepts no more connections, and ends handshakes. Every other accepted connection has had its
+        `connection_made` when this returns."""
         for listening in self._sockets:
             self._loop.remove_reader(listening)
             listening.close()
         self._sockets = []
+        if self._tls is not None:
+            for arriving in self._arriving:
+                arriving.cancel()
         if self._arriving:
             await asyncio.wait(self._arriving)
 
@@ -112,9 +144,15 @@ class Listening:
             if self._door.refuses(address[0]):
                 connection.close()
                 continue
-            task = self._loop.create_task(self._arrive(connection, address[0]))
+            arrive = self._arrive if self._tls is None else self._arrive_by_tls
+            task = self._loop.create_task(arrive(connection, address[0]))
             self._arriving.add(task)
-            task.add_done_callback(self._arriving.discard)
+            task.add_done_callback(partial(self._arrived, connection))
+
+    def _arrived(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        self._arriving.discard(task)
+        if task.cancelled():
+            connection.close()
 
     def _go_on(self, listening: socket.socket) -> None:
         if listening in self._sockets:
@@ -130,12 +168,52 @@ class Listening:
 
         connection.setblocking(False)
         try:
-            await self._loop.connect_accepted_socket(protocol, connection, **self._tls)  # type: ignore[arg-type]
+            await self._loop.connect_accepted_socket(protocol, connection)
         except OSError as error:
             log.debug("a connection from %s has not come about: %s", host, error)
             connection.close()
             if not made:
                 self._door.has_left(host)
+
+    async def _arrive_by_tls(self, connection: socket.socket, host: str) -> None:
+        task = asyncio.current_task()
+        assert self._tls is not None
+        assert task is not None
+        handshake = Handshake(host, self._loop.time(), task)
+        self._door.shakes_hands(handshake)
+
+        def protocol() -> asyncio.Protocol:
+            made = self._protocol()
+            self._door.becomes(handshake, made)
+            return made
+
+        connection.setblocking(False)
+        why = "it was given up"
+        try:
+            await self._turns.begin(handshake)
+            await self._loop.connect_accepted_socket(
+                protocol,
+                connection,
+                ssl=self._tls.context,
+                ssl_handshake_timeout=self._tls_handshake_timeout,
+            )
+            why = ""
+        except OSError as error:
+            why = _reason(error)
+        finally:
+            self._turns.end(handshake)
+            if why:
+                connection.close()
+                self._door.failed(handshake, why)
+
+
+def _reason(error: OSError) -> str:
+    """Why a handshake has failed, in one line."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the client's certificate: {error.verify_message}"
+    if isinstance(error, ssl.SSLError) and error.reason:
+        return error.reason.replace("_", " ").lower()
+    return str(error) or type(error).__name__
 
 
 async def listen(
@@ -145,8 +223,9 @@ async def listen(
     *,
     backlog: int = 100,
     door: Door | None = None,
-    tls: ssl.SSLContext | None = None,
+    tls: ReloadedContext | None = None,
     tls_handshake_timeout: float = 10.0,
+    turns: HandshakeTurns | None = None,
 ) -> Listening:
     """Binds to all addresses of `host` (all of this machine where it is empty), and accepts. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(
@@ -172,4 +251,4 @@ async def listen(
         for listening in sockets:
             listening.close()
         raise
-    return Listening(sockets, protocol, door or OpenDoor(), tls, tls_handshake_timeout)
+    return Listening(sockets, protocol, door or OpenDoor(), tls, tls_handshake_timeout, turns or HandshakeTurns())

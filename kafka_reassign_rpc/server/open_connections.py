@@ -18,6 +18,7 @@ from kafka_reassign_rpc.server.server_limits import (
     ServerLimits,
 )
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.tls_handshakes import Handshake
 from kafka_reassign_rpc.support.bounded_log import LineLimit
 
 log = logging.getLogger(__name__)
@@ -42,6 +43,7 @@ TOLD = {
     "connections_slow_closed": (logging.WARNING, "closed to get below queued.max.request.bytes"),
     "connections_malformed": (logging.INFO, "closed for malformed input"),
     "connections_unauthenticated": (logging.INFO, "not authenticated"),
+    "connections_failed_tls": (logging.INFO, "closed without TLS"),
     "connections_expired": (logging.INFO, "closed at the end of its session"),
 }
 """What the log tells of connections, by the counter in ServerStats: level, and what happened."""
@@ -92,7 +94,9 @@ class OpenConnections:
         self.served: Mapping[int, tuple[int, int]] = dict(service.served)
         self.loop = asyncio.get_running_loop()
         self._connections: dict[OpenConnection, str] = {}
-        """With their addresses."""
+        """With their addresses. TLS handshakes are among them."""
+        self._becoming: dict[object, OpenConnection] = {}
+        """Handshakes by the connections that they become."""
         self._counts = ConnectionCounts(limits)
         self._rate = CreationRate(limits.max_connection_creation_rate)
         self._rates = AddressRates()
@@ -173,17 +177,47 @@ class OpenConnections:
     def no_descriptors(self) -> None:
         self._free_descriptors()
 
+    def shakes_hands(self, handshake: Handshake) -> None:
+        """A connection that has a place begins with TLS. A newcomer may take that place, as that of a silent one."""
+        self._take_in(handshake, handshake.host)
+
+    def becomes(self, handshake: Handshake, connection: asyncio.Protocol) -> None:
+        """`admit` will be called for this connection if the handshake succeeds."""
+        handshake.becomes = connection
+        self._becoming[connection] = handshake
+
+    def failed(self, handshake: Handshake, why: str) -> None:
+        """There is no connection at the end of a handshake."""
+        self._becoming.pop(handshake.becomes, None)
+        if handshake in self._connections:  # it has not made room for another one
+            self.tell("connections_failed_tls", handshake.host, why)
+            self.forget(handshake)
+
     def admit(self, connection: OpenConnection, host: str) -> bool:
-        """Takes in a connection that has a place. False where the server is closing."""
+        """Takes in a connection that has a place. False where the server is closing, or its handshake has made room."""
+        handshake = self._becoming.pop(connection, None)
+        if handshake is not None:
+            if handshake not in self._connections:
+                return False
+            self._drop(handshake)
         if self._closing:
             self._counts.remove(host)
             return False
+        self._take_in(connection, host)
+        self.stats.connections_accepted += 1
+        return True
+
+    def _take_in(self, connection: OpenConnection, host: str) -> None:
         self._connections[connection] = host
         self._order.add(connection, host)
         self._wheel.put(connection, self._ticks(self._check_seconds))
-        self.stats.connections_accepted += 1
         self.stats.connections_now = len(self._connections)
-        return True
+
+    def _drop(self, connection: OpenConnection) -> None:
+        """Takes a connection out; its place stays taken."""
+        del self._connections[connection]
+        self._order.discard(connection)
+        self._wheel.discard(connection)
 
     def has_sent(self, connection: OpenConnection) -> None:
         """The connection has sent its first whole request, or has authenticated."""
@@ -202,10 +236,8 @@ class OpenConnections:
         if host is None:
             return  # it was closed here
         self.unread(connection, 0)
-        del self._connections[connection]
+        self._drop(connection)
         self._counts.remove(host)
-        self._order.discard(connection)
-        self._wheel.discard(connection)
         self._starving.pop(connection, None)
         if connection in self._waiting:
             self._waiting.remove(connection)

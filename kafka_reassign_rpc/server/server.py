@@ -11,6 +11,7 @@ from kafka_reassign_rpc.server.request_service import Service
 from kafka_reassign_rpc.server.server_connection import ServerConnection
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.server.tls_handshakes import HandshakeTurns
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +33,7 @@ class Server:
     async def start(self) -> None:
         """Binds all listeners and accepts connections."""
         self._connections = OpenConnections(self.service, self._limits, self.stats)
+        turns = HandshakeTurns()
         try:
             for listener in self._listeners:
                 listening = await listen(
@@ -42,6 +44,7 @@ class Server:
                     door=self._connections,
                     tls=listener.tls,
                     tls_handshake_timeout=self._limits.tls_handshake_timeout_ms / 1000,
+                    turns=turns,
                 )
                 self._listening.append(listening)
                 self.addresses[listener.name] = listening.address

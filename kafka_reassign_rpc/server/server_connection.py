@@ -101,7 +101,7 @@ class ServerConnection(asyncio.Protocol):
         if authenticator.guards:
             self._guard = ConnectionGuard(authenticator, self._shared, self._stream, self._peer, self)
         self.become(self._peer._replace(principal=authenticator.principal, mechanism=authenticator.mechanism))
-        self._transport.set_write_buffer_limits(high=0)  # whatever is not written clogs, and counts
+        self._transport.set_write_buffer_limits(high=1)  # what is not written clogs; with 0, TLS always does
         self.last_active = self.silent_since = self._loop.time()
         delay = self._shared.creation_delay()
         if delay > 0:

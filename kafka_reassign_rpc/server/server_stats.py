@@ -25,6 +25,8 @@ class ServerStats(msgspec.Struct):
     """Closed for malformed input."""
     connections_unauthenticated: int = 0
     """Closed because authentication failed."""
+    connections_failed_tls: int = 0
+    """Closed because their TLS handshake failed or took too long."""
     connections_expired: int = 0
     """Closed because their session was over and they did not authenticate again (connections.max.reauth.ms)."""
     connections_slow_closed: int = 0

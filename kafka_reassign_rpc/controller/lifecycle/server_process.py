@@ -37,6 +37,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.listener import Listener
+from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -73,6 +74,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     links               how it connects to brokers
     zookeeper_access    how it comes to ZooKeeper
     advertised          where clients reach `listeners`, in the same order, if not there
+    security            how listeners secure connections, by name; the others do not
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
@@ -81,6 +83,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     zookeeper_connect: str
     listeners: Sequence[Endpoint]
     advertised: Sequence[Endpoint] | None = None
+    security: Mapping[str, ListenerSecurity] = {}
     server_id: int = 1000
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 30_000
@@ -126,6 +129,15 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         "zookeeper.connect": config.zookeeper_connect,
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
         "listeners": listed(config.listeners),
+        **(
+            {
+                "listener.security.protocol.map": ",".join(
+                    f"{o.listener}:{o.security_protocol}" for o in config.listeners
+                )
+            }
+            if any(one.listener != one.security_protocol for one in config.listeners)
+            else {}
+        ),
         **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
         **{name: shown(value) for name, value in config.broker_settings.items()},
         **{
@@ -135,6 +147,17 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
         },
         **({} if config.settings.replication_factor_change_allowed else {REPLICATION_FACTOR_CHANGE_ALLOWED: "false"}),
     }
+
+
+def _listener(endpoint: Endpoint, security: ListenerSecurity) -> Listener:
+    return Listener(
+        endpoint.host,
+        endpoint.port,
+        endpoint.listener,
+        endpoint.security_protocol,
+        security.tls,
+        security.authenticator,
+    )
 
 
 def _event_log(config: EventLogConfig | None) -> EventLog | None:
@@ -198,6 +221,7 @@ class ControllerProcess:
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
         self._http: HttpServer | None = None
         self._pauses: asyncio.Task[None] | None = None
+        self._reloading: list[asyncio.Task[None]] = []
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
@@ -275,11 +299,14 @@ class ControllerProcess:
         )
         self._server = Server(
             Dispatcher(node),
-            [Listener(one.host, one.port, one.listener, one.security_protocol) for one in config.listeners],
+            [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
             config.limits,
         )
         await self._server.start()
         await registration.ensure(self._endpoints())
+        self._reloading = [
+            asyncio.create_task(one.tls.keep(), name="certificates") for one in config.security.values() if one.tls
+        ]
         self._supervisor = Supervisor(
             self._zk,
             config.server_id,
@@ -304,6 +331,9 @@ class ControllerProcess:
             await self._supervisor.resign(self._task)
         if hasattr(self, "_server"):
             await self._server.close()
+        for reloading in self._reloading:
+            reloading.cancel()
+        await asyncio.gather(*self._reloading, return_exceptions=True)
         if self._task is not None:
             await asyncio.gather(self._task, return_exceptions=True)
         if self._certificates is not None:

@@ -90,6 +90,9 @@ SERVER_COUNTERS = {
     "connections_unauthenticated": _counter(
         "connections_unauthenticated", "Connections that were closed because their client did not authenticate itself."
     ),
+    "connections_failed_tls": _counter(
+        "connections_failed_tls", "Connections that were closed because their TLS handshake failed or took too long."
+    ),
     "connections_expired": _counter(
         "connections_expired",
         "Connections that were closed because their session was over (connections.max.reauth.ms).",

@@ -1,0 +1,75 @@
+"""Listeners by Kafka's settings: their protocols, where clients reach them, and their security."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
+from kafka_reassign_rpc.cli.security_settings import PROTOCOL_MAP, security_properties
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.state.cluster import Endpoint
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
+
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values with the security protocol of each listener, and an advertised listener for each in the same order.
+    Raises UsageError."""
+    protocols = _protocols(values[PROTOCOL_MAP])
+    listeners = [_with_protocol(one, protocols, "--listeners") for one in values["listeners"]]
+    advertised = values["advertised.listeners"]
+    if advertised is not None:
+        by_name = {one.listener: _with_protocol(one, protocols, "--advertised-listeners") for one in advertised}
+        if by_name.keys() != {one.listener for one in listeners}:
+            raise UsageError("--advertised-listeners: one is needed for each of --listeners, with the same name")
+        advertised = tuple(by_name[one.listener] for one in listeners)
+    return {**values, "listeners": tuple(listeners), "advertised.listeners": advertised}
+
+
+def listener_security(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> dict[str, ListenerSecurity]:
+    """The security of each listener by its name. Reads the stores. Raises UsageError."""
+    properties = security_properties(values)
+    try:
+        return {one.listener: _security(one, properties) for one in listeners}
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
+
+
+def _security(listener: Endpoint, properties: Mapping[str, str]) -> ListenerSecurity:
+    protocol = listener.security_protocol
+    prefix = f"{LISTENER_PREFIX}{listener.listener.lower()}."
+    if protocol.startswith("SASL_"):
+        raise BadSetting(f"listeners: {listener.listener}: this version has no {protocol}")
+    if protocol == "PLAINTEXT":
+        return ListenerSecurity()
+    config = TlsConfig.of(properties, (prefix, ""))
+    return ListenerSecurity(tls_context(listener.listener, config), by_certificate(config))
+
+
+def _protocols(given: str | None) -> dict[str, str]:
+    """`NAME:PROTOCOL,…` by name, in capitals."""
+    found: dict[str, str] = {}
+    for part in (given or "").split(","):
+        if not part.strip():
+            continue
+        name, colon, protocol = (word.strip().upper() for word in part.partition(":"))
+        if not name or not colon or protocol not in PROTOCOLS:
+            raise UsageError(
+                f"{PROTOCOL_MAP}: expected NAME:PROTOCOL with one of {', '.join(PROTOCOLS)}, got {part.strip()!r}"
+            )
+        if name in found:
+            raise UsageError(f"{PROTOCOL_MAP}: {name} stands twice")
+        found[name] = protocol
+    return found
+
+
+def _with_protocol(listener: Endpoint, protocols: Mapping[str, str], setting: str) -> Endpoint:
+    name = listener.listener
+    protocol = protocols.get(name, name)
+    if protocol not in PROTOCOLS:
+        raise UsageError(f"{setting}: listener {name!r}: {PROTOCOL_MAP} does not say its security protocol")
+    return msgspec.structs.replace(listener, security_protocol=protocol)

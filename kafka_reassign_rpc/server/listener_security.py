@@ -1,0 +1,39 @@
+"""How a listener secures its connections: TLS, and who is at the other end."""
+
+import msgspec
+
+from kafka_reassign_rpc.security.authenticator import (
+    AuthenticationContext,
+    AuthenticationFailed,
+    Authenticator,
+    MakeAuthenticator,
+    SettledAuthenticator,
+    anonymous,
+)
+from kafka_reassign_rpc.security.tls import TlsConfig
+from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule
+from kafka_reassign_rpc.security.tls.reloaded_context import ReloadedContext
+
+
+class ListenerSecurity(msgspec.Struct, frozen=True):
+    """The security of one listener. `tls`: for SSL and SASL_SSL. `authenticator` makes that of each connection."""
+
+    tls: ReloadedContext | None = None
+    authenticator: MakeAuthenticator = anonymous
+
+
+def tls_context(listener: str, config: TlsConfig) -> ReloadedContext:
+    """The context of a listener. Reads its stores. Raises BadSetting."""
+    return ReloadedContext(f"listener {listener}", config.server_context, config.files)
+
+
+def by_certificate(config: TlsConfig) -> MakeAuthenticator:
+    """For SSL listeners: the principal is the subject of the client's certificate, by the mapping rules."""
+
+    def authenticator(context: AuthenticationContext) -> Authenticator:
+        try:
+            return SettledAuthenticator(config.principal_of(context.certificate))
+        except NoMatchingRule as error:
+            raise AuthenticationFailed(str(error)) from None
+
+    return authenticator

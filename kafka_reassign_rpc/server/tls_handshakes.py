@@ -1,0 +1,105 @@
+"""TLS handshakes: how many begin, and which of them has to go.
+
+A handshake takes a few milliseconds of the event loop, and anybody can ask for one. So they begin at a limited rate, by
+turns of the addresses that they come from: whoever asks for many waits for himself. Of those that have begun and not
+ended the oldest makes room for the next one, of the address that has the most.
+"""
+
+import asyncio
+from collections import OrderedDict
+
+PER_TURN = 5
+"""Handshakes that begin at once ..."""
+TURN_S = 0.02
+"""... and seconds until the next ones: 250 in a second."""
+MOST_UNDER_WAY = 500
+"""Handshakes that have begun and not ended: each has two seconds at the highest rate."""
+
+
+class Handshake:
+    """One handshake, as `OpenConnections` sees a connection: it has sent no request, and may have to make room."""
+
+    def __init__(self, host: str, now: float, task: "asyncio.Task[None]") -> None:
+        self.host = host
+        self.last_active = self.silent_since = now
+        self.frame_since = self.unread_since = 0.0
+        self._task = task
+        self.becomes: object = None
+        """The connection, if the handshake succeeds."""
+
+    @property
+    def idle(self) -> bool:
+        return True
+
+    def work(self) -> None:
+        """It has no requests."""
+
+    def fed(self) -> None:
+        """It has no requests."""
+
+    def drain(self) -> None:
+        self.abort()
+
+    def abort(self) -> None:
+        """Ends the handshake; its connection closes."""
+        self._task.cancel()
+
+
+class HandshakeTurns:
+    """Lets handshakes begin, for all listeners of a server. Belongs to one event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: OrderedDict[str, dict[Handshake, asyncio.Future[None]]] = OrderedDict()
+        """By address, the one first that is next."""
+        self._under_way: dict[str, dict[Handshake, None]] = {}
+        """By address, the oldest first."""
+        self._count = 0
+        self._left = PER_TURN
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def begin(self, handshake: Handshake) -> None:
+        """Waits until this handshake may begin. Call `end` for it, whatever happens."""
+        if self._left <= 0 or self._waiting:
+            turn = self._loop.create_future()
+            self._waiting.setdefault(handshake.host, {})[handshake] = turn
+            await turn
+        else:
+            self._take(handshake)
+
+    def end(self, handshake: Handshake) -> None:
+        """The handshake is over, or does not wait for its turn any more."""
+        waiting = self._waiting.get(handshake.host, {})
+        if waiting.pop(handshake, None) is not None and not waiting:
+            del self._waiting[handshake.host]
+        of_host = self._under_way.get(handshake.host, {})
+        if handshake in of_host:
+            del of_host[handshake]
+            self._count -= 1
+            if not of_host:
+                del self._under_way[handshake.host]
+
+    def _take(self, handshake: Handshake) -> None:
+        if self._count >= MOST_UNDER_WAY:
+            most = max(self._under_way.values(), key=len)
+            oldest = next(iter(most))
+            self.end(oldest)
+            oldest.abort()
+        self._under_way.setdefault(handshake.host, {})[handshake] = None
+        self._count += 1
+        self._left -= 1
+        if self._timer is None:
+            self._timer = self._loop.call_later(TURN_S, self._next_turn)
+
+    def _next_turn(self) -> None:
+        self._timer = None
+        self._left = PER_TURN
+        while self._left > 0 and self._waiting:
+            host, of_host = self._waiting.popitem(last=False)
+            handshake = next(iter(of_host))
+            turn = of_host.pop(handshake)
+            if of_host:
+                self._waiting[host] = of_host  # behind the others
+            if not turn.done():  # it is not being cancelled
+                turn.set_result(None)
+                self._take(handshake)

@@ -1,0 +1,196 @@
+"""Listeners by Kafka's settings: from flags, TOML and a broker's server.properties; secrets never show."""
+
+import argparse
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.cli.listener_settings import listener_security, settle_listeners
+from kafka_reassign_rpc.cli.main import main
+from kafka_reassign_rpc.cli.security_settings import security_properties
+from kafka_reassign_rpc.cli.serve_command import server_config
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from tests.certificates import PASSWORD, Authority
+
+ZK = ("--zookeeper-connect", "127.0.0.1:1")
+
+
+def read(*arguments: str) -> dict[str, Any]:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, SETTINGS)
+    return settle_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
+
+
+def properties_file(path: Path, properties: Mapping[str, str]) -> str:
+    path.write_text("".join(f"{name}={value}\n" for name, value in properties.items()), encoding="latin-1")
+    return str(path)
+
+
+@pytest.fixture
+def stores(tmp_path: Path) -> dict[str, str]:
+    ca = Authority("CN=ca")
+    return {**ca.issue("CN=broker").pkcs12_keystore(tmp_path / "b.p12"), **ca.pem_truststore(tmp_path / "ca.pem")}
+
+
+def test_sv_5_a_listener_has_the_protocol_of_the_map_else_that_of_its_name() -> None:
+    values = read(
+        "--listeners", "internal://127.0.0.1:1,SSL://127.0.0.1:2,PLAINTEXT://127.0.0.1:3",
+        "--listener-security-protocol-map", "INTERNAL:SASL_SSL, ssl:ssl",
+        "--advertised-listeners", "PLAINTEXT://c:3,INTERNAL://a:1,SSL://b:2",
+    )  # fmt: skip
+    assert [(one.listener, one.security_protocol) for one in values["listeners"]] == [
+        ("INTERNAL", "SASL_SSL"),
+        ("SSL", "SSL"),
+        ("PLAINTEXT", "PLAINTEXT"),
+    ]
+    assert [(one.listener, one.host) for one in values["advertised.listeners"]] == [
+        ("INTERNAL", "a"),
+        ("SSL", "b"),
+        ("PLAINTEXT", "c"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "saying"),
+    [
+        (("--listeners", "INNER://h:1"), "--listeners: listener 'INNER': listener.security.protocol.map does not say"),
+        (("--listener-security-protocol-map", "A"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
+        (("--listener-security-protocol-map", "A:TLS"), "listener.security.protocol.map: expected NAME:PROTOCOL"),
+        (("--listener-security-protocol-map", "A:SSL,a:SSL"), "listener.security.protocol.map: A stands twice"),
+        (("--listeners", "SSL://h:1", "--advertised-listeners", "PLAINTEXT://h:1"), "--advertised-listeners: one is"),
+    ],
+)
+def test_sv_5_listeners_that_do_not_fit_together_are_told(arguments: tuple[str, ...], saying: str) -> None:
+    with pytest.raises(UsageError, match="listener") as error:
+        read(*arguments)
+    assert str(error.value).startswith(saying)
+
+
+def test_sv_5_a_brokers_server_properties_gives_what_concerns_this_server(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    path = properties_file(
+        tmp_path / "server.properties",
+        {
+            "broker.id": "3",
+            "listeners": "INTERNAL://0.0.0.0:9093",
+            "listener.security.protocol.map": "INTERNAL:SSL,EXTERNAL:SASL_SSL",
+            "log.dirs": "/var/kafka",
+            "zookeeper.connect": "zk1:2181/kafka",
+            "ssl.keystore.password": "",
+            "ssl.client.auth": "required",
+            "ssl.endpoint.identification.algorithm": "",
+            **{f"listener.name.internal.{name}": value for name, value in stores.items()},
+            "listener.name.internal.max.connections": "7",
+            "num.network.threads": "8",
+        },
+    )
+    values = read("--kafka-config", path, "--listeners", "INTERNAL://127.0.0.1:0")
+    assert values["zookeeper.connect"] == "zk1:2181/kafka"
+    assert values["broker.id"] == 1000
+    assert [one.port for one in values["listeners"]] == [0]
+    assert values["ssl.endpoint.identification.algorithm"] == ""
+    assert values["ssl.keystore.password"] is None
+    assert set(values[LEFT_OUT]) == {
+        "broker.id",
+        "log.dirs",
+        "listener.name.internal.max.connections",
+        "num.network.threads",
+    }
+    assert security_properties(values)["listener.name.internal.ssl.keystore.password"] == PASSWORD
+    security = listener_security(values["listeners"], values)["INTERNAL"]
+    assert security.tls is not None
+    assert security.tls.context.verify_mode.name == "CERT_REQUIRED"
+    assert server_config(values).security.keys() == {"INTERNAL"}
+    taken = read("--kafka-config", path, "--kafka-config-listeners", "true")
+    assert [(one.listener, one.port) for one in taken["listeners"]] == [("INTERNAL", 9093)]
+
+
+def test_sv_5_a_flag_wins_over_toml_and_toml_over_server_properties(tmp_path: Path) -> None:
+    names = ("ssl.client.auth", "ssl.protocol", "ssl.enabled.protocols")
+    kafka = properties_file(tmp_path / "k.properties", dict.fromkeys(names, "of kafka"))
+    toml = tmp_path / "c.toml"
+    toml.write_text('ssl.client.auth = "of toml"\nssl.enabled.protocols = ["of", "toml"]\n')
+    values = read("--kafka-config", kafka, "--config", str(toml), "--ssl-client-auth", "of a flag")
+    assert [values[name] for name in names] == ["of a flag", "of kafka", "of,toml"]
+
+
+def test_sv_5_a_listeners_own_settings_may_stand_in_toml(tmp_path: Path, stores: dict[str, str]) -> None:
+    toml = tmp_path / "c.toml"
+    own = "".join(f'"listener.name.ssl.{name}" = "{value}"\n' for name, value in stores.items())
+    toml.write_text(f'listeners = "SSL://127.0.0.1:0"\n{own}')
+    values = read("--config", str(toml))
+    assert listener_security(values["listeners"], values)["SSL"].tls is not None
+    toml.write_text('"listener.name.ssl.log.dirs" = "x"')
+    with pytest.raises(UsageError, match=r"unknown setting 'listener\.name\.ssl\.log\.dirs'"):
+        read("--config", str(toml))
+
+
+def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    """What a command says that ends with exit code 2: one line."""
+    try:
+        code: object = main(arguments)
+    except SystemExit as end:
+        code = end.code
+    said = capsys.readouterr()
+    assert (code, said.out) == (2, "")
+    (line,) = [line for line in said.err.strip().splitlines() if not line.startswith(("usage:", " "))]
+    return line
+
+
+@pytest.mark.parametrize("command", ["serve", "check"])
+def test_sv_5_a_keystore_that_cannot_be_used_ends_the_command_with_exit_code_2(
+    tmp_path: Path, stores: dict[str, str], capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    listeners = ("--listeners", "SSL://127.0.0.1:0")
+    assert "ssl.keystore.location: TLS needs a keystore with the server's key" in refusal(
+        capsys, command, *ZK, *listeners
+    )
+    wrong = "not the password"
+    path = properties_file(tmp_path / "k.properties", {**stores, "ssl.keystore.password": wrong})
+    line = refusal(capsys, command, *ZK, *listeners, "--kafka-config", path)
+    assert f"ssl.keystore.location: {tmp_path}/b.p12: the password is wrong, or the file is broken" in line
+    assert wrong not in line
+    line = refusal(capsys, command, *ZK, *listeners, "--ssl-principal-mapping-rules", "RULE:x")
+    assert "ssl.principal.mapping.rules: invalid rule `RULE:x`" in line
+
+
+def test_sv_5_a_secret_has_no_flag_and_is_not_repeated(capsys: pytest.CaptureFixture[str]) -> None:
+    secrets = [setting for setting in SETTINGS if setting.secret]
+    assert len(secrets) >= 6
+    for setting in secrets:
+        for arguments in ((setting.flag, "s3cr3t"), (f"{setting.flag}=s3cr3t",)):
+            line = refusal(capsys, "serve", *ZK, *arguments)
+            assert f"{setting.flag}: everybody can read a command line; set {setting.name} in the file of" in line
+            assert "s3cr3t" not in line
+
+
+def test_sv_5_a_secret_of_the_wrong_form_is_not_repeated(tmp_path: Path) -> None:
+    toml = tmp_path / "c.toml"
+    toml.write_text("ssl.keystore.password = 123456789")
+    with pytest.raises(UsageError) as error:
+        read("--config", str(toml))
+    assert str(error.value) == f"{toml}: ssl.keystore.password: expected text"
+
+
+@pytest.mark.parametrize(
+    ("content", "saying"),
+    [
+        (None, "cannot read {path}: No such file or directory"),
+        (b"a=\\uzz", "{path}: malformed \\uxxxx encoding"),
+        (b"a" * (2**20 + 1), "{path} has more than 1048576 bytes"),
+    ],
+)
+def test_sv_5_a_server_properties_that_cannot_be_read_is_told(
+    tmp_path: Path, content: bytes | None, saying: str
+) -> None:
+    path = tmp_path / "server.properties"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(UsageError) as error:
+        read("--kafka-config", str(path))
+    assert str(error.value) == f"--kafka-config: {saying.format(path=path)}"
