@@ -62,8 +62,9 @@ def run(arguments: argparse.Namespace) -> int:
     if values["zookeeper.connect"] is None:
         raise UsageError("--zookeeper-connect is needed")
     seconds = timeout_seconds(arguments)
+    config = server_config(values)
     logging.disable(logging.CRITICAL)  # the findings say what the log would
-    found = asyncio.run(check(server_config(values), seconds))
+    found = asyncio.run(check(config, seconds))
     if arguments.json:
         print(msgspec.json.encode(findings.document(found)).decode())  # noqa: T201
     else:
