@@ -17,7 +17,7 @@ from kafka_reassign_rpc.core.announced_versions import Versions, announced_versi
 from kafka_reassign_rpc.core.broker_settings import as_configs
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
-from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic
+from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic, endpoint_for
 
 
 class ServerNode:
@@ -80,12 +80,13 @@ class ServerNode:
     def nodes(self, listener: str) -> Sequence[NodeEndpoint]:
         cluster = self.controller.cluster
         brokers = self._standby.brokers if cluster is None else cluster.brokers
-        found = [_seen_from(listener, broker) for broker in brokers.values()]
+        protocol = next((one.security_protocol for one in self._endpoints() if one.listener == listener), "")
+        found = [_seen_from(listener, protocol, broker) for broker in brokers.values()]
         own = self._own(listener)
         if own is not None:
             found.append(own)
         if cluster is None:
-            found.extend(other for other in self._standby.controller_node(listener) if other.id != self.node_id)
+            found.extend(other for other in self._standby.controller_node(listener, protocol) if other.id != self.node_id)
         return found
 
     def topics_now(self) -> Mapping[str, Topic] | None:
@@ -111,12 +112,12 @@ class ServerNode:
 
     def _own(self, listener: str) -> NodeEndpoint | None:
         endpoints = self._endpoints()
-        for endpoint in endpoints:
-            if endpoint.listener == listener:
-                return NodeEndpoint(self.node_id, endpoint.host, endpoint.port)
-        return NodeEndpoint(self.node_id, endpoints[0].host, endpoints[0].port) if endpoints else None
+        if not endpoints:
+            return None
+        endpoint = endpoint_for(endpoints, listener)
+        return NodeEndpoint(self.node_id, endpoint.host, endpoint.port)
 
 
-def _seen_from(listener: str, broker: Broker) -> NodeEndpoint:
-    endpoint = broker.endpoint(listener)
+def _seen_from(listener: str, security_protocol: str, broker: Broker) -> NodeEndpoint:
+    endpoint = broker.endpoint(listener, security_protocol)
     return NodeEndpoint(broker.id, endpoint.host, endpoint.port, broker.rack)

@@ -6,7 +6,7 @@ from kafka_reassign_rpc.api.ports import NodeEndpoint
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.loading import load_cluster
 from kafka_reassign_rpc.core.kafka_errors import BrokerNotAvailable
-from kafka_reassign_rpc.core.state.cluster import Broker, Topic
+from kafka_reassign_rpc.core.state.cluster import Broker, Topic, endpoint_for
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
@@ -32,12 +32,11 @@ class Standby:
     def controller_id(self) -> int:
         return controller_election.UNKNOWN if self._owner is None else self._owner.id
 
-    def controller_node(self, listener: str) -> Sequence[NodeEndpoint]:
+    def controller_node(self, listener: str, security_protocol: str = "") -> Sequence[NodeEndpoint]:
         """The controller, where it is a server of this product: then no broker has its id."""
         if self._owner is None or self._owner.id in self.brokers or not self._owner.endpoints:
             return ()
-        endpoints = self._owner.endpoints
-        chosen = next((endpoint for endpoint in endpoints if endpoint.listener == listener), endpoints[0])
+        chosen = endpoint_for(self._owner.endpoints, listener, security_protocol)
         return (NodeEndpoint(self._owner.id, chosen.host, chosen.port),)
 
     async def topics(self, names: Collection[str] | None) -> Mapping[str, Topic]:

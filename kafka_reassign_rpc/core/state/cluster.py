@@ -5,7 +5,7 @@ that one into the `Cluster`, after ZooKeeper has stored it. So List and Metadata
 while the controller writes a large commit.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 from uuid import UUID
 
@@ -156,6 +156,14 @@ class Endpoint(msgspec.Struct, frozen=True):
     port: int
 
 
+def endpoint_for(endpoints: Sequence[Endpoint], listener: str | None, security_protocol: str = "") -> Endpoint:
+    """The endpoint for clients of a listener: that of the same name, else one with the same security protocol, else the
+    first one. (Servers and brokers may call their listeners otherwise.)"""
+    same = (one for one in endpoints if one.listener == listener)
+    alike = (one for one in endpoints if one.security_protocol == security_protocol)
+    return next(same, next(alike, endpoints[0]))
+
+
 class Broker(msgspec.Struct, frozen=True):
     """A registered broker, as `/brokers/ids/$id` shows it. `epoch` is the czxid of that znode: a bounce changes it."""
 
@@ -164,12 +172,9 @@ class Broker(msgspec.Struct, frozen=True):
     endpoints: tuple[Endpoint, ...]
     rack: str | None = None
 
-    def endpoint(self, listener: str | None = None) -> Endpoint:
-        """The endpoint of the listener with this name, else the first one."""
-        for endpoint in self.endpoints:
-            if endpoint.listener == listener:
-                return endpoint
-        return self.endpoints[0]
+    def endpoint(self, listener: str | None = None, security_protocol: str = "") -> Endpoint:
+        """The endpoint of the listener with this name, else one with this security protocol, else the first one."""
+        return endpoint_for(self.endpoints, listener, security_protocol)
 
 
 class Cluster(msgspec.Struct):
