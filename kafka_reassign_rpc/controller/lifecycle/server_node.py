@@ -86,7 +86,8 @@ class ServerNode:
         if own is not None:
             found.append(own)
         if cluster is None:
-            found.extend(other for other in self._standby.controller_node(listener, protocol) if other.id != self.node_id)
+            others = self._standby.controller_node(listener, protocol)
+            found.extend(other for other in others if other.id != self.node_id)
         return found
 
     def topics_now(self) -> Mapping[str, Topic] | None:
