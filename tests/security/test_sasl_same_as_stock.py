@@ -31,6 +31,8 @@ from tests.stock.live import Recordings, Transcript, plain, runs_live
 
 RECORDED = Recordings(Path(__file__).with_name("recorded"))
 NAME = "sasl"
+AT_ONCE = 30
+"""Connections: a stock broker has a short queue for new ones."""
 PLAIN_JAAS = (
     'org.apache.kafka.common.security.plain.PlainLoginModule required user_alice="alice-secret" user_bob="bob-secret";'
 )
@@ -56,9 +58,12 @@ pytestmark = pytest.mark.timeout(600)
 
 
 async def play_all(addresses: Mapping[str, tuple[str, int]]) -> dict[str, Transcript]:
+    places = asyncio.Semaphore(AT_ONCE)
+
     async def placed(name: str) -> Transcript:
         listener, steps = SCENARIOS[name]
-        return await play(steps, addresses[listener])
+        async with places:
+            return await play(steps, addresses[listener])
 
     return dict(zip(SCENARIOS, await asyncio.gather(*map(placed, SCENARIOS)), strict=True))
 
