@@ -12,6 +12,11 @@ class SaslAuthenticationError(SaslError):
     """The exchange has failed, and the client gets the text (Kafka's SaslAuthenticationException)."""
 
 
+class SaslRetry(SaslError):
+    """The exchange cannot be decided now. The connection closes without an answer, so that the client tries again
+    (Kafka: retriable Kerberos errors)."""
+
+
 class SaslServer(Protocol):
     """The server's side of one exchange.
 

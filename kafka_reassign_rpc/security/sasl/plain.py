@@ -76,5 +76,16 @@ class PlainPasswords:
         return same and known is not None
 
 
+class UsersOf:
+    """Passwords of a JAAS config, then those of a file: a name that stands in both has two passwords."""
+
+    def __init__(self, known: PlainPasswords, file: Passwords) -> None:
+        self._known = known
+        self._file = file
+
+    def verify(self, user: str, password: str) -> bool | Awaitable[bool]:
+        return self._known.verify(user, password) or self._file.verify(user, password)
+
+
 def _digest(password: str) -> bytes:
     return hashlib.sha256(password.encode("utf-8", "surrogatepass")).digest()

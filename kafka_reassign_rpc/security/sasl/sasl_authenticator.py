@@ -67,7 +67,13 @@ from kafka_reassign_rpc.protocol.messages import (
 )
 from kafka_reassign_rpc.protocol.versions import ApiKey
 from kafka_reassign_rpc.security.authenticator import ANONYMOUS, Admission, AuthenticationContext, End, Step
-from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer, SaslAuthenticationError, SaslError, SaslServer
+from kafka_reassign_rpc.security.sasl.mechanism import (
+    MakeSaslServer,
+    SaslAuthenticationError,
+    SaslError,
+    SaslRetry,
+    SaslServer,
+)
 
 log = logging.getLogger(__name__)
 
@@ -332,6 +338,8 @@ class SaslAuthenticator:
 
     def _wrong(self, header: RequestHeader | None, error: SaslError) -> Step:
         log.debug("SASL mechanism %s: %s", self.mechanism, error)
+        if isinstance(error, SaslRetry):
+            return _closes_now(str(error))
         known = isinstance(error, SaslAuthenticationError)
         kind = "authentication" if self._previous is None else "re-authentication"
         text = f"Authentication failed during {kind} due to invalid credentials with SASL mechanism {self.mechanism}"

@@ -13,7 +13,7 @@ from scramp import ScramException, ScramMechanism
 
 from kafka_reassign_rpc.core.config_values import INT32, number
 from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
-from kafka_reassign_rpc.security.sasl.mechanism import SaslError
+from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
 
 MECHANISMS = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 _SCRAMP = {name: ScramMechanism(name) for name in MECHANISMS}
@@ -62,11 +62,16 @@ class ScramSaslServer:
         self._credentials = credentials
         self._server = _SCRAMP[mechanism].make_server(self._credential)
         self._begun = False
+        self._retry: SaslRetry | None = None
         self.complete = False
         self.authorization_id = ""
 
     def _credential(self, user: str) -> tuple[bytes, bytes, bytes, int]:
-        credential = self._credentials(user)
+        try:
+            credential = self._credentials(user)
+        except SaslRetry as error:
+            self._retry = error  # scramp makes an error of its own of it
+            raise
         if credential is None:
             raise SaslError("Invalid user credentials")
         if not LEAST_ITERATIONS <= credential.iterations <= MOST_ITERATIONS:
@@ -84,6 +89,8 @@ class ScramSaslServer:
             self._server.set_client_final(text)
             answer = str(self._server.get_server_final()).encode()
         except (ScramException, ValueError, ArithmeticError, LookupError) as error:
+            if self._retry is not None:
+                raise self._retry from None
             raise SaslError(type(error).__name__) from None  # its text may hold a name or a nonce
         self.complete = True
         return answer

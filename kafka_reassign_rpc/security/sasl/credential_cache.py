@@ -1,0 +1,44 @@
+"""SCRAM credentials of all users in memory, as brokers keep them: no authentication waits for ZooKeeper."""
+
+from collections.abc import Iterable, Mapping
+
+from kafka_reassign_rpc.security.sasl.mechanism import SaslRetry
+from kafka_reassign_rpc.security.sasl.scram import MECHANISMS, Credentials, ScramCredential, parse_credential
+
+
+class CredentialCache:
+    """Credentials by mechanism and user, as texts. Whoever reads ZooKeeper keeps it up to date."""
+
+    def __init__(self) -> None:
+        self._texts: Mapping[str, dict[str, str]] = {name: {} for name in MECHANISMS}
+        self.loaded = False
+        """Whether all users have been read once."""
+
+    def put(self, user: str, configs: Mapping[str, str]) -> None:
+        """The configs of one user; those without a credential take it away."""
+        for name, users in self._texts.items():
+            text = configs.get(name)
+            if text is None:
+                users.pop(user, None)
+            else:
+                users[user] = text
+
+    def keep_only(self, users: Iterable[str]) -> None:
+        """All users have been read, and these are all that there are."""
+        known = frozenset(users)
+        for by_user in self._texts.values():
+            for user in by_user.keys() - known:
+                del by_user[user]
+        self.loaded = True
+
+    def of(self, mechanism: str) -> Credentials:
+        """Looks up credentials of a mechanism. Raises SaslRetry until all users have been read once."""
+        texts = self._texts[mechanism]
+
+        def find(user: str) -> ScramCredential | None:
+            if not self.loaded:
+                raise SaslRetry("the credentials have not been read from ZooKeeper yet")
+            text = texts.get(user)
+            return None if text is None else parse_credential(text)
+
+        return find

@@ -1,0 +1,125 @@
+"""Users of PLAIN by hashes of their passwords, from a TOML file: no password lies on a disk.
+
+    alice = "salt=…,stored_key=…,server_key=…,iterations=…"
+
+The form is that of SCRAM credentials in Kafka's configs, for SCRAM-SHA-512 or SCRAM-SHA-256: the length of the keys
+tells which. So a line is what `kafka-configs.sh --describe --entity-type users` shows of a user in ZooKeeper, or what
+`hashed_line` makes.
+"""
+
+import asyncio
+import hashlib
+import hmac
+import os
+import secrets
+import tomllib
+from base64 import b64encode
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import NamedTuple
+
+from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.mechanism import SaslAuthenticationError
+from kafka_reassign_rpc.security.sasl.scram import ScramCredential, parse_credential
+
+HASHES: Mapping[int, str] = {32: "sha256", 64: "sha512"}
+"""By the length of a key."""
+MOST_ITERATIONS = 2_000_000
+"""A password takes about a second then."""
+ITERATIONS = 210_000
+"""For new lines, with SHA-512."""
+MOST_WAITING = 1_000
+"""Passwords that may wait for their check."""
+MOST_BYTES = 1 << 24
+UNAVAILABLE = "Authentication failed: credentials for user could not be verified"
+"""As Kafka where its callback handler fails."""
+
+
+def parse_users(data: bytes, source: str) -> dict[str, ScramCredential]:
+    """The users of a file. Raises BadSetting, which names `source` and shows no hash."""
+    try:
+        table = tomllib.loads(data.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError):
+        raise BadSetting(f"{source}: it is not TOML") from None
+    users = {}
+    for user, text in table.items():
+        credential = parse_credential(text) if isinstance(text, str) else None
+        if credential is None or len(credential.stored_key) not in HASHES:
+            raise BadSetting(f"{source}: user {user!r}: expected salt=…,stored_key=…,server_key=…,iterations=…")
+        if not LEAST_ITERATIONS <= credential.iterations <= MOST_ITERATIONS:
+            raise BadSetting(f"{source}: user {user!r}: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS} iterations")
+        users[user] = credential
+    return users
+
+
+def hashed_line(password: str, iterations: int = ITERATIONS) -> str:
+    """The hash of a password for the file, with a new salt."""
+    salt = os.urandom(24)
+    salted = hashlib.pbkdf2_hmac("sha512", password.encode(), salt, iterations)
+    stored = hashlib.sha512(hmac.digest(salted, b"Client Key", "sha512")).digest()
+    server = hmac.digest(salted, b"Server Key", "sha512")
+    parts = (b64encode(value).decode() for value in (salt, stored, server))
+    return "salt={},stored_key={},server_key={},iterations={}".format(*parts, iterations)
+
+
+class _Proven(NamedTuple):
+    """A password that was right: for which credential, and its digest under a key of this process."""
+
+    credential: ScramCredential
+    digest: bytes
+
+
+class HashedUsers:
+    """Verifies passwords against hashes (`plain.Passwords`).
+
+    A hash takes long, on purpose: one thread counts them, off the event loop. A password that was right once is known
+    again at once, by a digest that only this process can make; so clients that come back do not wait behind others.
+    """
+
+    def __init__(self, users: Mapping[str, ScramCredential]) -> None:
+        self._thread = ThreadPoolExecutor(1, "passwords")
+        self._key = secrets.token_bytes(32)
+        self._proven: dict[str, _Proven] = {}
+        self._waiting = 0
+        self.replace(users)
+
+    def __repr__(self) -> str:
+        return f"HashedUsers of {len(self._users)} users"
+
+    def replace(self, users: Mapping[str, ScramCredential]) -> None:
+        """The file has changed: whom it does not have is unknown from now on."""
+        self._users = dict(users)
+        longest = max((one.iterations for one in users.values()), default=ITERATIONS)
+        self._nobody = ScramCredential(secrets.token_bytes(24), secrets.token_bytes(64), b"", longest)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    async def verify(self, user: str, password: str) -> bool:
+        known = self._users.get(user)
+        digest = hmac.digest(self._key, password.encode("utf-8", "surrogatepass"), "sha256")
+        proven = self._proven.get(user)
+        if proven is not None and proven.credential == known and hmac.compare_digest(proven.digest, digest):
+            return True
+        if self._waiting >= MOST_WAITING:
+            raise SaslAuthenticationError(UNAVAILABLE)
+        self._waiting += 1
+        try:
+            loop = asyncio.get_running_loop()
+            right = await loop.run_in_executor(self._thread, _is_password, known or self._nobody, password)
+        finally:
+            self._waiting -= 1
+        if not right or known is None or self._users.get(user) != known:
+            return False
+        self._proven[user] = _Proven(known, digest)  # at most one for each user of the file
+        return True
+
+
+def _is_password(credential: ScramCredential, password: str) -> bool:
+    name = HASHES[len(credential.stored_key)]
+    salted = hashlib.pbkdf2_hmac(
+        name, password.encode("utf-8", "surrogatepass"), credential.salt, credential.iterations
+    )
+    stored = hashlib.new(name, hmac.digest(salted, b"Client Key", name)).digest()
+    return hmac.compare_digest(stored, credential.stored_key)

@@ -1,0 +1,169 @@
+"""SASL of a listener by Kafka's properties. Pure: reads no file and no network; `SaslSources` has what lies outside.
+
+Each setting is looked for as `listener.name.<listener>.<mechanism>.<setting>`, `listener.name.<listener>.<setting>`,
+`<setting>`, in lower case. A login configuration (`sasl.jaas.config`) counts for one mechanism of one listener alone,
+as in Kafka. Source: SaslConfigs, BrokerSecurityConfigs, JaasContext, ListenerName (Kafka 3.9).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
+from kafka_reassign_rpc.security.login.jaas import parse_entry
+from kafka_reassign_rpc.security.sasl import scram
+from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
+from kafka_reassign_rpc.security.tls.store_settings import Properties
+
+PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
+KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER)
+ENABLED = "sasl.enabled.mechanisms"
+JAAS = "sasl.jaas.config"
+USERS_FILE = "sasl.plain.users.file"
+JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
+CALLBACKS = "sasl.server.callback.handler.class"
+VALIDATOR = "OAuthBearerValidatorCallbackHandler"
+PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+USER = "user_"
+INT32, INT64 = 2**31 - 1, 2**63 - 1
+
+OF_LISTENERS = (
+    ENABLED,
+    JAAS,
+    USERS_FILE,
+    CALLBACKS,
+    "connections.max.reauth.ms",
+    "sasl.server.max.receive.size",
+    JWKS_URL,
+    "sasl.oauthbearer.jwks.endpoint.refresh.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
+    "sasl.oauthbearer.jwks.endpoint.retry.backoff.max.ms",
+    "sasl.oauthbearer.clock.skew.seconds",
+    "sasl.oauthbearer.expected.audience",
+    "sasl.oauthbearer.expected.issuer",
+    "sasl.oauthbearer.scope.claim.name",
+    "sasl.oauthbearer.sub.claim.name",
+)
+"""The settings that are read here; each may stand behind a listener's prefix."""
+
+
+class JwksConfig(msgspec.Struct, frozen=True):
+    """Where the keys of tokens come from, and how often (seconds): sasl.oauthbearer.jwks.endpoint.*"""
+
+    setting: str
+    url: str
+    refresh_s: float = 3600.0
+    first_wait_s: float = 0.1
+    longest_wait_s: float = 10.0
+
+
+class SaslConfig(msgspec.Struct, frozen=True):
+    """SASL of one listener.
+
+    passwords    of PLAIN, by user
+    users_file   of PLAIN: a file with hashed passwords, and the setting that names it
+    """
+
+    mechanisms: tuple[str, ...]
+    max_receive_size: int
+    max_reauth_ms: Mapping[str, int]
+    passwords: Mapping[str, Password]
+    users_file: tuple[str, Path] | None
+    jwks: JwksConfig | None
+    token_rules: TokenRules
+
+    @classmethod
+    def of(cls, properties: Mapping[str, str], listener: str) -> "SaslConfig":
+        """From the settings of a listener. Raises BadSetting."""
+        prefix = f"listener.name.{listener.lower()}."
+        found = Properties(properties, (prefix, ""))
+        mechanisms = _mechanisms(found)
+        of = {name: Properties(properties, (f"{prefix}{name.lower()}.", prefix, "")) for name in mechanisms}
+        for name, its in of.items():
+            _check_callbacks(name, its)
+        plain = of.get(PLAIN)
+        passwords = {} if plain is None else _passwords(properties, f"{prefix}{PLAIN.lower()}.{JAAS}")
+        file = None if plain is None else plain.text(USERS_FILE)
+        if plain is not None and not passwords and file is None:
+            raise BadSetting(
+                f"{prefix}plain.{JAAS}: PLAIN has no users: name them there (user_alice=…), or in {USERS_FILE}"
+            )
+        tokens = of.get(OAUTHBEARER)
+        return cls(
+            mechanisms=mechanisms,
+            max_receive_size=_number(found, "sasl.server.max.receive.size", 524288, 0, INT32),
+            max_reauth_ms={name: _number(its, "connections.max.reauth.ms", 0, 0, INT64) for name, its in of.items()},
+            passwords=passwords,
+            users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
+            jwks=None if tokens is None else _jwks(tokens),
+            token_rules=TokenRules() if tokens is None else _token_rules(tokens),
+        )
+
+
+def _mechanisms(found: Properties) -> tuple[str, ...]:
+    names = tuple(dict.fromkeys(found.words(ENABLED))) or (GSSAPI,)
+    for name in names:
+        if name not in KNOWN:
+            raise BadSetting(f"{found.name(ENABLED)}: {name}: this server has {', '.join(KNOWN)}")
+    return names
+
+
+def _check_callbacks(mechanism: str, its: Properties) -> None:
+    """A class that decides who comes in must not be left out quietly."""
+    given = its.text(CALLBACKS)
+    if given is not None and not (mechanism == OAUTHBEARER and given.endswith(f".{VALIDATOR}")):
+        raise BadSetting(f"{its.name(CALLBACKS)}: this server cannot run Java's {given}")
+
+
+def _passwords(properties: Mapping[str, str], setting: str) -> dict[str, Password]:
+    """The users of a PlainLoginModule."""
+    text = properties.get(setting)
+    if not text:
+        return {}
+    entry = parse_entry(text, setting)
+    if entry.module != PLAIN_MODULE:
+        raise BadSetting(f"{setting}: expected {PLAIN_MODULE}, got {entry.module}")
+    return {
+        name.removeprefix(USER): Password(password)
+        for name, password in entry.options.items()
+        if name.startswith(USER) and name != USER
+    }
+
+
+def _jwks(its: Properties) -> JwksConfig:
+    url = its.text(JWKS_URL)
+    if url is None:
+        raise BadSetting(
+            f"{its.name(JWKS_URL)}: OAUTHBEARER needs the keys that tokens are signed with: an http(s) or file URL"
+        )
+    if not url.startswith(("http://", "https://", "file:///")):
+        raise BadSetting(f"{its.name(JWKS_URL)}: expected an http(s) URL or file:///…, got another kind")
+    prefix = "sasl.oauthbearer.jwks.endpoint."
+    return JwksConfig(
+        setting=its.name(JWKS_URL),
+        url=url,
+        refresh_s=_number(its, f"{prefix}refresh.ms", 3_600_000, 1, INT64) / 1000,
+        first_wait_s=_number(its, f"{prefix}retry.backoff.ms", 100, 1, INT64) / 1000,
+        longest_wait_s=_number(its, f"{prefix}retry.backoff.max.ms", 10_000, 1, INT64) / 1000,
+    )
+
+
+def _token_rules(its: Properties) -> TokenRules:
+    prefix = "sasl.oauthbearer."
+    return TokenRules(
+        audiences=tuple(its.words(f"{prefix}expected.audience")),
+        issuer=its.text(f"{prefix}expected.issuer"),
+        subject_claim=its.text(f"{prefix}sub.claim.name") or "sub",
+        scope_claim=its.text(f"{prefix}scope.claim.name") or "scope",
+        skew_s=_number(its, f"{prefix}clock.skew.seconds", 30, 0, INT32),
+    )
+
+
+def _number(its: Properties, setting: str, default: int, low: int, high: int) -> int:
+    text = its.text(setting)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 19 and low <= int(text) <= high):
+        raise BadSetting(f"{its.name(setting)}: expected a whole number from {low} to {high}, got {text!r}")
+    return int(text)

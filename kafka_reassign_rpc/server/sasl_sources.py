@@ -1,0 +1,207 @@
+"""What SASL takes from outside of the connections: files of users, the keys of tokens, the credentials of SCRAM.
+
+`SaslSources` makes the authenticators of listeners. It reads every source once at the start, where a mistake is a
+BadSetting; from then on it looks for changes in the background, and keeps what it has where a source cannot be used.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet
+
+from kafka_reassign_rpc.security.authenticator import MakeAuthenticator
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl import scram
+from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
+from kafka_reassign_rpc.security.sasl.hashed_users import MOST_BYTES, HashedUsers, parse_users
+from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
+from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys
+from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer, UsersOf
+from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
+from kafka_reassign_rpc.security.sasl.sasl_config import OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
+from kafka_reassign_rpc.support.backoff import Backoff
+
+log = logging.getLogger(__name__)
+
+LOOKS_EVERY_S = 1.0
+"""How often a file of users is looked at: a deleted user is unknown after at most this."""
+FETCH_S = 10.0
+MOST_JWKS_BYTES = 1 << 20
+
+
+class UsersFile:
+    """A file of hashed users, read again where it has changed."""
+
+    def __init__(self, setting: str, path: Path) -> None:
+        self._source = f"{setting}: {path}"
+        self._path = path
+        self._seen: tuple[int, int, int] | None = None
+        self.users = HashedUsers({})
+
+    def read(self) -> None:
+        """Raises BadSetting."""
+        try:
+            stat = self._path.stat()
+            if stat.st_size > MOST_BYTES:
+                raise BadSetting(f"{self._source}: it has more than {MOST_BYTES} bytes")
+            data = self._path.read_bytes()
+        except OSError as error:
+            raise BadSetting(f"{self._source}: {str(error.strerror).lower()}") from None
+        self.users.replace(parse_users(data, self._source))
+        self._seen = stat.st_mtime_ns, stat.st_size, stat.st_ino
+
+    def has_changed(self) -> bool:
+        try:
+            stat = self._path.stat()
+        except OSError:
+            return True
+        return self._seen != (stat.st_mtime_ns, stat.st_size, stat.st_ino)
+
+    async def follow(self) -> None:
+        """Reads the file again and again. Where it cannot be used, its users stay, and the log says so once."""
+        told = ""
+        while True:
+            await asyncio.sleep(LOOKS_EVERY_S)
+            if not await asyncio.to_thread(self.has_changed):
+                continue
+            try:
+                await asyncio.to_thread(self.read)
+                told = ""
+            except BadSetting as error:
+                if str(error) != told:
+                    told = str(error)
+                    log.error("the users stay as they were: %s", told)
+
+
+class Jwks:
+    """The keys of tokens, fetched again after a while, and early for a key that is unknown."""
+
+    def __init__(self, config: JwksConfig) -> None:
+        self._config = config
+        self._wanted = asyncio.Event()
+        self.keys = TokenKeys(self._wanted.set)
+
+    async def fetch(self) -> None:
+        """Raises BadSetting."""
+        try:
+            data = await self._read()
+            keys = await asyncio.to_thread(KeySet.import_key_set, _json(data))
+        except (aiohttp.ClientError, OSError, TimeoutError, JoseError, ValueError, TypeError, KeyError) as error:
+            raise BadSetting(f"{self._config.setting}: no keys: {_reason(error)}") from None
+        self.keys.keys = keys
+
+    async def _read(self) -> bytes:
+        url = self._config.url
+        if url.startswith("file://"):
+            data = await asyncio.to_thread(Path(url.removeprefix("file://")).read_bytes)
+        else:
+            limits = aiohttp.ClientTimeout(total=FETCH_S)
+            async with (
+                aiohttp.ClientSession(timeout=limits) as session,
+                session.get(url, allow_redirects=False, raise_for_status=True) as answer,
+            ):
+                data = await answer.content.read(MOST_JWKS_BYTES + 1)
+                while len(data) <= MOST_JWKS_BYTES and (more := await answer.content.read(MOST_JWKS_BYTES)):
+                    data += more
+        if len(data) > MOST_JWKS_BYTES:
+            raise ValueError(f"more than {MOST_JWKS_BYTES} bytes")
+        return data
+
+    async def follow(self) -> None:
+        """Fetches the keys again and again; where that fails, they stay as they are."""
+        config = self._config
+        backoff = Backoff(config.first_wait_s, config.longest_wait_s)
+        failed = False
+        while True:
+            if not failed:
+                try:
+                    async with asyncio.timeout(config.refresh_s):
+                        await self._wanted.wait()
+                except TimeoutError:
+                    pass
+            self._wanted.clear()
+            try:
+                await self.fetch()
+            except BadSetting as error:
+                if not failed:
+                    log.warning("the keys of tokens stay as they were: %s", error)
+                failed = True
+                await backoff.sleep()
+            else:
+                failed = False
+                backoff.reset()
+
+
+def _reason(error: Exception) -> str:
+    """Without the URL, which may hold a secret."""
+    if isinstance(error, aiohttp.ClientResponseError):
+        return f"status {error.status}"
+    return str(error.strerror).lower() if isinstance(error, OSError) and error.strerror else type(error).__name__
+
+
+def _json(data: bytes) -> Any:
+    found = json.loads(data)
+    if not isinstance(found, dict) or not isinstance(found.get("keys"), list):
+        raise KeyError("keys")
+    return found
+
+
+class SaslSources:
+    """The sources of all listeners with SASL, by the listener's name. `credentials` is filled by whoever knows
+    ZooKeeper."""
+
+    def __init__(self, configs: Mapping[str, SaslConfig]) -> None:
+        self._configs = configs
+        self.credentials = CredentialCache()
+        files = {one.users_file for one in configs.values() if one.users_file is not None}
+        self._files = {place: UsersFile(*place) for place in files}
+        self._jwks = {one.jwks: Jwks(one.jwks) for one in configs.values() if one.jwks is not None}
+        self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def needs_credentials(self) -> bool:
+        """Whether a listener has SCRAM."""
+        return any(name in scram.MECHANISMS for one in self._configs.values() for name in one.mechanisms)
+
+    async def start(self) -> None:
+        """Reads all sources. Raises BadSetting."""
+        for file in self._files.values():
+            await asyncio.to_thread(file.read)
+        for jwks in self._jwks.values():
+            await jwks.fetch()
+        follow = [one.follow() for one in self._files.values()] + [one.follow() for one in self._jwks.values()]
+        self._tasks = [asyncio.create_task(one, name="SASL") for one in follow]
+
+    async def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        for file in self._files.values():
+            file.users.close()
+
+    def authenticator(self, listener: str) -> MakeAuthenticator:
+        """What makes the authenticators of a listener."""
+        config = self._configs[listener]
+        settings = SaslSettings(
+            mechanisms={name: self._maker(name, config) for name in config.mechanisms},
+            max_receive_size=config.max_receive_size,
+            max_reauth_ms=config.max_reauth_ms,
+        )
+        return partial(SaslAuthenticator, settings)
+
+    def _maker(self, mechanism: str, config: SaslConfig) -> MakeSaslServer:
+        if mechanism == PLAIN:
+            known = PlainPasswords({user: password.value for user, password in config.passwords.items()})
+            file = None if config.users_file is None else self._files[config.users_file].users
+            return partial(PlainSaslServer, known if file is None else UsersOf(known, file))
+        if mechanism == OAUTHBEARER:
+            assert config.jwks is not None
+            return partial(OAuthBearerSaslServer, self._jwks[config.jwks].keys, config.token_rules)
+        return partial(scram.ScramSaslServer, mechanism, self.credentials.of(mechanism))

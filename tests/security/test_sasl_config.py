@@ -1,0 +1,99 @@
+"""SASL of a listener by Kafka's properties: what a broker's server.properties means here, and what is refused."""
+
+import pytest
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+
+MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+JAAS = "listener.name.external.plain.sasl.jaas.config"
+PLAIN = {
+    "sasl.enabled.mechanisms": "PLAIN",
+    JAAS: f'{MODULE} required username="admin" password="x" user_alice="alice\\"s" "user_a,b=c%25ü"="päss;";',
+}
+
+
+def test_sv_5_the_users_of_a_login_configuration_are_those_of_plain() -> None:
+    config = SaslConfig.of(PLAIN, "EXTERNAL")
+    assert config.mechanisms == ("PLAIN",)
+    assert {user: password.value for user, password in config.passwords.items()} == {
+        "alice": 'alice"s',
+        "a,b=c%25ü": "päss;",
+    }
+    assert 'alice"s' not in repr(config)
+    assert (config.max_receive_size, config.max_reauth_ms) == (524288, {"PLAIN": 0})
+
+
+def test_sv_5_settings_of_a_mechanism_come_before_those_of_a_listener_and_of_all() -> None:
+    given = {
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.external.sasl.enabled.mechanisms": "SCRAM-SHA-512, SCRAM-SHA-256",
+        "connections.max.reauth.ms": "1",
+        "listener.name.external.connections.max.reauth.ms": "2",
+        "listener.name.external.scram-sha-256.connections.max.reauth.ms": "3",
+        "sasl.server.max.receive.size": "1000",
+    }
+    config = SaslConfig.of(given, "EXTERNAL")
+    assert config.mechanisms == ("SCRAM-SHA-512", "SCRAM-SHA-256")
+    assert config.max_reauth_ms == {"SCRAM-SHA-512": 2, "SCRAM-SHA-256": 3}
+    assert config.max_receive_size == 1000
+
+
+def test_sv_5_oauthbearer_takes_the_settings_of_kip_768() -> None:
+    config = SaslConfig.of(
+        {
+            "sasl.enabled.mechanisms": "OAUTHBEARER",
+            "sasl.oauthbearer.jwks.endpoint.url": "https://issuer/keys",
+            "sasl.oauthbearer.jwks.endpoint.refresh.ms": "60000",
+            "listener.name.external.oauthbearer.sasl.oauthbearer.expected.audience": "kafka, other",
+            "sasl.oauthbearer.expected.issuer": "https://issuer",
+            "sasl.oauthbearer.clock.skew.seconds": "5",
+            "listener.name.external.oauthbearer.sasl.server.callback.handler.class": (
+                "org.apache.kafka.common.security.oauthbearer.secured.OAuthBearerValidatorCallbackHandler"
+            ),
+        },
+        "EXTERNAL",
+    )
+    assert config.jwks is not None
+    assert (config.jwks.url, config.jwks.refresh_s) == ("https://issuer/keys", 60.0)
+    rules = config.token_rules
+    assert (rules.audiences, rules.issuer, rules.skew_s) == (("kafka", "other"), "https://issuer", 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        ({}, "sasl.enabled.mechanisms: GSSAPI"),
+        ({"sasl.enabled.mechanisms": "PLAIN,CRAM-MD5"}, "sasl.enabled.mechanisms: CRAM-MD5"),
+        ({"sasl.enabled.mechanisms": "PLAIN"}, "PLAIN has no users"),
+        ({"sasl.enabled.mechanisms": "PLAIN", "sasl.jaas.config": f'{MODULE} required user_a="b";'}, "no users"),
+        (PLAIN | {JAAS: "secret-word"}, JAAS),
+        (PLAIN | {JAAS: 'com.example.Login required user_a="secret-word";'}, "com.example.Login"),
+        (PLAIN | {"sasl.server.callback.handler.class": "com.example.Check"}, "com.example.Check"),
+        (PLAIN | {"sasl.server.max.receive.size": "-1"}, "sasl.server.max.receive.size"),
+        (PLAIN | {"connections.max.reauth.ms": "1h"}, "connections.max.reauth.ms"),
+        ({"sasl.enabled.mechanisms": "OAUTHBEARER"}, "sasl.oauthbearer.jwks.endpoint.url"),
+        (
+            {
+                "sasl.enabled.mechanisms": "OAUTHBEARER",
+                "sasl.oauthbearer.jwks.endpoint.url": "ftp://user:secret-word@host/keys",
+            },
+            "sasl.oauthbearer.jwks.endpoint.url",
+        ),
+        (
+            {
+                "sasl.enabled.mechanisms": "OAUTHBEARER",
+                "sasl.oauthbearer.jwks.endpoint.url": "https://host/keys",
+                "sasl.oauthbearer.clock.skew.seconds": "x",
+            },
+            "sasl.oauthbearer.clock.skew.seconds",
+        ),
+    ],
+)
+def test_sv_5_what_makes_no_sense_is_refused_by_its_setting_and_without_secrets(
+    given: dict[str, str], named: str
+) -> None:
+    with pytest.raises(BadSetting) as caught:
+        SaslConfig.of(given, "EXTERNAL")
+    assert named in str(caught.value)
+    assert "secret-word" not in str(caught.value)
