@@ -10,9 +10,12 @@ from kafka_reassign_rpc.cli.security_settings import PROTOCOL_MAP, security_prop
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
 from kafka_reassign_rpc.security.tls import TlsConfig
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity, by_certificate, tls_context
+from kafka_reassign_rpc.server.sasl_sources import SaslSources
 
+CLIENT_AUTH = "ssl.client.auth"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 
@@ -30,24 +33,41 @@ def settle_listeners(values: Mapping[str, Any]) -> dict[str, Any]:
     return {**values, "listeners": tuple(listeners), "advertised.listeners": advertised}
 
 
-def listener_security(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> dict[str, ListenerSecurity]:
-    """The security of each listener by its name. Reads the stores. Raises UsageError."""
+def sasl_sources(listeners: Sequence[Endpoint], values: Mapping[str, Any]) -> SaslSources | None:
+    """What the listeners with SASL need; None where there are none. Reads nothing yet. Raises UsageError."""
     properties = security_properties(values)
+    names = [one.listener for one in listeners if one.security_protocol.startswith("SASL_")]
     try:
-        return {one.listener: _security(one, properties) for one in listeners}
+        return SaslSources({name: SaslConfig.of(properties, name) for name in names}) if names else None
     except BadSetting as error:
         raise UsageError(str(error)) from None
 
 
-def _security(listener: Endpoint, properties: Mapping[str, str]) -> ListenerSecurity:
+def listener_security(
+    listeners: Sequence[Endpoint], values: Mapping[str, Any], sasl: SaslSources | None = None
+) -> dict[str, ListenerSecurity]:
+    """The security of each listener by its name. Reads the stores. Raises UsageError."""
+    properties = security_properties(values)
+    try:
+        return {one.listener: _security(one, properties, sasl) for one in listeners}
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
+
+
+def _security(listener: Endpoint, properties: Mapping[str, str], sasl: SaslSources | None) -> ListenerSecurity:
     protocol = listener.security_protocol
     prefix = f"{LISTENER_PREFIX}{listener.listener.lower()}."
-    if protocol.startswith("SASL_"):
-        raise BadSetting(f"listeners: {listener.listener}: this version has no {protocol}")
     if protocol == "PLAINTEXT":
         return ListenerSecurity()
-    config = TlsConfig.of(properties, (prefix, ""))
-    return ListenerSecurity(tls_context(listener.listener, config), by_certificate(config))
+    if protocol == "SSL":
+        config = TlsConfig.of(properties, (prefix, ""))
+        return ListenerSecurity(tls_context(listener.listener, config), by_certificate(config))
+    assert sasl is not None
+    authenticator = sasl.authenticator(listener.listener)
+    if protocol == "SASL_PLAINTEXT":
+        return ListenerSecurity(None, authenticator)
+    others = {name: value for name, value in properties.items() if name != CLIENT_AUTH}  # it is for SSL listeners
+    return ListenerSecurity(tls_context(listener.listener, TlsConfig.of(others, (prefix, ""))), authenticator)
 
 
 def _protocols(given: str | None) -> dict[str, str]:

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.server import file_descriptors, interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
@@ -82,6 +83,8 @@ def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loo
         return 130
     except UsageError:
         raise
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
     except Exception as error:
         logging.getLogger(__name__).debug("ended by", exc_info=True)
         sys.stderr.write(f"{type(error).__name__}: {error}\n")

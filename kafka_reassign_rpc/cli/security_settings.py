@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
+from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false
 from kafka_reassign_rpc.security.bad_setting import Password
@@ -142,12 +143,13 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         "https",
         "https",
     ),
+    *SASL_SETTINGS,
 )
 
 
 def security_properties(values: Mapping[str, Any]) -> dict[str, str]:
     """The settings of security that are set, with those of single listeners, as texts by Kafka's names."""
-    known = {setting.name for setting in SECURITY_SETTINGS if setting.of_kafka}
+    known = {setting.name for setting in SECURITY_SETTINGS if setting.of_kafka or setting.of_listeners}
     return {
         name: value.value if isinstance(value, Password) else str(value)
         for name, value in values.items()

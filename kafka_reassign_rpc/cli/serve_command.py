@@ -12,7 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
-from kafka_reassign_rpc.cli.listener_settings import listener_security, settle_listeners
+from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
@@ -142,9 +142,11 @@ def tell_left_out(path: str | None, left_out: Sequence[str]) -> None:
 def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> ServerConfig:
     """The configuration of a server with these settings, by their dotted names (see `settle_listeners`). Reads
     keystores. Raises UsageError."""
+    sasl = sasl_sources(values["listeners"], values)
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"] or "",
-        security=listener_security(values["listeners"], values),
+        security=listener_security(values["listeners"], values, sasl),
+        sasl=sasl,
         session_timeout_ms=values["zookeeper.session.timeout.ms"],
         connection_timeout_ms=values["zookeeper.connection.timeout.ms"],
         listeners=values["listeners"],
@@ -184,6 +186,7 @@ def _limits(values: dict[str, Any]) -> ServerLimits:
         slow_client_timeout_ms=values["slow.client.timeout.ms"],
         socket_request_max_bytes=values["socket.request.max.bytes"],
         queued_max_requests=values["queued.max.requests"],
+        connection_failed_authentication_delay_ms=values["connection.failed.authentication.delay.ms"],
         socket_listen_backlog_size=file_descriptors.backlog(file_descriptors.limit()),
     )
 

@@ -413,6 +413,15 @@ SETTINGS: tuple[Setting, ...] = (
         metavar="MS",
     ),
     Setting(
+        "connection.failed.authentication.delay.ms",
+        whole(0, 600_000),
+        _LIMITS.connection_failed_authentication_delay_ms,
+        "Milliseconds that the answer to a failed authentication waits. Then the connection closes.",
+        group=CONNECTIONS,
+        metavar="MS",
+        of_kafka=True,
+    ),
+    Setting(
         "socket.request.max.bytes",
         whole(512),
         _LIMITS.socket_request_max_bytes,

@@ -26,6 +26,7 @@ from kafka_reassign_rpc.controller.lifecycle.supervisor import Supervisor
 from kafka_reassign_rpc.controller.telemetry.event_log import EventLog
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, ServerStatus, health, readiness
+from kafka_reassign_rpc.controller.watches.user_credentials import UserCredentials
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.broker_settings import Value, shown
@@ -38,6 +39,7 @@ from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
+from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
@@ -75,6 +77,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     zookeeper_access    how it comes to ZooKeeper
     advertised          where clients reach `listeners`, in the same order, if not there
     security            how listeners secure connections, by name; the others do not
+    sasl                what their authenticators need, where one has SASL
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
@@ -84,6 +87,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     listeners: Sequence[Endpoint]
     advertised: Sequence[Endpoint] | None = None
     security: Mapping[str, ListenerSecurity] = {}
+    sasl: SaslSources | None = None
     server_id: int = 1000
     session_timeout_ms: int = 18_000
     connection_timeout_ms: int = 30_000
@@ -222,6 +226,7 @@ class ControllerProcess:
         self._http: HttpServer | None = None
         self._pauses: asyncio.Task[None] | None = None
         self._reloading: list[asyncio.Task[None]] = []
+        self._credentials: UserCredentials | None = None
         self._server: Server
         self._supervisor: Supervisor
         self._task: asyncio.Task[None] | None = None
@@ -272,6 +277,8 @@ class ControllerProcess:
 
     async def _start(self) -> None:
         config = self._config
+        if config.sasl is not None:
+            await config.sasl.start()
         if config.metrics_listener is not None and self._metrics is not None:
             await self._serve_http(self._metrics, *config.metrics_listener)
         await self._zk.start(config.connection_timeout_ms / 1000)
@@ -297,6 +304,9 @@ class ControllerProcess:
             self._recorder,
             self._survey,
         )
+        if config.sasl is not None and config.sasl.needs_credentials:
+            self._credentials = UserCredentials(self._zk, config.sasl.credentials)
+            await self._credentials.start()
         self._server = Server(
             Dispatcher(node),
             [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
@@ -331,6 +341,10 @@ class ControllerProcess:
             await self._supervisor.resign(self._task)
         if hasattr(self, "_server"):
             await self._server.close()
+        if self._config.sasl is not None:
+            await self._config.sasl.close()
+        if self._credentials is not None:
+            await self._credentials.close()
         for reloading in self._reloading:
             reloading.cancel()
         await asyncio.gather(*self._reloading, return_exceptions=True)

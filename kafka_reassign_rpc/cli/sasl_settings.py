@@ -1,0 +1,112 @@
+"""The settings of SASL on listeners, a part of the server's catalogue. Names and meanings are Kafka's, but for
+sasl.plain.users.file."""
+
+from typing import Any
+
+from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.value_parsers import listed, password, text, whole
+
+SASL = "SASL of listeners"
+
+
+def _sasl(
+    name: str, parse: Any, help_: str, metavar: str, default_words: str, *, kafka: bool = True, secret: bool = False
+) -> Setting:
+    return Setting(
+        name,
+        parse,
+        None,
+        help_,
+        group=SASL,
+        metavar=metavar,
+        default_words=default_words,
+        of_kafka=kafka,
+        of_listeners=True,
+        secret=secret,
+    )
+
+
+_JWKS = "sasl.oauthbearer.jwks.endpoint."
+
+SASL_SETTINGS: tuple[Setting, ...] = (
+    _sasl(
+        "sasl.enabled.mechanisms",
+        listed,
+        "The mechanisms of SASL_PLAINTEXT and SASL_SSL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER.",
+        "MECHANISM[,…]",
+        "GSSAPI, which this server does not have: SASL listeners need the setting",
+    ),
+    _sasl(
+        "sasl.jaas.config",
+        password,
+        "The users of PLAIN, as brokers have them: PlainLoginModule required user_alice=…. Only behind the prefix of a"
+        " listener and a mechanism (listener.name.<name>.plain.sasl.jaas.config). Other mechanisms need none.",
+        "ENTRY",
+        "not set",
+        secret=True,
+    ),
+    _sasl(
+        "sasl.plain.users.file",
+        text,
+        "A TOML file with users of PLAIN and hashes of their passwords, looked at every second.",
+        "FILE",
+        "not set",
+        kafka=False,
+    ),
+    _sasl(
+        "sasl.server.callback.handler.class",
+        text,
+        "Known, so that it is not left out: this server runs no Java. Only Kafka's own"
+        " OAuthBearerValidatorCallbackHandler is accepted; it is what OAUTHBEARER does here.",
+        "CLASS",
+        "not set",
+    ),
+    _sasl(
+        "sasl.server.max.receive.size",
+        whole(0, 2**31 - 1),
+        "The largest request, in bytes, before a client has authenticated.",
+        "BYTES",
+        "524288",
+    ),
+    _sasl(
+        "connections.max.reauth.ms",
+        whole(0),
+        "How long a session lasts, in milliseconds: then the client has to authenticate again, or its next request"
+        " closes the connection. 0: sessions last as long as the client's token, if it has one, else for ever.",
+        "MS",
+        "0",
+    ),
+    _sasl(
+        f"{_JWKS}url",
+        text,
+        "Where the keys come from that tokens of OAUTHBEARER are signed with: an http(s) URL, or file:///….",
+        "URL",
+        "not set; OAUTHBEARER needs it",
+    ),
+    _sasl(f"{_JWKS}refresh.ms", whole(1), "How often the keys are fetched, in milliseconds.", "MS", "3600000"),
+    _sasl(
+        f"{_JWKS}retry.backoff.ms",
+        whole(1),
+        "How long to wait, in milliseconds, after keys could not be fetched. It doubles each time.",
+        "MS",
+        "100",
+    ),
+    _sasl(f"{_JWKS}retry.backoff.max.ms", whole(1), "The longest such wait, in milliseconds.", "MS", "10000"),
+    _sasl(
+        "sasl.oauthbearer.clock.skew.seconds",
+        whole(0, 2**31 - 1),
+        "How far the clocks of the issuer of tokens and of this server may differ, in seconds.",
+        "SECONDS",
+        "30",
+    ),
+    _sasl(
+        "sasl.oauthbearer.expected.audience",
+        listed,
+        "Audiences, one of which a token has to be for.",
+        "AUDIENCE[,…]",
+        "tokens may not name an audience",
+    ),
+    _sasl("sasl.oauthbearer.expected.issuer", text, "The issuer that a token has to be of.", "ISSUER", "any"),
+    _sasl("sasl.oauthbearer.scope.claim.name", text, "The claim with a token's scopes.", "CLAIM", "scope"),
+    _sasl("sasl.oauthbearer.sub.claim.name", text, "The claim with the name of the user.", "CLAIM", "sub"),
+)
