@@ -74,8 +74,13 @@ HERE = {
     "UnknownTopicId": "The topic was deleted, or deleted and created again",
     "InconsistentTopicId": "A broker has the log of an earlier topic; the controller has it deleted. Nothing to do",
     "IneligibleReplica": "A replica has restarted since the leader saw it; the leader tries again. Nothing to do",
-    "ClusterAuthorizationFailed": "A stock broker has answered: give the client's principal the right on the cluster."
-    " This server answers so where brokers have an authorizer, which it cannot ask: send the request to a broker",
+    "ClusterAuthorizationFailed": "Give the client's principal the right on the cluster: `access.denied` in the event"
+    " log tells which. A server without an authorizer answers so where brokers have one: start it with theirs",
+    "TopicAuthorizationFailed": "Give the client's principal the right on the topic: `access.denied` in the event log"
+    " tells which",
+    "GroupAuthorizationFailed": "Give the client's principal DESCRIBE on the group",
+    "TransactionalIdAuthorizationFailed": "Give the client's principal the right on the transactional id: WRITE for a"
+    " producer, DESCRIBE to find its coordinator",
     "BrokerNotAvailable": "The broker is not registered. Check that it runs",
     "CoordinatorLoadInProgress": "The client tries again on its own",
     "NotCoordinator": "The client looks for the coordinator and tries again on its own",

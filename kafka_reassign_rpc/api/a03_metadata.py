@@ -2,19 +2,20 @@
 
 Behaviour   as KafkaApis.handleTopicMetadataRequest of a ZooKeeper-mode broker. An empty list means all topics in
             version 0, null in later ones. Version 0 leaves out dead brokers. Topic ids come with version 12.
-            Authorized operations are shown on request: all of them, since there is no authorizer. Version 13 adds
-            a top-level error.
+            Authorized operations are shown on request. Version 13 adds a top-level error. A topic that the caller
+            may not DESCRIBE is refused where the request names it, and left out where it asks for all.
 Difference  A request never creates a topic, whatever `allow_auto_topic_creation` says: an administration server
             has no producers or consumers that need it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from itertools import chain
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS, ALL_TOPIC_OPERATIONS, ZERO_UUID
+from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     ALL_PARTITIONS,
     Acl,
@@ -27,7 +28,7 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, at_once, paced
+from kafka_reassign_rpc.api.large_requests import SMALL, Steps, answer_with, at_once, handled, paced
 from kafka_reassign_rpc.api.partition_metadata import PartitionMetadata, partition_metadata
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
@@ -35,6 +36,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     InvalidTopic,
     KafkaError,
+    TopicAuthorizationFailed,
     UnknownTopicId,
     UnknownTopicOrPartition,
 )
@@ -58,13 +60,19 @@ class _Asked(NamedTuple):
     ids: list[UUID]
 
 
+class _Missing(NamedTuple):
+    """A topic that the answer does not show: its name or, where that is None, its id, and why."""
+
+    name: str | None
+    topic_id: UUID
+    code: int
+
+
 def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled:
     version = ctx.api_version
     wanted = request.topics
     if wanted is None or (version == 0 and not wanted):
-        return with_topics(
-            node, None, lambda known: _message(node, list(filter(is_visible, known.values())), (), request, ctx)
-        )
+        return with_topics(node, None, lambda known: _all(node, known, request, ctx))
     if len(wanted) > SMALL:
         return _answer_many(node, request, ctx)
     names, ids = at_once(_asked(wanted, version))
@@ -72,6 +80,27 @@ def handle(node: Node, request: MetadataRequest, ctx: RequestContext) -> Handled
     return with_topics(
         node, None if ids else names, lambda known: at_once(_answer(node, known, _Asked(names, ids), request, ctx))
     )
+
+
+def _all(node: Node, known: Mapping[str, Topic], request: MetadataRequest, ctx: RequestContext) -> Handled:
+    visible = list(filter(is_visible, known.values()))
+    if ctx.access.unlimited:
+        return _message(node, visible, (), request, ctx)
+
+    def steps() -> Steps[Handled]:
+        found = []
+        for topic, pause in paced(visible):
+            if _may_describe(ctx.access, topic.name, told=False):
+                found.append(topic)
+            if pause:
+                yield
+        return _message(node, found, (), request, ctx)
+
+    return handled(steps(), len(visible))
+
+
+def _may_describe(access: Access, name: str, *, told: bool = True) -> bool:
+    return access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=told)
 
 
 async def _answer_many(node: Node, request: MetadataRequest, ctx: RequestContext) -> Answer:
@@ -111,27 +140,33 @@ def _answer(
     node: Node, known: Mapping[str, Topic], asked: _Asked, request: MetadataRequest, ctx: RequestContext
 ) -> Steps[Handled]:
     found: list[Topic] = []
-    missing: list[tuple[str | None, UUID]] = []
+    missing: list[_Missing] = []
+    denied: list[_Missing] = []
     if asked.ids:
         resolve = _resolver(node, known)
         for topic_id, pause in paced(asked.ids):
             topic = known.get(resolve(topic_id) or "")
-            if topic is not None and is_visible(topic):
+            if topic is None or not is_visible(topic):
+                missing.append(_Missing(None, topic_id, UnknownTopicId.code))
+            elif _may_describe(ctx.access, topic.name):
                 found.append(topic)
             else:
-                missing.append((None, topic_id))
+                denied.append(_Missing(None, topic_id, TopicAuthorizationFailed.code))
             if pause:
                 yield
     else:
         for name, pause in paced(asked.names):
             topic = known.get(name)
-            if topic is not None and is_visible(topic):
+            if not _may_describe(ctx.access, name):
+                denied.append(_Missing(name, ZERO_UUID, TopicAuthorizationFailed.code))
+            elif topic is not None and is_visible(topic):
                 found.append(topic)
             else:
-                missing.append((name, ZERO_UUID))
+                code = UnknownTopicOrPartition.code if is_valid_name(name) else InvalidTopic.code
+                missing.append(_Missing(name, ZERO_UUID, code))
             if pause:
                 yield
-    return _message(node, found, missing, request, ctx)
+    return _message(node, found, [*missing, *denied], request, ctx)
 
 
 def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | None]:
@@ -145,25 +180,29 @@ def _resolver(node: Node, known: Mapping[str, Topic]) -> Callable[[UUID], str | 
 def _message(
     node: Node,
     found: Sequence[Topic],
-    missing: Sequence[tuple[str | None, UUID]],
+    missing: Sequence[_Missing],
     request: MetadataRequest,
     ctx: RequestContext,
 ) -> Handled:
     endpoints = node.nodes(ctx.listener)
     version = ctx.api_version
-    operations = ALL_TOPIC_OPERATIONS if request.include_topic_authorized_operations else None
+    operations = (
+        partial(ctx.access.operations, AclResource.TOPIC) if request.include_topic_authorized_operations else None
+    )
     answer = MetadataResponse(
         version=version,
         throttle_time_ms=0,
         brokers=_brokers(endpoints, version),
         cluster_id=node.cluster_id,
         controller_id=node.controller_id(),
-        authorized_operations=ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+        authorized_operations=ctx.access.cluster_operations()
+        if request.include_cluster_authorized_operations
+        else None,
         error_code=0,
     )
     alive = frozenset(e.id for e in endpoints)
     topics = (_topic(version, topic, alive, operations) for topic in found)
-    unknown = _unknown(version, missing)
+    unknown = (_failed_topic(version, *one) for one in missing)
     partitions = sum(len(topic.partitions) for topic in found)
     return answer_with(answer, "topics", chain(topics, unknown), len(found) + len(missing), partitions)
 
@@ -172,7 +211,9 @@ def _brokers(endpoints: Sequence[NodeEndpoint], version: int) -> list[_Broker]:
     return [_Broker(version=version, node_id=e.id, host=e.host, port=e.port, rack=e.rack) for e in endpoints]
 
 
-def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozenset[int] | None) -> Any:
+def _topic(
+    version: int, topic: Topic, alive: frozenset[int], operations: Callable[[str], frozenset[int]] | None
+) -> Any:
     """A topic as it is at this moment, its partitions in slices where they are many."""
     hide_dead = version == 0
     table = topic.partitions
@@ -185,7 +226,7 @@ def _topic(version: int, topic: Topic, alive: frozenset[int], operations: frozen
         "name": topic.name,
         "topic_id": topic.id or ZERO_UUID,
         "is_internal": topic.name in INTERNAL_TOPICS,
-        "authorized_operations": operations,
+        "authorized_operations": None if operations is None else operations(topic.name),
     }
     if len(table) <= SMALL:
         return _fields_of_topic(version)({**head, "partitions": list(partitions)})
@@ -202,23 +243,13 @@ def _partition(version: int, view: PartitionMetadata) -> tuple[object, ...]:
     return error, index, leader, replicas, isr
 
 
-def _unknown(version: int, missing: Iterable[tuple[str | None, UUID]]) -> Iterator[tuple[object, ...]]:
-    """Topics that do not exist: by name, or where that is None by id."""
-    for name, topic_id in missing:
-        if name is None:
-            code = UnknownTopicId.code
-        else:
-            code = UnknownTopicOrPartition.code if is_valid_name(name) else InvalidTopic.code
-        yield _failed_topic(version, name, code, topic_id)
-
-
-def _failed_topic(version: int, name: str | None, code: int, topic_id: UUID) -> tuple[object, ...]:
+def _failed_topic(version: int, name: str | None, topic_id: UUID, code: int) -> tuple[object, ...]:
     return _fields_of_topic(version)(
         {
             "error_code": code,
             "name": name,
             "topic_id": topic_id,
-            "is_internal": name in INTERNAL_TOPICS,
+            "is_internal": name in INTERNAL_TOPICS and code != TopicAuthorizationFailed.code,
             "partitions": (),
             "authorized_operations": None,
         }
@@ -234,7 +265,7 @@ def fail(request: MetadataRequest, version: int, error: KafkaError) -> Handled:
     """As in Kafka, an answer in which all topics have failed has "" for a null name."""
     asked = request.topics or ()
     answer = MetadataResponse(version=version, throttle_time_ms=0, brokers=[], error_code=error.code)
-    topics = (_failed_topic(version, t.name or "", error.code, t.topic_id or ZERO_UUID) for t in asked)
+    topics = (_failed_topic(version, t.name or "", t.topic_id or ZERO_UUID, error.code) for t in asked)
     return answer_with(answer, "topics", topics, len(asked))
 
 

@@ -9,6 +9,7 @@ Difference  A broker would create a topic that does not exist yet; this API does
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     Acl,
@@ -22,7 +23,12 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node, NodeEndpoint
 from kafka_reassign_rpc.api.visible_topics import CONSUMER_OFFSETS, TRANSACTION_STATE, is_visible, with_topics
-from kafka_reassign_rpc.core.kafka_errors import CoordinatorNotAvailable, KafkaError
+from kafka_reassign_rpc.core.kafka_errors import (
+    CoordinatorNotAvailable,
+    GroupAuthorizationFailed,
+    KafkaError,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import FindCoordinatorRequest, FindCoordinatorResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
@@ -30,6 +36,10 @@ from kafka_reassign_rpc.protocol.sliced_messages import in_order
 _Coordinator = FindCoordinatorResponse.Coordinator
 _FIRST_WITH_KEYS = 4
 _NOBODY = NodeEndpoint(-1, "", -1)
+_RESOURCES: dict[int, tuple[AclResource, KafkaError]] = {
+    0: (AclResource.GROUP, GroupAuthorizationFailed()),
+    1: (AclResource.TRANSACTIONAL_ID, TransactionalIdAuthorizationFailed()),
+}
 _TOPICS = {0: CONSUMER_OFFSETS, 1: TRANSACTION_STATE}
 """The topic by type of key: 0 for groups, 1 for transactions."""
 
@@ -54,7 +64,13 @@ def _answer(node: Node, topic: Topic | None, request: FindCoordinatorRequest, ct
     def keeper(key: str) -> NodeEndpoint:
         return alive.get(leaders.get(partition_for(key, len(leaders)), -1), _NOBODY) if leaders else _NOBODY
 
-    return _message(ctx.api_version, keys, keeper, CoordinatorNotAvailable())
+    return _message(ctx.api_version, keys, keeper, CoordinatorNotAvailable(), _denial(request, ctx.access))
+
+
+def _denial(request: FindCoordinatorRequest, access: Access) -> Callable[[str], KafkaError | None]:
+    """The error of a key that the caller may not DESCRIBE."""
+    resource, error = _RESOURCES[request.key_type]
+    return lambda key: None if access.may(AclOperation.DESCRIBE, resource, key) else error
 
 
 def partition_for(key: str, partitions: int) -> int:
@@ -68,11 +84,23 @@ def partition_for(key: str, partitions: int) -> int:
     return 0 if hashed == 1 << 31 else hashed % partitions
 
 
-def _message(version: int, keys: Sequence[str], keeper: Callable[[str], NodeEndpoint], error: KafkaError) -> Handled:
-    """The answer. `error` is for the keys that no broker coordinates."""
+def _message(
+    version: int,
+    keys: Sequence[str],
+    keeper: Callable[[str], NodeEndpoint],
+    error: KafkaError,
+    denial: Callable[[str], KafkaError | None] = lambda _key: None,
+) -> Handled:
+    """The answer. `error` is for the keys that no broker coordinates, `denial` gives the error of those that the caller
+    may not ask for."""
 
-    def fields(endpoint: NodeEndpoint) -> dict[str, Any]:
+    def fields(key: str) -> dict[str, Any]:
+        denied = denial(key)
+        endpoint = keeper(key) if denied is None else _NOBODY
         failed = endpoint is _NOBODY
+        if denied is not None:  # from version 4 on Kafka sets no text
+            text = "" if version >= _FIRST_WITH_KEYS else denied.message
+            return {"node_id": -1, "host": "", "port": -1, "error_code": denied.code, "error_message": text}
         return {
             "node_id": endpoint.id,
             "host": endpoint.host,
@@ -82,10 +110,10 @@ def _message(version: int, keys: Sequence[str], keeper: Callable[[str], NodeEndp
         }
 
     if version < _FIRST_WITH_KEYS:
-        return FindCoordinatorResponse(version=version, throttle_time_ms=0, **fields(keeper(keys[0])))
+        return FindCoordinatorResponse(version=version, throttle_time_ms=0, **fields(keys[0]))
     answer = FindCoordinatorResponse(version=version, throttle_time_ms=0)
     fields_of = in_order(_Coordinator, version)
-    coordinators = (fields_of({"key": key, **fields(keeper(key))}) for key in keys)
+    coordinators = (fields_of({"key": key, **fields(key)}) for key in keys)
     characters = sum(map(len, keys)) // CHARACTERS_PER_ITEM
     return answer_with(answer, "coordinators", coordinators, len(keys), characters)
 

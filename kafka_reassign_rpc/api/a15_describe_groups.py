@@ -1,9 +1,10 @@
 """DescribeGroups (key 15), versions 0-5: this node coordinates no group.
 
-Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to FindCoordinator.
+Behaviour   Each group gets NOT_COORDINATOR, which sends the client back to FindCoordinator, or
+            GROUP_AUTHORIZATION_FAILED where the caller may not DESCRIBE it.
 """
 
-from typing import NoReturn
+from collections.abc import Callable
 
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -17,21 +18,28 @@ from kafka_reassign_rpc.api.api_definition import (
 )
 from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotCoordinator
+from kafka_reassign_rpc.core.kafka_errors import GroupAuthorizationFailed, KafkaError, NotCoordinator
 from kafka_reassign_rpc.protocol.messages import DescribeGroupsRequest, DescribeGroupsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
 
 _Group = DescribeGroupsResponse.DescribedGroup
 
 
-def handle(_node: Node, _request: DescribeGroupsRequest, _ctx: RequestContext) -> NoReturn:
-    raise NotCoordinator
+def handle(_node: Node, request: DescribeGroupsRequest, ctx: RequestContext) -> Handled:
+    def code(group: str) -> int:
+        may = ctx.access.may(AclOperation.DESCRIBE, AclResource.GROUP, group)
+        return NotCoordinator.code if may else GroupAuthorizationFailed.code
+
+    return _answer(request, ctx.api_version, code)
 
 
 def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> Handled:
+    return _answer(request, version, lambda _group: error.code)
+
+
+def _answer(request: DescribeGroupsRequest, version: int, code: Callable[[str], int]) -> Handled:
     fields = in_order(_Group, version)
     same = {
-        "error_code": error.code,
         "group_state": "",
         "protocol_type": "",
         "protocol_data": "",
@@ -39,7 +47,7 @@ def fail(request: DescribeGroupsRequest, version: int, error: KafkaError) -> Han
         "authorized_operations": None,
         "error_message": None,
     }
-    groups = (fields({**same, "group_id": group}) for group in request.groups)
+    groups = (fields({**same, "group_id": group, "error_code": code(group)}) for group in request.groups)
     return answer_with(
         DescribeGroupsResponse(version=version, throttle_time_ms=0), "groups", groups, len(request.groups)
     )

@@ -23,7 +23,10 @@ API = Api(
     min_version=0,
     max_version=5,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    acl=(
+        Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, "all groups"),
+        Acl(AclOperation.DESCRIBE, AclResource.GROUP, "else the groups that are shown"),
+    ),
     handle=handle,
     fail=fail,
 )

@@ -11,6 +11,7 @@ Behaviour   One result per topic. Order of checks as in ZkAdminManager.createTop
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
@@ -36,6 +37,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     KafkaError,
     NotController,
     TopicAlreadyExists,
+    TopicAuthorizationFailed,
 )
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest, CreateTopicsResponse
@@ -65,7 +67,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     if known is None:
         known = await node.topics(list(counts))
     outcomes: dict[str, Outcome] = {}
-    accepted = await in_turns(_accepted(node, request, counts, known, outcomes))
+    accepted = await in_turns(_accepted(node, request, counts, known, outcomes, ctx.access))
     validate_only = ctx.api_version >= 1 and request.validate_only
 
     async def create(names: Sequence[str]) -> Mapping[str, Outcome]:
@@ -90,7 +92,7 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
     same: list[list[_Config]] = []
 
     def configs(name: str) -> list[_Config] | None:
-        if ctx.api_version < _FIRST_WITH_CONFIGS:
+        if ctx.api_version < _FIRST_WITH_CONFIGS or not may_show(name):
             return None
         set_here = accepted[name].configs
         if set_here or not same:
@@ -100,8 +102,16 @@ async def handle(node: Node, request: CreateTopicsRequest, ctx: RequestContext) 
             same.append(found)  # of all topics that set none
         return same[0]
 
+    def may_show(name: str) -> bool:
+        return ctx.access.may(AclOperation.DESCRIBE_CONFIGS, AclResource.TOPIC, name, told=False)
+
     answer = _message(
-        ctx.api_version, ((name, outcomes[name]) for name in counts), len(counts), configs, throttle_ms=throttle_ms
+        ctx.api_version,
+        ((name, outcomes[name]) for name in counts),
+        len(counts),
+        configs,
+        may_show,
+        throttle_ms=throttle_ms,
     )
     done = await awaited(answer)
     await freed(accepted, outcomes)
@@ -114,15 +124,20 @@ def _accepted(
     counts: Mapping[str, int],
     known: Mapping[str, Topic],
     outcomes: dict[str, Outcome],
+    access: Access,
 ) -> Steps[dict[str, NewTopic]]:
     """The topics that the controller is asked to create. Puts the errors of the others into `outcomes`."""
     accepted: dict[str, NewTopic] = {}
+    may_all = access.may_on_cluster(AclOperation.CREATE, told=False)
     pace = SliceCounter(_ITEMS_PER_SLICE)
     for topic in request.topics:
         if pace.step(1 + len(topic.configs) * _CONFIG_COST + len(topic.assignments)):
             yield
         if counts[topic.name] > 1:
             outcomes[topic.name] = InvalidRequest("Found multiple entries for this topic.")
+            continue
+        if not may_all and not access.may(AclOperation.CREATE, AclResource.TOPIC, topic.name):
+            outcomes[topic.name] = TopicAuthorizationFailed("Authorization failed.")
             continue
         try:
             if is_visible(known.get(topic.name)):
@@ -140,10 +155,11 @@ def _message(
     outcomes: Iterable[tuple[str, Outcome]],
     size: int,
     configs: Callable[[str], list[_Config] | None],
+    may_show: Callable[[str], bool] = lambda _name: True,
     *,
     throttle_ms: int = 0,
 ) -> Handled:
-    topics = (_result(version, name, outcome, configs) for name, outcome in outcomes)
+    topics = (_result(version, name, outcome, configs, may_show) for name, outcome in outcomes)
     answer = CreateTopicsResponse(version=version, throttle_time_ms=throttle_ms)
     items = size * (_CONFIGS if version >= _FIRST_WITH_CONFIGS else 1)
     return answer_with(answer, "topics", topics, size, items)
@@ -180,9 +196,31 @@ def _new_topic(topic: CreateTopicsRequest.CreatableTopic) -> NewTopic:
     )
 
 
-def _result(version: int, name: str, outcome: Outcome, configs: Callable[[str], list[_Config] | None]) -> _Result:
+def _result(
+    version: int,
+    name: str,
+    outcome: Outcome,
+    configs: Callable[[str], list[_Config] | None],
+    may_show: Callable[[str], bool],
+) -> _Result:
+    """Who may not DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
     if isinstance(outcome, KafkaError):
-        return _failed_topic(version, name, outcome)
+        failed = _failed_topic(version, name, outcome)
+        if isinstance(outcome, TopicAuthorizationFailed) and not may_show(name):
+            failed.topic_config_error_code = TopicAuthorizationFailed.code
+        return failed
+    if not may_show(name):
+        return _Result(
+            version=version,
+            name=name,
+            topic_id=ZERO_UUID,
+            error_code=0,
+            error_message=None,
+            topic_config_error_code=TopicAuthorizationFailed.code,
+            num_partitions=-1,
+            replication_factor=-1,
+            configs=[],
+        )
     return _Result(
         version=version,
         name=name,

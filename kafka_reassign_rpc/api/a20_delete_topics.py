@@ -14,7 +14,8 @@ Behaviour   One result per topic; UNKNOWN_TOPIC_OR_PARTITION or UNKNOWN_TOPIC_ID
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from uuid import UUID
 
-from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
+from kafka_reassign_rpc.api.access import Access
+from kafka_reassign_rpc.api.answer_fields import ZERO_UUID, code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
     Acl,
@@ -35,6 +36,7 @@ from kafka_reassign_rpc.core.kafka_errors import (
     InvalidRequest,
     KafkaError,
     NotController,
+    TopicAuthorizationFailed,
     TopicDeletionDisabled,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -108,7 +110,7 @@ async def _delete(
     known = node.topics_now()
     if known is None:
         known = await node.topics(None)
-    names, existing = await in_turns(_names(node, asked, known))
+    names, existing, denied = await in_turns(_names(node, asked, known, ctx.access))
 
     async def delete(names: Sequence[str]) -> Mapping[str, KafkaError | None]:
         return await controller.delete_topics(names, timeout_ms=timeout_ms, ctx=ctx)
@@ -120,8 +122,11 @@ async def _delete(
     deleted, throttle_ms = await under_mutation_quota(node, ctx, 5, partitions, existing, delete)
 
     def outcomes() -> Iterator[Outcome]:
-        for (_, topic_id), name in zip(asked, names, strict=True):
-            if name is None or (topic_id != ZERO_UUID and name not in deleted):
+        for one, name in zip(asked, names, strict=True):
+            topic_id = one[1]
+            if one in denied:
+                yield denied[one]
+            elif name is None or (topic_id != ZERO_UUID and name not in deleted):
                 yield None, topic_id, UnknownTopicId()
             elif name not in deleted:
                 yield name, topic_id, UnknownTopicOrPartition()
@@ -131,24 +136,41 @@ async def _delete(
     return outcomes(), throttle_ms
 
 
-def _names(node: Node, asked: list[NameOrId], known: Mapping[str, Topic]) -> Steps[tuple[list[str | None], list[str]]]:
-    """The name of each topic, None where no topic has the id; and the topics that exist, each once."""
+def _names(
+    node: Node, asked: list[NameOrId], known: Mapping[str, Topic], access: Access
+) -> Steps[tuple[list[str | None], list[str], dict[NameOrId, Outcome]]]:
+    """The name of each topic, None where no topic has the id; the topics that exist and that the caller may delete,
+    each once; and the outcomes of those that he may not."""
     names: list[str | None] = []
+    denied: dict[NameOrId, Outcome] = {}
     existing: dict[str, None] = {}
     for (name, topic_id), pause in paced(asked):
         if name is not None and topic_id != ZERO_UUID:
             raise InvalidRequest("Topic name and topic ID can not both be specified.")
         found = name if topic_id == ZERO_UUID else node.topic_name(topic_id)
         names.append(found)
-        if found is not None and is_visible(known.get(found)):
-            existing[found] = None
+        if found is not None:
+            refusal = _denial(found, topic_id, access)
+            if refusal is not None:
+                denied[name, topic_id] = refusal
+            elif is_visible(known.get(found)):
+                existing[found] = None
         if pause:
             yield
-    return names, list(existing)
+    return names, list(existing), denied
+
+
+def _denial(name: str, topic_id: UUID, access: Access) -> Outcome | None:
+    """The outcome for a topic that the caller may not delete. Who may not DESCRIBE it learns no name from its id."""
+    if topic_id != ZERO_UUID and not access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name):
+        return None, topic_id, TopicAuthorizationFailed()
+    if not access.may(AclOperation.DELETE, AclResource.TOPIC, name):
+        return name, topic_id, TopicAuthorizationFailed()
+    return None
 
 
 def _result(version: int, name: str | None, topic_id: UUID, error: KafkaError | None) -> _Result:
-    code, message = (0, None) if error is None else (error.code, error.message)
+    code, message = code_of(error), message_of(error)
     if isinstance(error, TopicDeletionDisabled):
         code, message = InvalidRequest.code if version < _FIRST_WITH_DISABLED else code, None
     return _Result(version=version, name=name, topic_id=topic_id, error_code=code, error_message=message)
@@ -168,7 +190,10 @@ API = Api(
     min_version=0,
     max_version=6,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DELETE, AclResource.TOPIC),),
+    acl=(
+        Acl(AclOperation.DELETE, AclResource.TOPIC),
+        Acl(AclOperation.DESCRIBE, AclResource.TOPIC, "topics by id"),
+    ),
     handle=handle,
     fail=fail,
     max_elements=MANY,

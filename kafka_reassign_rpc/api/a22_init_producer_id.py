@@ -7,13 +7,26 @@ Behaviour   The controller gives ids from a block of its own: librdkafka sends t
 
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import CoordinatorLoadInProgress, KafkaError, NotController, NotCoordinator
+from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
+    CoordinatorLoadInProgress,
+    KafkaError,
+    NotController,
+    NotCoordinator,
+    TransactionalIdAuthorizationFailed,
+)
 from kafka_reassign_rpc.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 
 
 async def handle(node: Node, request: InitProducerIdRequest, ctx: RequestContext) -> InitProducerIdResponse:
+    access = ctx.access
     if request.transactional_id is not None:
+        if not access.may(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID, request.transactional_id):
+            raise TransactionalIdAuthorizationFailed
         raise NotCoordinator
+    may = access.may_on_cluster(AclOperation.IDEMPOTENT_WRITE, told=False)
+    if not may and not access.may_on_any(AclOperation.WRITE, AclResource.TOPIC):
+        raise ClusterAuthorizationFailed
     controller = active_controller(node)
     if controller is None:
         raise CoordinatorLoadInProgress
@@ -40,6 +53,7 @@ API = Api(
     group=ApiGroup.CLIENT,
     acl=(
         Acl(AclOperation.IDEMPOTENT_WRITE, AclResource.CLUSTER, "requests without a transactional id"),
+        Acl(AclOperation.WRITE, AclResource.TOPIC, "or any topic, for these requests"),
         Acl(AclOperation.WRITE, AclResource.TRANSACTIONAL_ID),
     ),
     handle=handle,

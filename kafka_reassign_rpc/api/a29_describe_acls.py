@@ -1,19 +1,83 @@
-"""DescribeAcls (key 29), versions 0-3: SECURITY_DISABLED.
+"""DescribeAcls (key 29), versions 0-3: the ACLs that match a filter.
 
-CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+Behaviour   As AclApis.handleDescribeAcls. An ACL whose operation or permission Kafka does not know, which only
+            somebody else can have written to ZooKeeper, makes the whole answer UNKNOWN_SERVER_ERROR, as in Kafka.
+            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
+Difference  A filter with a code that stands for no value at all is INVALID_REQUEST; a broker closes the connection.
 """
 
-from typing import NoReturn
+from collections.abc import Sequence
 
-from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.brokers_authorizer import no_acls
+from kafka_reassign_rpc.api.acl_messages import binding_filter
+from kafka_reassign_rpc.api.api_definition import (
+    Acl,
+    AclOperation,
+    AclResource,
+    Answer,
+    Api,
+    ApiGroup,
+    RequestContext,
+    awaited,
+)
+from kafka_reassign_rpc.api.brokers_authorizer import acls_of
+from kafka_reassign_rpc.api.large_requests import answer_with
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclPermissionType, ResourcePattern
+from kafka_reassign_rpc.core.kafka_errors import KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.messages import DescribeAclsRequest, DescribeAclsResponse
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+
+_Resource = DescribeAclsResponse.DescribeAclsResource
+_Description = _Resource.AclDescription
 
 
-def handle(node: Node, _request: DescribeAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise no_acls(node, "No Authorizer is configured on the broker")
+async def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) -> Answer:
+    acls = acls_of(node, "No Authorizer is configured on the broker")
+    version = ctx.api_version
+    found = await acls.find(
+        binding_filter(
+            request.resource_type_filter,
+            request.resource_name_filter,
+            request.pattern_type_filter if version >= 1 else None,
+            request.principal_filter,
+            request.host_filter,
+            request.operation,
+            request.permission_type,
+        )
+    )
+    if any(map(_is_unknown, found.values())):
+        raise UnknownServerError("Contain UNKNOWN elements")
+    answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)
+    resources = (_resource(version, pattern, entries) for pattern, entries in found.items())
+    return await awaited(answer_with(answer, "resources", resources, len(found), sum(map(len, found.values()))))
+
+
+def _is_unknown(entries: Sequence[AccessControlEntry]) -> bool:
+    return any(
+        one.operation is AclOperation.UNKNOWN or one.permission_type is AclPermissionType.UNKNOWN for one in entries
+    )
+
+
+def _resource(version: int, pattern: ResourcePattern, entries: Sequence[AccessControlEntry]) -> InParts:
+    fields = in_order(_Description, version)
+    descriptions = (
+        fields(
+            {
+                "principal": one.principal,
+                "host": one.host,
+                "operation": one.operation,
+                "permission_type": one.permission_type,
+            }
+        )
+        for one in entries
+    )
+    head = _Resource(
+        version=version,
+        resource_type=pattern.resource_type,
+        resource_name=pattern.name,
+        pattern_type=pattern.pattern_type,
+    )
+    return InParts(head, "acls", len(entries), descriptions)
 
 
 def fail(_request: DescribeAclsRequest, version: int, error: KafkaError) -> DescribeAclsResponse:

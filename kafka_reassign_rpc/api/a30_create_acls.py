@@ -1,32 +1,102 @@
-"""CreateAcls (key 30), versions 0-3: SECURITY_DISABLED for each ACL.
+"""CreateAcls (key 30), versions 0-3: add ACLs.
 
-CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+Behaviour   As AclApis.handleCreateAcls and AclAuthorizer.createAcls: one result for each ACL; the ACLs of one resource
+            are created together, or none of them. An ACL that stands already is no error.
+            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
+Difference  A code that stands for no value, or for any, is INVALID_REQUEST for that ACL; a broker closes the connection
+            or fails the whole request. The error of an ACL whose principal is none says so.
 """
 
+from collections.abc import Sequence
 from itertools import repeat
-from typing import NoReturn
 
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
-from kafka_reassign_rpc.api.brokers_authorizer import no_acls
-from kafka_reassign_rpc.api.large_requests import answer_with
+from kafka_reassign_rpc.api.brokers_authorizer import acls_of
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
 from kafka_reassign_rpc.api.ports import Node
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.acls.acl_binding import (
+    CLUSTER_NAME,
+    PATTERN_TYPES,
+    AccessControlEntry,
+    AclBinding,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+    ResourceType,
+)
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError
 from kafka_reassign_rpc.protocol.messages import CreateAclsRequest, CreateAclsResponse
 from kafka_reassign_rpc.protocol.sliced_messages import in_order
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
+_Creation = CreateAclsRequest.AclCreation
 _Result = CreateAclsResponse.AclCreationResult
 
 
-def handle(node: Node, _request: CreateAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise no_acls(node, "No Authorizer is configured.")
+async def handle(node: Node, request: CreateAclsRequest, ctx: RequestContext) -> Answer:
+    acls = acls_of(node, "No Authorizer is configured.")
+    asked = await in_turns(_bindings(request, ctx.api_version))
+    created = iter(await acls.create([one for one in asked if isinstance(one, AclBinding)], ctx))
+    outcomes = [next(created) if isinstance(one, AclBinding) else one for one in asked]
+    return await awaited(_answer(ctx.api_version, outcomes))
+
+
+def _bindings(request: CreateAclsRequest, version: int) -> Steps[list[AclBinding | KafkaError]]:
+    """The ACLs, or why they cannot be created."""
+    found: list[AclBinding | KafkaError] = []
+    for creation, pause in paced(request.creations):
+        try:
+            found.append(_binding(creation, version))
+        except InvalidRequest as error:
+            found.append(error)
+        if pause:
+            yield
+    return found
+
+
+def _binding(asked: _Creation, version: int) -> AclBinding:
+    """Raises InvalidRequest, in the order of Kafka's checks."""
+    pattern = ResourcePattern(
+        ResourceType.of(asked.resource_type),
+        asked.resource_name,
+        PatternType.of(asked.resource_pattern_type) if version >= 1 else PatternType.LITERAL,
+    )
+    entry = AccessControlEntry(
+        asked.principal,
+        asked.host,
+        AclOperation.of(asked.operation),
+        AclPermissionType.of(asked.permission_type),
+    )
+    if pattern.resource_type is ResourceType.CLUSTER and pattern.name != CLUSTER_NAME:
+        raise InvalidRequest(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+    if not pattern.name:
+        raise InvalidRequest("Invalid empty resource name")
+    wrong = (
+        pattern.resource_type <= ResourceType.ANY
+        or pattern.pattern_type not in PATTERN_TYPES
+        or entry.operation <= AclOperation.ANY
+        or entry.permission_type <= AclPermissionType.ANY
+    )
+    if wrong or "/" in pattern.name:
+        raise InvalidRequest("Failed to create ACL")
+    return AclBinding(pattern, entry)
+
+
+def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Handled:
+    fields = in_order(_Result, version)
+    results = (fields({"error_code": code_of(error), "error_message": message_of(error)}) for error in outcomes)
+    return answer_with(CreateAclsResponse(version=version, throttle_time_ms=0), "results", results, len(outcomes))
 
 
 def fail(request: CreateAclsRequest, version: int, error: KafkaError) -> Handled:

@@ -1,32 +1,87 @@
-"""DeleteAcls (key 31), versions 0-3: SECURITY_DISABLED for each filter.
+"""DeleteAcls (key 31), versions 0-3: delete all ACLs that match filters.
 
-CLUSTER_AUTHORIZATION_FAILED where the brokers have an authorizer.
+Behaviour   As AclApis.handleDeleteAcls and AclAuthorizer.deleteAcls: one result for each filter, with the ACLs that it
+            has deleted. An ACL that matches several filters stands with the first of them.
+            Without an authorizer SECURITY_DISABLED, or CLUSTER_AUTHORIZATION_FAILED where the brokers have one.
+Difference  A filter with a code that stands for no value at all is INVALID_REQUEST, for all of the request; a broker
+            closes the connection.
 """
 
+from collections.abc import Sequence
 from itertools import repeat
-from typing import NoReturn
 
+from kafka_reassign_rpc.api.acl_messages import binding_filter
+from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
     AclResource,
+    Answer,
     Api,
     ApiGroup,
     Handled,
     RequestContext,
+    awaited,
 )
-from kafka_reassign_rpc.api.brokers_authorizer import no_acls
-from kafka_reassign_rpc.api.large_requests import answer_with
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.brokers_authorizer import acls_of
+from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced
+from kafka_reassign_rpc.api.ports import DeletedAcl, Node
+from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DeleteAclsRequest, DeleteAclsResponse
-from kafka_reassign_rpc.protocol.sliced_messages import in_order
+from kafka_reassign_rpc.protocol.sliced_messages import InParts, in_order
+from kafka_reassign_rpc.support.slice_timer import in_turns
 
 _Result = DeleteAclsResponse.DeleteAclsFilterResult
+_Matching = _Result.DeleteAclsMatchingAcl
 
 
-def handle(node: Node, _request: DeleteAclsRequest, _ctx: RequestContext) -> NoReturn:
-    raise no_acls(node, "No Authorizer is configured.")
+async def handle(node: Node, request: DeleteAclsRequest, ctx: RequestContext) -> Answer:
+    acls = acls_of(node, "No Authorizer is configured.")
+    deleted = await acls.delete(await in_turns(_filters(request, ctx.api_version)), ctx)
+    answer = DeleteAclsResponse(version=ctx.api_version, throttle_time_ms=0)
+    results = (_result(ctx.api_version, matching) for matching in deleted)
+    return await awaited(answer_with(answer, "filter_results", results, len(deleted), sum(map(len, deleted))))
+
+
+def _filters(request: DeleteAclsRequest, version: int) -> Steps[list[AclBindingFilter]]:
+    found = []
+    for one, pause in paced(request.filters):
+        found.append(
+            binding_filter(
+                one.resource_type_filter,
+                one.resource_name_filter,
+                one.pattern_type_filter if version >= 1 else None,
+                one.principal_filter,
+                one.host_filter,
+                one.operation,
+                one.permission_type,
+            )
+        )
+        if pause:
+            yield
+    return found
+
+
+def _result(version: int, matching: Sequence[DeletedAcl]) -> InParts:
+    fields = in_order(_Matching, version)
+    acls = (
+        fields(
+            {
+                "error_code": code_of(error),
+                "error_message": message_of(error),
+                "resource_type": pattern.resource_type,
+                "resource_name": pattern.name,
+                "pattern_type": pattern.pattern_type,
+                "principal": entry.principal,
+                "host": entry.host,
+                "operation": entry.operation,
+                "permission_type": entry.permission_type,
+            }
+        )
+        for (pattern, entry), error in matching
+    )
+    return InParts(_Result(version=version, error_code=0, error_message=None), "matching_acls", len(matching), acls)
 
 
 def fail(request: DeleteAclsRequest, version: int, error: KafkaError) -> Handled:

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
+from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
@@ -21,7 +22,13 @@ from kafka_reassign_rpc.api.api_definition import (
     RequestContext,
     awaited,
 )
-from kafka_reassign_rpc.api.config_changes import ConfigResource, ConfigResourceType, as_kafka_error, check_broker_name
+from kafka_reassign_rpc.api.config_changes import (
+    ConfigResource,
+    ConfigResourceType,
+    as_kafka_error,
+    check_broker_name,
+    config_denial,
+)
 from kafka_reassign_rpc.api.config_entries import (
     DEFAULT_CONFIG,
     ConfigEntry,
@@ -74,7 +81,9 @@ async def handle(node: Node, request: DescribeConfigsRequest, ctx: RequestContex
         defaults=dict(await node.configs.get(BROKERS, CLUSTER_DEFAULT)),
         static=node.static_configs,
     )
-    asked = await map_bounded(partial(_ask, node), await in_turns(_wanted(request)))
+    wanted = await in_turns(_wanted(request))
+    allowed, denied = await in_turns(_divided(wanted, ctx.access))
+    asked = [*await map_bounded(partial(_ask, node), allowed), *denied]
     of_topics: dict[None, list[_Entry]] = {}
 
     def results() -> Iterator[_Result]:
@@ -95,6 +104,21 @@ def _wanted(request: DescribeConfigsRequest) -> Steps[list[_Wanted]]:
         if pause:
             yield
     return wanted if len(wanted) <= SMALL else list(dict.fromkeys(wanted))
+
+
+def _divided(wanted: Sequence[_Wanted], access: Access) -> Steps[tuple[list[_Wanted], list[_RequestedResource]]]:
+    """What the caller may ask for, and the refusals of the rest."""
+    allowed: list[_Wanted] = []
+    denied: list[_RequestedResource] = []
+    for one, pause in paced(wanted):
+        error = config_denial(one[0], AclOperation.DESCRIBE_CONFIGS, access)
+        if error is None:
+            allowed.append(one)
+        else:
+            denied.append(_RequestedResource(one[0], None, {}, error))
+        if pause:
+            yield
+    return allowed, denied
 
 
 async def _ask(node: Node, wanted: _Wanted) -> _RequestedResource:

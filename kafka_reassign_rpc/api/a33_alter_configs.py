@@ -34,7 +34,7 @@ _Config = AlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
 async def handle(node: Node, request: AlterConfigsRequest, ctx: RequestContext) -> Answer:
-    return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted)
+    return await alter_resources(node, request, AlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
 
 
 def _wanted(_resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:

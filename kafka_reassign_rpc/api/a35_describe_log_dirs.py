@@ -102,7 +102,7 @@ API = Api(
     min_version=0,
     max_version=4,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
     max_elements=PARTITION_NUMBERS,

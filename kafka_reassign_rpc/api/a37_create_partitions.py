@@ -7,8 +7,9 @@ Behaviour   One result per topic; INVALID_REQUEST for a topic that is named twic
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
+from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
 from kafka_reassign_rpc.api.api_definition import (
     MANY,
@@ -25,7 +26,7 @@ from kafka_reassign_rpc.api.api_definition import (
 from kafka_reassign_rpc.api.large_requests import Steps, answer_with, paced, replicas
 from kafka_reassign_rpc.api.mutation_quota import under_mutation_quota
 from kafka_reassign_rpc.api.ports import NewPartitions, Node, active_controller
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController
+from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, NotController, TopicAuthorizationFailed
 from kafka_reassign_rpc.protocol.messages import CreatePartitionsRequest, CreatePartitionsResponse
 from kafka_reassign_rpc.support.slice_timer import in_turns
 
@@ -40,7 +41,7 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
     outcomes: dict[str, KafkaError | None] = {
         name: InvalidRequest("Duplicate topic in request.") for name, count in counts.items() if count > 1
     }
-    accepted = await in_turns(_accepted(request, outcomes))
+    accepted = await in_turns(_accepted(request, outcomes, ctx.access))
     known = node.topics_now()
     if known is None:
         known = await node.topics(list(accepted))
@@ -64,10 +65,16 @@ async def handle(node: Node, request: CreatePartitionsRequest, ctx: RequestConte
     return await awaited(answer)
 
 
-def _accepted(request: CreatePartitionsRequest, refused: Collection[str]) -> Steps[dict[str, NewPartitions]]:
+def _accepted(
+    request: CreatePartitionsRequest, outcomes: dict[str, KafkaError | None], access: Access
+) -> Steps[dict[str, NewPartitions]]:
+    """The topics that the controller is asked to extend. Puts the errors of those that the caller may not ALTER into
+    `outcomes`, as those of the others there."""
     accepted = {}
     for topic, pause in paced(request.topics):
-        if topic.name not in refused:
+        if topic.name not in outcomes and not access.may(AclOperation.ALTER, AclResource.TOPIC, topic.name):
+            outcomes[topic.name] = TopicAuthorizationFailed("The topic authorization is failed.")
+        if topic.name not in outcomes:
             accepted[topic.name] = _new_partitions(topic)
         if pause:
             yield

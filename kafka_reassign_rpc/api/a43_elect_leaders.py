@@ -118,7 +118,7 @@ API = Api(
     min_version=0,
     max_version=2,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
     max_elements=PARTITION_NUMBERS,

@@ -35,7 +35,7 @@ _Config = IncrementalAlterConfigsRequest.AlterConfigsResource.AlterableConfig
 
 
 async def handle(node: Node, request: IncrementalAlterConfigsRequest, ctx: RequestContext) -> Answer:
-    return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted)
+    return await alter_resources(node, request, IncrementalAlterConfigsResponse, ctx.api_version, _wanted, ctx.access)
 
 
 def _wanted(resource: ConfigResource, configs: Sequence[_Config]) -> ConfigChange:

@@ -53,6 +53,8 @@ Targets = dict[int, TargetItem]
 
 
 async def handle(node: Node, request: AlterPartitionReassignmentsRequest, ctx: RequestContext) -> Encoded:
+    if request.throttle != AS_IT_IS:
+        ctx.access.check_cluster(AclOperation.ALTER_CONFIGS, API.name)
     controller = active_controller(node)
     if controller is None:
         raise NotController
@@ -164,7 +166,10 @@ API = Api(
     min_version=0,
     max_version=1,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    acl=(
+        Acl(AclOperation.ALTER, AclResource.CLUSTER),
+        Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, "a leased throttle"),
+    ),
     handle=handle,
     fail=fail,
     max_elements=ALL_PARTITIONS,

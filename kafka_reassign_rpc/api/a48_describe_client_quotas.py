@@ -6,6 +6,7 @@ Behaviour   As ZkAdminManager.describeClientQuotas. A quota in ZooKeeper that is
 
 from collections.abc import Mapping
 
+from kafka_reassign_rpc.api.answer_fields import message_of
 from kafka_reassign_rpc.api.api_definition import (
     Acl,
     AclOperation,
@@ -64,7 +65,7 @@ def _entry(version: int, entity: QuotaEntity, quotas: Mapping[str, float]) -> _E
 
 def fail(_request: DescribeClientQuotasRequest, version: int, error: KafkaError) -> DescribeClientQuotasResponse:
     return DescribeClientQuotasResponse(
-        version=version, throttle_time_ms=0, error_code=error.code, error_message=error.message, entries=None
+        version=version, throttle_time_ms=0, error_code=error.code, error_message=message_of(error), entries=None
     )
 
 
@@ -74,7 +75,7 @@ API = Api(
     min_version=0,
     max_version=1,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.DESCRIBE_CONFIGS, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
 )

@@ -81,7 +81,7 @@ API = Api(
     min_version=0,
     max_version=1,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.ALTER_CONFIGS, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
 )

@@ -100,7 +100,7 @@ def fail(
     _request: DescribeUserScramCredentialsRequest, _version: int, error: KafkaError
 ) -> DescribeUserScramCredentialsResponse:
     return DescribeUserScramCredentialsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=error.message, results=[]
+        version=0, throttle_time_ms=0, error_code=error.code, error_message=message_of(error), results=[]
     )
 
 
@@ -110,7 +110,7 @@ API = Api(
     min_version=0,
     max_version=0,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.DESCRIBE, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
 )

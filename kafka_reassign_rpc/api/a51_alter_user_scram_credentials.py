@@ -25,10 +25,11 @@ _Result = AlterUserScramCredentialsResponse.AlterUserScramCredentialsResult
 
 
 async def handle(
-    node: Node, request: AlterUserScramCredentialsRequest, _ctx: RequestContext
+    node: Node, request: AlterUserScramCredentialsRequest, ctx: RequestContext
 ) -> AlterUserScramCredentialsResponse:
     if active_controller(node) is None:
         raise NotController
+    ctx.access.check_cluster(AclOperation.ALTER)
     check_no_authorizer(node)
     asked = _alterations(request)
     refused = refusals(asked)
@@ -91,7 +92,7 @@ API = Api(
     min_version=0,
     max_version=0,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, "as the controller: others answer NOT_CONTROLLER first"),),
     handle=handle,
     fail=fail,
     to_controller=True,

@@ -65,7 +65,7 @@ API = Api(
     min_version=0,
     max_version=1,
     group=ApiGroup.CLIENT,
-    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER),),
+    acl=(Acl(AclOperation.ALTER, AclResource.CLUSTER, names_request=False),),
     handle=handle,
     fail=fail,
     to_controller=True,

@@ -5,7 +5,6 @@ Behaviour   Answers endpoint type 1 (brokers). Type 2 (KRaft controllers) gets M
             ZooKeeper mode does not have.
 """
 
-from kafka_reassign_rpc.api.answer_fields import ALL_CLUSTER_OPERATIONS
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, KafkaError, MismatchedEndpointType
@@ -38,7 +37,9 @@ def handle(node: Node, request: DescribeClusterRequest, ctx: RequestContext) -> 
             _Broker(version=version, broker_id=e.id, host=e.host, port=e.port, rack=e.rack, is_fenced=False)
             for e in node.nodes(ctx.listener)
         ],
-        authorized_operations=ALL_CLUSTER_OPERATIONS if request.include_cluster_authorized_operations else None,
+        authorized_operations=ctx.access.cluster_operations()
+        if request.include_cluster_authorized_operations
+        else None,
     )
 
 

@@ -10,9 +10,9 @@ Advertised  No: ZooKeeper-mode brokers do not have this API. Stock tools that se
 Source      DescribeTopicPartitionsRequestHandler and KRaftMetadataCache of Kafka 3.9.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from heapq import merge
-from itertools import islice
+from itertools import chain, islice
 
 from kafka_reassign_rpc.api.answer_fields import ZERO_UUID
 from kafka_reassign_rpc.api.api_definition import (
@@ -31,7 +31,13 @@ from kafka_reassign_rpc.api.large_requests import NUMBERS_PER_SLICE, SMALL, Step
 from kafka_reassign_rpc.api.partition_metadata import partition_metadata
 from kafka_reassign_rpc.api.ports import Node
 from kafka_reassign_rpc.api.visible_topics import INTERNAL_TOPICS, is_visible, with_topics
-from kafka_reassign_rpc.core.kafka_errors import InvalidRequest, InvalidTopic, KafkaError, UnknownTopicOrPartition
+from kafka_reassign_rpc.core.kafka_errors import (
+    InvalidRequest,
+    InvalidTopic,
+    KafkaError,
+    TopicAuthorizationFailed,
+    UnknownTopicOrPartition,
+)
 from kafka_reassign_rpc.core.state.cluster import Topic
 from kafka_reassign_rpc.core.topics.topic_changes import is_valid_name
 from kafka_reassign_rpc.protocol.messages import DescribeTopicPartitionsRequest, DescribeTopicPartitionsResponse
@@ -78,10 +84,15 @@ def _page(
         wanted = yield from _in_order([name for name in names if name >= first])
     left = max(1, min(MAX_PARTITIONS, request.response_partition_limit))
     topics: list[tuple[str, Topic | None, list[int]]] = []
+    denied: list[str] = []
     following = None
     for name, pause in paced(wanted):
         if pause:
             yield
+        if not ctx.access.may(AclOperation.DESCRIBE, AclResource.TOPIC, name, told=names is not None):
+            if names is not None:
+                denied.append(name)
+            continue
         if left == 0:
             following = _Cursor(version=0, topic_name=name, partition_index=0)
             break
@@ -101,11 +112,15 @@ def _page(
     elements = (
         _failed_topic(name, UnknownTopicOrPartition if is_valid_name(name) else InvalidTopic)
         if topic is None
-        else _describe(topic, on_page, alive)
+        else _describe(topic, on_page, alive, ctx.access.operations(AclResource.TOPIC, topic.name))
         for name, topic, on_page in topics
     )
+    refused = (_failed_topic(name, TopicAuthorizationFailed) for name in denied)
     answer = DescribeTopicPartitionsResponse(version=0, throttle_time_ms=0, next_cursor=following)
-    return answer_with(answer, "topics", elements, len(topics), sum(len(on_page) for _, _, on_page in topics) // 4)
+    size = len(topics) + len(denied)
+    return answer_with(
+        answer, "topics", chain(elements, refused), size, sum(len(on_page) for _, _, on_page in topics) // 4
+    )
 
 
 def _in_order(names: list[str]) -> Steps[Iterator[str]]:
@@ -117,7 +132,7 @@ def _in_order(names: list[str]) -> Steps[Iterator[str]]:
     return merge(*runs)
 
 
-def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> _Topic:
+def _describe(topic: Topic, indexes: list[int], alive: frozenset[int], operations: Iterable[int]) -> _Topic:
     partitions = []
     for index in indexes:
         view = partition_metadata(index, topic.partitions[index], alive, hide_dead=False)
@@ -130,6 +145,7 @@ def _describe(topic: Topic, indexes: list[int], alive: frozenset[int]) -> _Topic
         topic_id=topic.id or ZERO_UUID,
         is_internal=topic.name in INTERNAL_TOPICS,
         partitions=partitions,
+        topic_authorized_operations=sum(1 << one for one in operations),
     )
 
 
@@ -139,7 +155,7 @@ def _failed_topic(name: str, error: type[KafkaError]) -> _Topic:
         error_code=error.code,
         name=name,
         topic_id=ZERO_UUID,
-        is_internal=name in INTERNAL_TOPICS,
+        is_internal=name in INTERNAL_TOPICS and error is not TopicAuthorizationFailed,
         partitions=[],
     )
 

@@ -2,38 +2,12 @@
 
 from uuid import UUID
 
-from kafka_reassign_rpc.api.api_definition import AclOperation
-from kafka_reassign_rpc.core.kafka_errors import KafkaError
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, TopicAuthorizationFailed
 
 ZERO_UUID = UUID(int=0)
 """Stands for "no topic id"."""
 
-ALL_TOPIC_OPERATIONS = frozenset(
-    {
-        AclOperation.READ,
-        AclOperation.WRITE,
-        AclOperation.CREATE,
-        AclOperation.DELETE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-    }
-)
-"""The authorized operations of a topic where no authorizer is configured (bits of AclOperation)."""
-
-ALL_CLUSTER_OPERATIONS = frozenset(
-    {
-        AclOperation.CREATE,
-        AclOperation.ALTER,
-        AclOperation.DESCRIBE,
-        AclOperation.CLUSTER_ACTION,
-        AclOperation.DESCRIBE_CONFIGS,
-        AclOperation.ALTER_CONFIGS,
-        AclOperation.IDEMPOTENT_WRITE,
-    }
-)
-"""The authorized operations of the cluster where no authorizer is configured."""
+_UNTOLD = (ClusterAuthorizationFailed, TopicAuthorizationFailed)
 
 
 def code_of(error: KafkaError | None) -> int:
@@ -42,5 +16,8 @@ def code_of(error: KafkaError | None) -> int:
 
 
 def message_of(error: KafkaError | None) -> str | None:
-    """The error message; None where there is no error."""
-    return None if error is None else error.message
+    """The error message; None where there is no error, and where it says no more than that something is not authorized
+    (Kafka's `new ApiError(error, null)`, and ApiError.fromThrowable)."""
+    if error is None or (isinstance(error, _UNTOLD) and error.message == error.default_message):
+        return None
+    return error.message

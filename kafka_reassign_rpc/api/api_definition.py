@@ -1,11 +1,13 @@
 """`Api`: how a handler module declares the API key that it serves. `api.registry` collects these declarations."""
 
 from collections.abc import Awaitable, Callable
-from enum import Enum, IntEnum
+from enum import Enum
 from typing import Any, NamedTuple
 
 import msgspec
 
+from kafka_reassign_rpc.api.access import EVERYTHING, Access
+from kafka_reassign_rpc.core.acls import acl_binding
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import ApiMessage
 from kafka_reassign_rpc.security.authenticator import ANONYMOUS
@@ -24,7 +26,7 @@ class Peer(NamedTuple):
 
 
 class RequestContext(msgspec.Struct, frozen=True, gc=False):
-    """The header of a request, and the client and listener that it came from (see `Peer`)."""
+    """The header of a request, the client and listener that it came from (see `Peer`), and what that client may do."""
 
     api_key: int
     api_version: int
@@ -34,6 +36,7 @@ class RequestContext(msgspec.Struct, frozen=True, gc=False):
     listener: str = "PLAINTEXT"
     principal: str = ANONYMOUS
     mechanism: str = ""
+    access: Access = EVERYTHING
 
 
 class Encoded(msgspec.Struct, frozen=True, gc=False):
@@ -77,38 +80,22 @@ class ApiGroup(Enum):
     VENDOR = "clients of this product: Kafka allocated no key"
 
 
-class AclOperation(IntEnum):
-    """Kafka's AclOperation, with its codes on the wire."""
-
-    READ = 3
-    WRITE = 4
-    CREATE = 5
-    DELETE = 6
-    ALTER = 7
-    DESCRIBE = 8
-    CLUSTER_ACTION = 9
-    DESCRIBE_CONFIGS = 10
-    ALTER_CONFIGS = 11
-    IDEMPOTENT_WRITE = 12
-
-
-class AclResource(IntEnum):
-    """Kafka's ConfigResourceType, with its codes on the wire."""
-
-    TOPIC = 2
-    GROUP = 3
-    CLUSTER = 4
-    TRANSACTIONAL_ID = 5
+AclOperation = acl_binding.AclOperation
+AclResource = acl_binding.ResourceType
 
 
 class Acl(NamedTuple):
-    """A permission that Kafka asks for: `operation` on the cluster, or on each topic, group or transactional id that
-    the request names. `only_for` says for which requests or fields, where it is not needed for all of them.
+    """A permission that a request needs: `operation` on the cluster, or on each topic, group or transactional id that
+    the request names. The dispatcher asks for those on the cluster that every request needs, the handler for others.
+
+    only_for        for which requests or fields, where it is not needed for all of them
+    names_request   whether the error's text names the request (AuthHelper.authorizeClusterOperation)
     """
 
     operation: AclOperation
     resource: AclResource
     only_for: str = ""
+    names_request: bool = True
 
 
 class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -118,7 +105,7 @@ class Api(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     min_version     lowest and highest version served: a part of `protocol.versions.SUPPORTED`
     max_version
     group           who sends its requests
-    acl             the permissions that Kafka asks for. No authorizer checks them yet
+    acl             the permissions that its requests need, as in Kafka
     handle          answers a request
     fail            makes the answer when `handle` has raised a KafkaError
     max_elements    the most array elements of a request, at all depths together (`protocol.bounded_decoder` says how it

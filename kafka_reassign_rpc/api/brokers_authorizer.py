@@ -1,15 +1,18 @@
-"""Requests that a node must not carry out where the brokers have an authorizer, which only they can ask.
+"""Requests that a node without an authorizer must not carry out where the brokers have one, which only they can ask.
 
-The server has no authorizer: it does for its callers what a broker without one does for anybody, and no more.
+Such a node does for its callers what a broker without an authorizer does for anybody, and no more. Where the node has
+one itself, it has asked that.
 """
 
-from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.api.ports import AclPort, Node
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed, KafkaError, SecurityDisabled
 
 
 def check_no_authorizer(node: Node) -> None:
-    """Raises ClusterAuthorizationFailed where the brokers have an authorizer, and while that is not known."""
+    """Raises ClusterAuthorizationFailed where the brokers alone have an authorizer, and while that is not known."""
+    if node.acls is not None:
+        return
     authorizer = node.authorizer()
     if authorizer is None:
         raise ClusterAuthorizationFailed(
@@ -19,14 +22,17 @@ def check_no_authorizer(node: Node) -> None:
         raise _cannot_ask(authorizer)
 
 
-def no_acls(node: Node, text: str) -> KafkaError:
-    """The error of every request about ACLs: as of a broker without an authorizer (`text`), unless the brokers have
-    one."""
+def acls_of(node: Node, text: str) -> AclPort:
+    """The node's ACLs. Raises the error of every request about ACLs where it has no authorizer: as of a broker without
+    one (`text`), unless the brokers have one."""
+    if node.acls is not None:
+        return node.acls
     authorizer = node.authorizer()
-    return _cannot_ask(authorizer) if authorizer else SecurityDisabled(text)
+    raise _cannot_ask(authorizer) if authorizer else SecurityDisabled(text)
 
 
 def _cannot_ask(authorizer: str) -> KafkaError:
     return ClusterAuthorizationFailed(
-        f"The brokers have {AUTHORIZER}={authorizer}, which this server cannot ask. Send the request to a broker."
+        f"The brokers have {AUTHORIZER}={authorizer}, which this server does not ask. Send the request to a broker, or"
+        f" start this server with the same {AUTHORIZER}."
     )

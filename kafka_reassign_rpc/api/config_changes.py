@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from enum import IntEnum
 from typing import NamedTuple, Protocol, TypeVar
 
+from kafka_reassign_rpc.api.access import Access
 from kafka_reassign_rpc.api.answer_fields import code_of, message_of
-from kafka_reassign_rpc.api.api_definition import Answer, Handled, awaited
+from kafka_reassign_rpc.api.api_definition import AclOperation, AclResource, Answer, Handled, awaited
 from kafka_reassign_rpc.api.broker_policies import check_alter_config
 from kafka_reassign_rpc.api.config_definitions import (
     BROKER_CONFIGS,
@@ -26,9 +27,11 @@ from kafka_reassign_rpc.api.large_requests import Steps, answer_with, handled, m
 from kafka_reassign_rpc.api.ports import BROKERS, CLUSTER_DEFAULT, TOPICS, ConfigChange, Node
 from kafka_reassign_rpc.api.visible_topics import is_visible
 from kafka_reassign_rpc.core.kafka_errors import (
+    ClusterAuthorizationFailed,
     InvalidConfig,
     InvalidRequest,
     KafkaError,
+    TopicAuthorizationFailed,
     UnknownServerError,
     UnknownTopicOrPartition,
 )
@@ -155,6 +158,17 @@ def _items(text: str) -> list[str]:
     return list(dict.fromkeys(item for item in text.split(",") if item))
 
 
+def config_denial(resource: ConfigResource, operation: AclOperation, access: Access) -> KafkaError | None:
+    """The error of a resource to whose configs the caller may not do this; None where he may, and for a type of
+    resources that has no configs here."""
+    if resource.type == ConfigResourceType.TOPIC:
+        may = access.may(operation, AclResource.TOPIC, resource.name)
+        return None if may else TopicAuthorizationFailed()
+    if resource.type in (ConfigResourceType.BROKER, ConfigResourceType.BROKER_LOGGER):
+        return None if access.may_on_cluster(operation) else ClusterAuthorizationFailed()
+    return None
+
+
 async def apply_change(node: Node, resource: ConfigResource, change: ConfigChange, *, validate_only: bool) -> None:
     """Changes a resource's configs; with `validate_only` only checks the change. Raises KafkaError."""
     if resource.type == ConfigResourceType.TOPIC:
@@ -248,11 +262,13 @@ async def alter_resources(
     response: type[Response],
     version: int,
     wanted: Callable[[ConfigResource, Sequence[Config_co]], ConfigChange],
+    access: Access,
 ) -> Answer:
     """The answer to `request`, of class `response`: one result per resource. A resource that is named twice is refused
     both times.
 
     wanted      makes the change from a resource's configs. Raises KafkaError where the request makes no sense
+    access      what the caller may do. Kafka looks at a change of a broker's configs before it refuses it to the caller
     """
     resources = await in_turns(_resources(request))
     twice = await in_turns(duplicates(resources))
@@ -264,7 +280,11 @@ async def alter_resources(
         if len(asked.configs) > MOST_CONFIGS:
             return InvalidRequest(f"A resource has at most {MOST_CONFIGS} configs, not {len(asked.configs)}.")
         try:
-            await apply_change(node, resource, wanted(resource, asked.configs), validate_only=request.validate_only)
+            change = wanted(resource, asked.configs)
+            denied = config_denial(resource, AclOperation.ALTER_CONFIGS, access)
+            if denied is not None:
+                return denied
+            await apply_change(node, resource, change, validate_only=request.validate_only)
         except Exception as error:
             return as_kafka_error(error, resource)
         return None

@@ -1,12 +1,24 @@
 """From a decoded request to its handler and back. `Dispatcher` makes a `Node` a service for the server package."""
 
 import logging
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from inspect import isawaitable
 from typing import Any
 
-from kafka_reassign_rpc.api.api_definition import Answer, Api, Encoded, Handled, Peer, RequestContext, awaited
+from kafka_reassign_rpc.api.access import EVERYTHING, Access
+from kafka_reassign_rpc.api.api_definition import (
+    AclResource,
+    Answer,
+    Api,
+    Encoded,
+    Handled,
+    Peer,
+    RequestContext,
+    awaited,
+)
 from kafka_reassign_rpc.api.ports import Node
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.java_host import java_host
 from kafka_reassign_rpc.core.kafka_errors import IllegalSaslState, InvalidRequest, KafkaError, UnknownServerError
 from kafka_reassign_rpc.protocol.frame_codec import Body, DecodedRequest, RequestHeader
 from kafka_reassign_rpc.protocol.frame_errors import RemoteProtocolError, TooManyElements
@@ -20,10 +32,20 @@ class Dispatcher:
 
     A KafkaError from a handler becomes the error answer of its API. Any other exception is a defect: the dispatcher
     logs it with its traceback, counts it in `failures` and answers UNKNOWN_SERVER_ERROR. The connection stays open.
+
+    authorizer  decides what callers may do; None: everything
+    on_denied   called once for each request of which something was denied to its caller
     """
 
-    def __init__(self, node: Node) -> None:
+    def __init__(
+        self,
+        node: Node,
+        authorizer: AclAuthorizer | None = None,
+        on_denied: Callable[[RequestContext], None] = lambda _ctx: None,
+    ) -> None:
         self._node = node
+        self._authorizer = authorizer
+        self._on_denied = on_denied
         self._apis: Mapping[int, Api] = node.apis
         self.failures = 0
 
@@ -74,22 +96,39 @@ class Dispatcher:
             listener=peer.listener,
             principal=peer.principal,
             mechanism=peer.mechanism,
+            access=self._access(peer),
         )
         try:
+            _check_cluster(api, ctx.access)
             result = api.handle(self._node, request.body, ctx)
         except Exception as error:
+            self._tell_denied(ctx)
             result = self._failed(api, request, error)
             return _later(result) if isawaitable(result) else _body(result)
         if isawaitable(result):
-            return self._answer_later(api, request, result)
+            return self._answer_later(api, request, result, ctx)
+        self._tell_denied(ctx)
         return _body(result)
 
-    async def _answer_later(self, api: Api, request: DecodedRequest, result: Awaitable[Answer]) -> Body:
+    async def _answer_later(
+        self, api: Api, request: DecodedRequest, result: Awaitable[Answer], ctx: RequestContext
+    ) -> Body:
         try:
             return _body(await result)
         except Exception as error:
             failed = self._failed(api, request, error)
+        finally:
+            self._tell_denied(ctx)
         return _body(await awaited(failed))
+
+    def _access(self, peer: Peer) -> Access:
+        if self._authorizer is None:
+            return EVERYTHING
+        return Access(self._authorizer, peer.principal, java_host(peer.host))
+
+    def _tell_denied(self, ctx: RequestContext) -> None:
+        if ctx.access.refusals:
+            self._on_denied(ctx)
 
     def _failed(self, api: Api, request: DecodedRequest, error: Exception) -> Handled:
         if not isinstance(error, KafkaError):
@@ -97,6 +136,14 @@ class Dispatcher:
             log.error("%s version %d failed", api.name, request.header.api_version, exc_info=error)
             error = UnknownServerError()
         return api.fail(request.body, request.header.api_version, error)
+
+
+def _check_cluster(api: Api, access: Access) -> None:
+    """Raises ClusterAuthorizationFailed where the caller lacks what every request of the API needs."""
+    if not access.unlimited:
+        for acl in api.acl:
+            if acl.resource is AclResource.CLUSTER and not acl.only_for:
+                access.check_cluster(acl.operation, api.name if acl.names_request else "")
 
 
 def _body(answer: Answer) -> Body:

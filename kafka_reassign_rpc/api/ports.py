@@ -16,6 +16,8 @@ from uuid import UUID
 import msgspec
 
 from kafka_reassign_rpc.api.api_definition import Api, RequestContext
+from kafka_reassign_rpc.core.acls.acl_binding import AccessControlEntry, AclBinding, ResourcePattern
+from kafka_reassign_rpc.core.acls.acl_filters import AclBindingFilter
 from kafka_reassign_rpc.core.announced_versions import Versions
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
@@ -32,6 +34,10 @@ TOPICS = "topics"
 BROKERS = "brokers"
 CLUSTER_DEFAULT = "<default>"
 """The name of the config entity that holds the defaults of all brokers ("" on the wire)."""
+
+
+DeletedAcl = tuple[AclBinding, KafkaError | None]
+"""An ACL that DeleteAcls deletes, or the error for which it still stands."""
 
 
 class NodeEndpoint(NamedTuple):
@@ -283,6 +289,20 @@ class RecordedEvents(NamedTuple):
 # ---------------------------------------------------------------------------------------------------- the node
 
 
+class AclPort(Protocol):
+    """The ACLs of the cluster. The methods raise BrokerNotAvailable while ZooKeeper does not answer, or before all ACLs
+    are loaded."""
+
+    async def find(self, wanted: AclBindingFilter) -> Mapping[ResourcePattern, Sequence[AccessControlEntry]]:
+        """The ACLs that match, by pattern."""
+
+    async def create(self, acls: Sequence[AclBinding], ctx: RequestContext) -> Sequence[KafkaError | None]:
+        """Adds ACLs; the outcome of each."""
+
+    async def delete(self, filters: Sequence[AclBindingFilter], ctx: RequestContext) -> Sequence[Sequence[DeletedAcl]]:
+        """Deletes all ACLs that match, each under the first filter that it matches. An error: the ACL still stands."""
+
+
 class Node(Protocol):
     """The server process or simulated broker that answers. Methods that are not async answer from memory and never
     wait."""
@@ -332,6 +352,10 @@ class Node(Protocol):
     @property
     def mutation_quotas(self) -> MutationQuotas:
         """What clients have used of their controller mutation quotas."""
+
+    @property
+    def acls(self) -> AclPort | None:
+        """ACLs; None on a node without an authorizer."""
 
     def authorizer(self) -> str | None:
         """The class of the authorizer that the brokers have; "" where they have none, None while that is not known."""

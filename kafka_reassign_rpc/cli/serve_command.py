@@ -19,9 +19,14 @@ from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_set
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties.progress_sampling import INTERVAL, STALL_TIMEOUT, Sampling
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import (
+    AuthorizerConfig,
+    ControllerProcess,
+    EventLogConfig,
+    ServerConfig,
+)
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
-from kafka_reassign_rpc.core.broker_settings import FIELDS
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
 from kafka_reassign_rpc.core.reassignment_settings import (
@@ -160,6 +165,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
+        authorizer=_authorizer_config(values),
         settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),
@@ -167,6 +173,12 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         ),
         limits=_limits(values),
     )
+
+
+def _authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
+    if not values.get(AUTHORIZER):
+        return None
+    return AuthorizerConfig(values["super.users"], values["allow.everyone.if.no.acl.found"])
 
 
 def _limits(values: dict[str, Any]) -> ServerLimits:

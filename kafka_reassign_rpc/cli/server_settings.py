@@ -8,10 +8,12 @@ from kafka_reassign_rpc.cli.long_running import LEVELS
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
+    authorizer_class,
     counts_by_address,
     host_and_port,
     listeners,
     one_of,
+    super_users,
     text,
     text_or_empty,
     true_or_false,
@@ -21,6 +23,7 @@ from kafka_reassign_rpc.cli.value_parsers import (
 from kafka_reassign_rpc.controller.controller_election import Takeover
 from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.config_values import INT16, INT32
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -37,6 +40,7 @@ _UNLIMITED = f"{2**31 - 1}, in effect no limit"
 
 CLUSTER = "the cluster and its ZooKeeper"
 LISTENERS = "listeners"
+AUTHORIZATION = "authorization"
 CONTROLLER = "the controller"
 TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
@@ -117,6 +121,34 @@ SETTINGS: tuple[Setting, ...] = (
         of_kafka=True,
     ),
     *SECURITY_SETTINGS,
+    Setting(
+        AUTHORIZER,
+        authorizer_class,
+        None,
+        "The authorizer that decides who may do what: kafka.security.authorizer.AclAuthorizer, with the ACLs in"
+        " ZooKeeper that kafka-acls.sh writes. Brokers and server need the same.",
+        group=AUTHORIZATION,
+        metavar="CLASS",
+        default_words="none: whoever reaches the server may do everything",
+    ),
+    Setting(
+        "super.users",
+        super_users,
+        frozenset(),
+        "The principals who may do everything, separated by semicolons. Those of the brokers have to be among them, or"
+        " have ACLs that allow CLUSTER_ACTION on the cluster.",
+        group=AUTHORIZATION,
+        metavar="User:NAME[;…]",
+        default_words="none",
+    ),
+    Setting(
+        "allow.everyone.if.no.acl.found",
+        true_or_false,
+        False,
+        "Whether everybody may do everything to a resource about which there is no ACL.",
+        group=AUTHORIZATION,
+        metavar="true|false",
+    ),
     Setting(
         "controller.takeover",
         one_of(*Takeover),

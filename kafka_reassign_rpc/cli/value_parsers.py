@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
+from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
 from kafka_reassign_rpc.zookeeper.connect_string import parse_connect_string
@@ -71,6 +72,29 @@ def password(value: Any) -> Password:
     if not isinstance(value, str) or not value:
         raise ValueError("expected text")
     return Password(value)
+
+
+ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
+_BEFORE_KAFKA_3 = "kafka.security.auth.SimpleAclAuthorizer"
+_IN_KRAFT = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def authorizer_class(value: Any) -> str:
+    """The one class of authorizers whose decisions the server makes; empty for none."""
+    name = text_or_empty(value)
+    if name in ("", ACL_AUTHORIZER):
+        return name
+    why = "this server runs no Java classes"
+    if name == _BEFORE_KAFKA_3:
+        why = "Kafka 3.0 removed it: AclAuthorizer decides by the same ACLs"
+    elif name == _IN_KRAFT:
+        why = "its ACLs are in KRaft, not in ZooKeeper"
+    raise ValueError(f"expected {ACL_AUTHORIZER} or nothing, not {name!r}: {why}")
+
+
+def super_users(value: Any) -> frozenset[str]:
+    """Principals, separated by semicolons; empty for none."""
+    return parse_super_users(text_or_empty(value))
 
 
 def one_of(*choices: str) -> Callable[[Any], str]:

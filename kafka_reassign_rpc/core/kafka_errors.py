@@ -150,6 +150,11 @@ InconsistentTopicId = _error(
 )
 IneligibleReplica = _error("IneligibleReplica", 107, "The new ISR contains at least one ineligible replica.")
 ClusterAuthorizationFailed = _error("ClusterAuthorizationFailed", 31, "Cluster authorization failed.")
+TopicAuthorizationFailed = _error("TopicAuthorizationFailed", 29, "Topic authorization failed.")
+GroupAuthorizationFailed = _error("GroupAuthorizationFailed", 30, "Group authorization failed.")
+TransactionalIdAuthorizationFailed = _error(
+    "TransactionalIdAuthorizationFailed", 53, "Transactional Id authorization failed."
+)
 BrokerNotAvailable = _error("BrokerNotAvailable", 8, "The broker is not available.")
 CoordinatorLoadInProgress = _error(
     "CoordinatorLoadInProgress",

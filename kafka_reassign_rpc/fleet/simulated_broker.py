@@ -329,6 +329,8 @@ class SimulatedBroker:
     def topic_name(self, topic_id: UUID) -> str | None:
         return self._cache.topic_name(topic_id)
 
+    acls = None
+
     def authorizer(self) -> str:
         """None: whoever can reach a simulated broker may do everything."""
         return ""

@@ -279,6 +279,7 @@ class ModelNode:
         self.configs = DictConfigs()
         self.quotas = DictQuotas()
         self.mutation_quotas = MutationQuotas()
+        self.acls: Any = None
         self.brokers_authorizer: str | None = ""
         self.topic_configs: dict[str, Mapping[str, str]] = {}
         self.broker_configs: dict[str, Mapping[str, str]] = {}

@@ -175,8 +175,8 @@ async def test_sv_5_only_the_controller_alters_credentials() -> None:
     [
         (
             "kafka.security.authorizer.AclAuthorizer",
-            "The brokers have authorizer.class.name=kafka.security.authorizer.AclAuthorizer, which this server cannot "
-            "ask. Send the request to a broker.",
+            "The brokers have authorizer.class.name=kafka.security.authorizer.AclAuthorizer, which this server does "
+            "not ask. Send the request to a broker, or start this server with the same authorizer.class.name.",
         ),
         (None, "No broker has said yet whether it has an authorizer, so nobody is authorized. Try again."),
     ],
@@ -213,5 +213,6 @@ async def test_sv_5_nobody_is_told_that_there_are_no_acls_where_brokers_have_an_
     answer = await ask(node, request, 3)
     assert (answer.error_code, answer.error_message) == (
         31,
-        "The brokers have authorizer.class.name=org.Acl, which this server cannot ask. Send the request to a broker.",
+        "The brokers have authorizer.class.name=org.Acl, which this server does not ask. Send the request to a broker,"
+        " or start this server with the same authorizer.class.name.",
     )

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from uuid import UUID
 
 from kafka_reassign_rpc.api.api_definition import Api
-from kafka_reassign_rpc.api.ports import ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
+from kafka_reassign_rpc.api.ports import AclPort, ConfigPort, NodeEndpoint, QuotaPort, RecordedEvents
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
@@ -25,6 +25,7 @@ class ServerNode:
 
     endpoints   where clients reach this server, by listener name
     survey      what the registered brokers have answered
+    acls        None: this server has no authorizer
     """
 
     log_dirs = None
@@ -42,6 +43,7 @@ class ServerNode:
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
         survey: BrokerSurvey,
+        acls: AclPort | None = None,
     ) -> None:
         self.node_id = node_id
         self.cluster_id = cluster_id
@@ -49,6 +51,7 @@ class ServerNode:
         self.controller = controller
         self.configs = configs
         self.quotas = quotas
+        self.acls = acls
         self.mutation_quotas = MutationQuotas()
         self._static_configs = static_configs
         self._recorder = recorder

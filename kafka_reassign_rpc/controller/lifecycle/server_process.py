@@ -4,7 +4,7 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -12,13 +12,16 @@ from uuid import uuid4
 
 import msgspec
 
+from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
 from kafka_reassign_rpc.controller import controller_election
 from kafka_reassign_rpc.controller.controller_election import Takeover
+from kafka_reassign_rpc.controller.duties.acl_keeper import AclKeeper
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.served_acls import ServedAcls
 from kafka_reassign_rpc.controller.lifecycle.server_node import ServerNode
 from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
@@ -29,7 +32,10 @@ from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, Serv
 from kafka_reassign_rpc.controller.watches.user_credentials import UserCredentials
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
 from kafka_reassign_rpc.core.broker_settings import Value, shown
+from kafka_reassign_rpc.core.events import catalogue, requesters
+from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_settings import (
     DEFAULT_SETTINGS,
     REPLICATION_FACTOR_CHANGE_ALLOWED,
@@ -70,6 +76,13 @@ class EventLogConfig(msgspec.Struct, frozen=True):
     refusal_files: int = 2
 
 
+class AuthorizerConfig(msgspec.Struct, frozen=True):
+    """The settings of AclAuthorizer, by Kafka's names."""
+
+    super_users: frozenset[str] = frozenset()
+    allow_everyone_if_no_acl_found: bool = False
+
+
 class ServerConfig(msgspec.Struct, frozen=True):
     """Settings of one server.
 
@@ -81,6 +94,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     broker_settings     settings of `core.broker_settings` by name, where the operator sets them; others are learnt
     new_cluster         whether the cluster starts with this server: it may be empty
     refuses_by_policy   whether it refuses what a policy of the brokers would have to check, since it cannot run Java
+    authorizer          None: whoever reaches the server may do everything
     """
 
     zookeeper_connect: str
@@ -102,6 +116,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     event_log: EventLogConfig | None = None
     sampling: Sampling = Sampling()
     metrics_listener: tuple[str, int] | None = None
+    authorizer: AuthorizerConfig | None = None
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
@@ -172,6 +187,12 @@ def _event_log(config: EventLogConfig | None) -> EventLog | None:
     )
 
 
+def _acl_keeper(config: AuthorizerConfig | None, zk: ZooKeeper) -> AclKeeper | None:
+    if config is None:
+        return None
+    return AclKeeper(zk, AclAuthorizer(config.super_users, allow_everyone=config.allow_everyone_if_no_acl_found))
+
+
 def _waiting(cluster: Cluster) -> Counter[str]:
     """Number of waiting moves by route."""
     found = Counter(cluster.queue.routes)
@@ -223,6 +244,7 @@ class ControllerProcess:
         )
         self._metrics = None if config.metrics_listener is None else Metrics()
         self._recorder = EventRecorder(_now_ms, _event_log(config.event_log), config.server_id, self._metrics)
+        self._acls = _acl_keeper(config.authorizer, self._zk)
         self._http: HttpServer | None = None
         self._pauses: asyncio.Task[None] | None = None
         self._reloading: list[asyncio.Task[None]] = []
@@ -291,6 +313,8 @@ class ControllerProcess:
         registration = ServerRegistration(self._zk, config.server_id, config.session_timeout_ms)
         await registration.wait_until_free()
         await self._recorder.open()
+        if self._acls is not None:
+            self._acls.start()
         node = ServerNode(
             config.server_id,
             await cluster_id(self._zk),
@@ -303,12 +327,13 @@ class ControllerProcess:
             _static_configs(config),
             self._recorder,
             self._survey,
+            None if self._acls is None else ServedAcls(self._acls, self._record),
         )
         if config.sasl is not None and config.sasl.needs_credentials:
             self._credentials = UserCredentials(self._zk, config.sasl.credentials)
             await self._credentials.start()
         self._server = Server(
-            Dispatcher(node),
+            Dispatcher(node, None if self._acls is None else self._acls.authorizer, self._tell_denied),
             [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
             config.limits,
         )
@@ -353,6 +378,8 @@ class ControllerProcess:
         if self._certificates is not None:
             await end(self._certificates)
         await self._survey.close()
+        if self._acls is not None:
+            await self._acls.close()
         await self._recorder.close()
         await self._zk.close()
         if self._pauses is not None:
@@ -360,6 +387,15 @@ class ControllerProcess:
             await asyncio.gather(self._pauses, return_exceptions=True)
         if self._http is not None:
             await self._http.close()
+
+    def _record(self, events: Iterable[Event]) -> None:
+        """Record events that need no controller."""
+        self._recorder.record(-1 if self._service.cluster is None else self._service.epoch, events)
+
+    def _tell_denied(self, ctx: RequestContext) -> None:
+        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host)
+        reason = f"{SERVER_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"
+        self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(by)])
 
     async def _serve_http(self, metrics: Metrics, host: str, port: int) -> None:
         """Serve /metrics, /health, /ready. Begins before ZooKeeper connects: /ready says why a server is not ready."""
@@ -383,6 +419,8 @@ class ControllerProcess:
         role = reason = ""
         if not self._zk.connected:
             reason = "ZooKeeper is not connected"
+        elif self._acls is not None and not self._acls.authorizer.loaded:
+            reason = "the ACLs are not loaded yet: only super users are admitted"
         elif cluster is not None:
             role, controller = "controller", self._config.server_id
         elif controller != controller_election.UNKNOWN:

@@ -14,6 +14,8 @@ follow this catalogue.
     heal.*            self-healing (KIP-46)
     throttle.*        leased throttle rates of brokers
     topic.*           topics that are created, get partitions, or are deleted
+    acl.*             ACLs that clients create or delete here
+    access.*          requests, or parts of them, that the authorizer refuses
     controller.*      a term of this server as the controller
 """
 
@@ -66,6 +68,10 @@ THROTTLE_RESTORED = "throttle.restored"
 TOPIC_CREATED = "topic.created"
 TOPIC_PARTITIONS_ADDED = "topic.partitions_added"
 TOPIC_DELETED = "topic.deleted"
+
+ACL_CREATED = "acl.created"
+ACL_DELETED = "acl.deleted"
+ACCESS_DENIED = "access.denied"
 
 CONTROLLER_ELECTED = "controller.elected"
 CONTROLLER_RESIGNED = "controller.resigned"
@@ -251,6 +257,26 @@ _TYPES = (
     EventType(TOPIC_CREATED, "INFO", ("topic", *_WHO, "reason"), "A client has created a topic."),
     EventType(TOPIC_PARTITIONS_ADDED, "INFO", ("topic", *_WHO, "reason"), "A client has added partitions to a topic."),
     EventType(TOPIC_DELETED, "INFO", ("topic", *_WHO), "The deletion of a topic has begun."),
+    EventType(
+        ACL_CREATED,
+        "INFO",
+        (*_WHO, "reason", "count"),
+        "A client has created ACLs of a resource: `count` of them, of which `reason` has the first ones.",
+    ),
+    EventType(
+        ACL_DELETED,
+        "INFO",
+        (*_WHO, "reason", "count"),
+        "A client has deleted ACLs of a resource, told in the same way.",
+    ),
+    EventType(
+        ACCESS_DENIED,
+        "INFO",
+        (*_WHO, "reason", "count"),
+        "The authorizer has refused a request, or parts of it: `reason` has the API, the operations that the client may"
+        " not do, and on which resources. `count` is the number of these refusals.",
+        refusal=True,
+    ),
     EventType(CONTROLLER_ELECTED, "INFO", (), "This server has become the controller."),
     EventType(
         CONTROLLER_RESIGNED,

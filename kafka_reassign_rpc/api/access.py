@@ -1,0 +1,114 @@
+"""What the caller of a request may do. The dispatcher makes an `Access` for each request; handlers ask it, and know no
+authorizer.
+
+The dispatcher asks for itself what every request of an API needs on the cluster (`Acl.only_for` is empty). A handler
+asks about the topics, groups and other resources that a request names: it knows where they stand in the request, and
+what the answer says of each that is denied.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_binding import CLUSTER_NAME, SUPPORTED_OPERATIONS, AclOperation, ResourceType
+from kafka_reassign_rpc.core.kafka_errors import ClusterAuthorizationFailed
+from kafka_reassign_rpc.support.bounded_text import word
+
+NAMED = 5
+"""Refused resources of a request that are named."""
+LONGEST_NAME = 100
+
+Denied = tuple[AclOperation, ResourceType, str]
+
+
+class Access:
+    """What a principal may do from a host.
+
+    authorizer  None: everything is allowed
+    unlimited   whether everything is allowed: no need to ask for each of many resources
+    denied      the first refusals that the caller is told of
+    refusals    how many they are in all
+    """
+
+    __slots__ = ("_authorizer", "_host", "_principal", "denied", "refusals", "unlimited")
+
+    def __init__(self, authorizer: AclAuthorizer | None = None, principal: str = "", host: str = "") -> None:
+        self._authorizer = authorizer
+        self._principal = principal
+        self._host = host
+        self.unlimited = authorizer is None or principal in authorizer.super_users
+        self.denied: list[Denied] = []
+        self.refusals = 0
+
+    def may(self, operation: AclOperation, resource_type: ResourceType, name: str, *, told: bool = True) -> bool:
+        """Whether the caller may do this. `told`: whether the caller will learn that he may not (Kafka's logIfDenied):
+        otherwise a refusal is not recorded."""
+        if self._authorizer is None or self.unlimited:
+            return True
+        if self._authorizer.authorize(self._principal, self._host, operation, resource_type, name):
+            return True
+        if told:
+            self._deny(operation, resource_type, name)
+        return False
+
+    def may_on_cluster(self, operation: AclOperation, *, told: bool = True) -> bool:
+        return self.may(operation, ResourceType.CLUSTER, CLUSTER_NAME, told=told)
+
+    def may_on_any(self, operation: AclOperation, resource_type: ResourceType) -> bool:
+        """Whether the caller may do this to any resource of the type."""
+        if self._authorizer is None or self.unlimited:
+            return True
+        if self._authorizer.authorize_by_resource_type(self._principal, self._host, operation, resource_type):
+            return True
+        self._deny(operation, resource_type, "NONE")
+        return False
+
+    def check_cluster(self, operation: AclOperation, request: str = "") -> None:
+        """Raises ClusterAuthorizationFailed where the caller may not do this to the cluster.
+
+        request     the name of its API, where Kafka's text names the request (AuthHelper.authorizeClusterOperation)
+        """
+        if self.may_on_cluster(operation):
+            return
+        if not request:
+            raise ClusterAuthorizationFailed
+        caller = f"{request} of {word(self._principal, LONGEST_NAME)} from {word(self._host, LONGEST_NAME)}"
+        raise ClusterAuthorizationFailed(
+            f"Request {caller} is not authorized. Needs {operation.name} permission on the cluster."
+        )
+
+    def operations(self, resource_type: ResourceType, name: str) -> frozenset[AclOperation]:
+        """All that the caller may do to the resource, as answers show it."""
+        if self._authorizer is None:
+            return SUPPORTED_OPERATIONS[resource_type]
+        return self._authorizer.authorized_operations(self._principal, self._host, resource_type, name)
+
+    def cluster_operations(self) -> frozenset[AclOperation]:
+        """The same for the cluster: none where the caller may not describe it (AuthHelper, KafkaApis)."""
+        if not self.may_on_cluster(AclOperation.DESCRIBE):
+            return frozenset()
+        return self.operations(ResourceType.CLUSTER, CLUSTER_NAME)
+
+    def describe_denied(self) -> str:
+        """`ALTER on topic a, b and 7 more`, for people."""
+        return f"{', '.join(_sentences(self.denied))}{f' and {more} more' if (more := self._left_out()) else ''}"
+
+    def _left_out(self) -> int:
+        return self.refusals - len(self.denied)
+
+    def _deny(self, operation: AclOperation, resource_type: ResourceType, name: str) -> None:
+        self.refusals += 1
+        if len(self.denied) < NAMED:
+            self.denied.append((operation, resource_type, name))
+
+
+def _sentences(denied: Iterable[Denied]) -> Iterator[str]:
+    before = None
+    for operation, resource_type, name in denied:
+        kind = resource_type.name.lower().replace("_", " ")
+        named = "" if resource_type is ResourceType.CLUSTER else f" {word(name, LONGEST_NAME)}"
+        yield named.strip() if (operation, kind) == before else f"{operation.name} on {kind}{named}"
+        before = operation, kind
+
+
+EVERYTHING = Access()
+"""Of callers of a node without an authorizer."""

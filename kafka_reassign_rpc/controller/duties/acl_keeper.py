@@ -1,0 +1,162 @@
+"""Keeps the authorizer's ACLs as they stand in ZooKeeper: loads all of them, then reads again what changes.
+
+    not loaded   super users alone are admitted
+    loaded       each announcement makes the keeper read that resource again. While ZooKeeper is away the ACLs that were
+                 read last count, as in Kafka
+    reconnected  everything is read again: an announcement may have come and gone
+
+Announcements are watched before ACLs are read, so no change is missed. One that cannot be read makes the keeper read
+everything. ACLs that cannot be read refuse all but super users on their resources. A lock keeps a read from putting
+something older over a write of this server.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_binding import ResourcePattern
+from kafka_reassign_rpc.core.acls.acl_cache import NO_ENTRIES, Entries
+from kafka_reassign_rpc.support.backoff import Backoff
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
+from kafka_reassign_rpc.support.tasks import end
+from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore, Change, Read
+from kafka_reassign_rpc.zookeeper.operations import WatchKind
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
+from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
+
+log = logging.getLogger(__name__)
+
+MOST_ACLS = 1_000_000
+"""With more ACLs the keeper gives up, and super users alone are admitted: memory has an end."""
+TOLD = 20
+"""Unreadable znodes that are logged one by one at a load."""
+FIRST_RETRY_S, LONGEST_RETRY_S = 0.1, 10.0
+SLICE = 200
+_FEEDS = frozenset((znode_paths.ACL_CHANGES, znode_paths.EXTENDED_ACL_CHANGES))
+
+
+class TooManyInZooKeeper(RuntimeError):
+    """There are more than MOST_ACLS."""
+
+
+class AclKeeper:
+    """`start` it once, `close` it at the end. `change` is how this server writes ACLs."""
+
+    def __init__(self, zk: ZooKeeper, authorizer: AclAuthorizer) -> None:
+        self.authorizer = authorizer
+        self._zk = zk
+        self._store = AclStore(zk)
+        self._cache = authorizer.cache
+        self._lock = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._stale = True
+        self._last: Mapping[str, int] = {}
+        self._pace = SliceTimer()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._zk.on_watch(self._watch_fired)
+        self._zk.on_connected(self._reconnected)
+        self._wake.set()
+        self._task = asyncio.create_task(self._run(), name="acls")
+
+    async def close(self) -> None:
+        if self._task is not None:
+            await end(self._task)
+
+    async def change(self, pattern: ResourcePattern, change: Change) -> tuple[Entries, Entries]:
+        """The ACLs of a pattern before and after a change, which counts from now on. Raises as AclStore.change."""
+        async with self._lock:
+            before, after = await self._store.change(pattern, change)
+            await self._put(pattern, after)
+            return before, after
+
+    def _watch_fired(self, _kind: WatchKind, path: str) -> None:
+        if path in _FEEDS:
+            self._wake.set()
+
+    def _reconnected(self) -> None:
+        self._stale = True
+        self._wake.set()
+
+    async def _run(self) -> None:
+        backoff = Backoff(FIRST_RETRY_S, LONGEST_RETRY_S)
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            try:
+                async with self._lock:
+                    await (self._load() if self._stale else self._follow())
+            except Exception as error:
+                self._stale = True
+                if not self._zk.connected:
+                    continue  # `_reconnected` comes
+                if isinstance(error, ZkError | TooManyInZooKeeper):
+                    log.error("the ACLs cannot be loaded: %s", error)
+                else:
+                    log.exception("the ACLs cannot be loaded")
+                self._wake.set()
+                await backoff.sleep()
+            else:
+                backoff.reset()
+
+    async def _load(self) -> None:
+        """Read everything. What vanishes from ZooKeeper meanwhile is announced."""
+        self._stale = False
+        await self._store.create_paths()
+        self._last = await self._store.last_changes()
+        gone = dict.fromkeys(self._cache.patterns())
+        bad = 0
+        async for pattern, found in self._store.read_all():
+            gone.pop(pattern, None)
+            bad += isinstance(found, BadZnode)
+            await self._take((pattern, found), told=bad <= TOLD)
+            if self._cache.size > MOST_ACLS:
+                self.authorizer.loaded = False
+                raise TooManyInZooKeeper(f"more than {MOST_ACLS} ACLs: only super users are admitted")
+        for pattern in gone:
+            await self._put(pattern, NO_ENTRIES)
+        if bad > TOLD:
+            log.error("the ACLs of %d more resources cannot be read: only super users are admitted there", bad - TOLD)
+        if not self.authorizer.loaded:
+            log.info("%d ACLs of %d resources are loaded", self._cache.size, len(self._cache.patterns()))
+        self.authorizer.loaded = True
+        await self._store.purge_changes(_now_ms())
+
+    async def _follow(self) -> None:
+        """Read the resources that are announced."""
+        changed = await self._store.changed_since(self._last)
+        if changed.bad:
+            log.warning("all ACLs are read again: %s", changed.bad[0])
+            await self._load()
+            return
+        await self._read(changed.patterns)
+        self._last = changed.last
+        if changed.patterns:
+            await self._store.purge_changes(_now_ms())
+
+    async def _read(self, patterns: Sequence[ResourcePattern]) -> None:
+        for start in range(0, len(patterns), SLICE):
+            for read in await self._store.read(patterns[start : start + SLICE]):
+                await self._take(read, told=True)
+
+    async def _take(self, read: Read, *, told: bool) -> None:
+        pattern, found = read
+        if isinstance(found, BadZnode):
+            if told:
+                log.error("only super users are admitted to %s: %s", pattern, found)
+            await self._put(pattern, None)
+        else:
+            await self._put(pattern, found)
+
+    async def _put(self, pattern: ResourcePattern, entries: Entries | None) -> None:
+        await self._pace.through(self._cache.put(pattern, entries))
+        await self._pace.rest()
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000
