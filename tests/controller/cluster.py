@@ -11,7 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, Sampling
-from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller.lifecycle.server_process import (
+    AuthorizerConfig,
+    ControllerProcess,
+    EventLogConfig,
+    ServerConfig,
+)
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.core.broker_settings import Value
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
@@ -73,6 +78,8 @@ class Cluster:
         self.broker_settings: Mapping[str, Value] = {}
         """What servers are started with from now on, in place of what brokers have."""
         self.refuses_by_policy = True
+        self.authorizer: AuthorizerConfig | None = None
+        """What servers are started with from now on."""
         self._server: AsyncExitStack | None = None
         self._brokers: dict[int, AsyncExitStack] = {}
         self._wire: RpcClient
@@ -93,6 +100,7 @@ class Cluster:
             sampling=self._sampling,
             broker_settings=self.broker_settings,
             refuses_by_policy=self.refuses_by_policy,
+            authorizer=self.authorizer,
         )
         server = await self._server.enter_async_context(ControllerProcess(config))
         await server.ready()
