@@ -67,7 +67,10 @@ def acl(name: str, *, kind: int = 2, pattern: int = 3, who: str = "User:alice", 
 
 async def create(here: Cluster, *acls: Acl) -> list[tuple[int, str | None]]:
     fields = ("resource_type", "resource_name", "resource_pattern_type", "principal", "host", "operation")
-    made = [CreateAclsRequest.AclCreation(**dict(zip((*fields, "permission_type"), one, strict=True))) for one in acls]
+    made = []
+    for one in acls:
+        values: dict[str, Any] = dict(zip((*fields, "permission_type"), one, strict=True))
+        made.append(CreateAclsRequest.AclCreation(**values))
     answer = await here.ask(CreateAclsRequest(creations=made), 2)
     return [(one.error_code, one.error_message) for one in answer.results]
 
