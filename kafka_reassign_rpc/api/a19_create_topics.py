@@ -47,6 +47,7 @@ from kafka_reassign_rpc.support.slices import SliceCounter
 _Result = CreateTopicsResponse.CreatableTopicResult
 _Config = _Result.CreatableTopicConfigs
 _FIRST_WITH_CONFIGS = 5
+_DUPLICATE = "Found multiple entries for this topic."
 ELEMENTS = 20_000
 """Topics, configs and assigned partitions of a request. Stock Kafka in KRaft mode creates at most 10,000 partitions for
 one."""
@@ -134,7 +135,7 @@ def _accepted(
         if pace.step(1 + len(topic.configs) * _CONFIG_COST + len(topic.assignments)):
             yield
         if counts[topic.name] > 1:
-            outcomes[topic.name] = InvalidRequest("Found multiple entries for this topic.")
+            outcomes[topic.name] = InvalidRequest(_DUPLICATE)
             continue
         if not may_all and not access.may(AclOperation.CREATE, AclResource.TOPIC, topic.name):
             outcomes[topic.name] = TopicAuthorizationFailed("Authorization failed.")
@@ -206,7 +207,8 @@ def _result(
     """Who may not DESCRIBE_CONFIGS learns neither configs nor counts nor the id of the topic."""
     if isinstance(outcome, KafkaError):
         failed = _failed_topic(version, name, outcome)
-        if isinstance(outcome, TopicAuthorizationFailed) and not may_show(name):
+        refused_first = isinstance(outcome, TopicAuthorizationFailed) or outcome.message == _DUPLICATE
+        if refused_first and not may_show(name):
             failed.topic_config_error_code = TopicAuthorizationFailed.code
         return failed
     if not may_show(name):

@@ -47,7 +47,7 @@ async def handle(node: Node, request: DescribeAclsRequest, ctx: RequestContext) 
     )
     if any(map(_is_unknown, found.values())):
         raise UnknownServerError("Contain UNKNOWN elements")
-    answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message=None)
+    answer = DescribeAclsResponse(version=version, throttle_time_ms=0, error_code=0, error_message="")
     resources = (_resource(version, pattern, entries) for pattern, entries in found.items())
     return await awaited(answer_with(answer, "resources", resources, len(found), sum(map(len, found.values()))))
 

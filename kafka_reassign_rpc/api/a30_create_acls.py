@@ -95,7 +95,10 @@ def _binding(asked: _Creation, version: int) -> AclBinding:
 
 def _answer(version: int, outcomes: Sequence[KafkaError | None]) -> Handled:
     fields = in_order(_Result, version)
-    results = (fields({"error_code": code_of(error), "error_message": message_of(error)}) for error in outcomes)
+    results = (
+        fields({"error_code": code_of(error), "error_message": "" if error is None else message_of(error)})
+        for error in outcomes
+    )
     return answer_with(CreateAclsResponse(version=version, throttle_time_ms=0), "results", results, len(outcomes))
 
 

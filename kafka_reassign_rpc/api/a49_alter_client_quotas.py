@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 
-from kafka_reassign_rpc.api.answer_fields import code_of, message_of
+from kafka_reassign_rpc.api.answer_fields import code_of
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
 from kafka_reassign_rpc.api.brokers_authorizer import check_no_authorizer
 from kafka_reassign_rpc.api.config_changes import as_kafka_error
@@ -67,7 +67,7 @@ def _answer(named: Sequence[Parts], version: int, outcomes: Sequence[KafkaError 
             _Entry(
                 version=version,
                 error_code=code_of(error),
-                error_message=message_of(error),
+                error_message=None if error is None else error.message,
                 entity=[_Entry.EntityData(version=version, entity_type=kind, entity_name=name) for kind, name in parts],
             )
             for parts, error in zip(named, outcomes, strict=True)

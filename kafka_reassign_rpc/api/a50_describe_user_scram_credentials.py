@@ -99,8 +99,13 @@ def _refused(user: str, error: KafkaError) -> _Result:
 def fail(
     _request: DescribeUserScramCredentialsRequest, _version: int, error: KafkaError
 ) -> DescribeUserScramCredentialsResponse:
+    """As in Kafka, with a result of no user that repeats the error."""
     return DescribeUserScramCredentialsResponse(
-        version=0, throttle_time_ms=0, error_code=error.code, error_message=message_of(error), results=[]
+        version=0,
+        throttle_time_ms=0,
+        error_code=error.code,
+        error_message=message_of(error),
+        results=[_refused("", error)],
     )
 
 

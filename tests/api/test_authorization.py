@@ -231,7 +231,7 @@ def test_sv_5_the_operations_of_cluster_wide_apis_are_those_of_kafka() -> None:
     }
 
 
-async def test_sv_5_alter_is_refused_on_each_partition_and_at_the_top() -> None:
+async def test_j01_alter_is_refused_on_each_partition_and_at_the_top() -> None:
     asked = request("AlterPartitionReassignments", topics=[partitions("a", 0, 1), partitions("b", 0)], timeout_ms=1)
     answer = await ask(ModelNode(A, B), asked, 1, on_cluster("DESCRIBE"))
     text = "Request AlterPartitionReassignments of User:ANONYMOUS from 127.0.0.1 is not authorized."
@@ -239,6 +239,32 @@ async def test_sv_5_alter_is_refused_on_each_partition_and_at_the_top() -> None:
     assert answer.error_message.startswith(text)
     found = [(t.name, p.partition_index, p.error_code, p.error_message) for t in answer.responses for p in t.partitions]
     assert found == [(name, index, 31, answer.error_message) for name, index in (("a", 0), ("a", 1), ("b", 0))]
+
+
+async def test_j02_list_is_refused_without_describe_on_the_cluster() -> None:
+    asked = request("ListPartitionReassignments", topics=None, timeout_ms=1)
+    answer = await ask(ModelNode(A), asked, 0, on_cluster("CREATE"))
+    assert (answer.error_code, answer.topics) == (31, [])
+
+
+@pytest.mark.parametrize("name", ["AlterPartitionReassignments", "ListPartitionReassignments", "ElectLeaders"])
+async def test_j03_who_is_not_authorized_does_not_learn_who_is_the_controller(name: str) -> None:
+    node = ModelNode(A)
+    node.controller.active = False
+    version = SERVER_APIS_MAX[name]
+    assert (await ask(node, request(name, **SENSIBLE[name]), version, allows())).error_code == 31
+    assert 41 in codes(await ask(node, request(name, **SENSIBLE[name]), version, on_cluster("ALTER")))
+
+
+async def test_j04_acls_on_topics_do_not_count_for_reassignments() -> None:
+    asked = request("AlterPartitionReassignments", topics=[partitions("a", 0)], timeout_ms=1)
+    assert (await ask(ModelNode(A), asked, 1, allows(("ALTER", TOPIC, "a")))).error_code == 31
+    assert (await ask(ModelNode(A), asked, 1, on_cluster("ALTER"))).error_code == 0
+
+
+async def test_j05_who_may_alter_may_list() -> None:
+    asked = request("ListPartitionReassignments", topics=None, timeout_ms=1)
+    assert (await ask(ModelNode(A), asked, 0, on_cluster("ALTER"))).error_code == 0
 
 
 async def test_sv_5_a_leased_throttle_also_needs_alter_configs() -> None:
@@ -336,7 +362,7 @@ async def test_sv_5_topics_are_created_by_who_may_create_on_the_cluster_or_on_th
         "b": (29, "Authorization failed.", 29),
         "c": (29, "Authorization failed.", 29),
         "d": (0, None, 29),
-        "e": (42, "Found multiple entries for this topic.", 0),
+        "e": (42, "Found multiple entries for this topic.", 29),
     }, "what exists is not told to who may not create it"
     assert [[t.name for t in call[1]] for call in node.controller.calls] == [["a", "d"]]
     hidden = next(t for t in answer.topics if t.name == "d")
