@@ -4,14 +4,17 @@ import argparse
 import asyncio
 import logging
 import sys
+from typing import Any
 
 import msgspec
 
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
+from kafka_reassign_rpc.cli.pipeline_jobs import say
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
-from kafka_reassign_rpc.client import KafkaError
+from kafka_reassign_rpc.client import KafkaError, client_configs, load_properties
 from kafka_reassign_rpc.preflight import cluster_status
+from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 HELP = "say who controls a cluster, since when, and what is under way"
@@ -39,8 +42,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument(
         "--zookeeper-connect", metavar="HOST:PORT[,…][/CHROOT]", help="the ZooKeeper of the cluster, with its chroot"
     )
+    parser.add_argument(
+        "--command-config",
+        metavar="FILE",
+        help="a Java properties file with configs of the client",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
+
+
+def _configs(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The client's configs. Raises UsageError."""
+    try:
+        properties = load_properties(arguments.command_config) if arguments.command_config else {}
+        return client_configs(arguments.bootstrap_server, properties, lambda text: say(f"warning: {text}"))
+    except BadSetting as error:
+        raise UsageError(f"--command-config: {error}") from None
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -53,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             raise UsageError(f"--zookeeper-connect: {error}") from None
     else:
-        reading = read_status.from_nodes(arguments.bootstrap_server, seconds)
+        reading = read_status.from_nodes(_configs(arguments), seconds)
     logging.disable(logging.CRITICAL)
     try:
         status = asyncio.run(reading)

@@ -17,12 +17,14 @@ AsyncReassignmentClient has the same calls for asyncio.
     move_progress, text_format         bytes copied, rate and remaining time; the same as text
     result_values, client_errors       what calls return and raise
     request_routing                    which node gets a request, in which version, and when it is repeated
+    client_properties                  the properties of Java clients: TLS, SASL and more
     admin_connection, kafka_python_request   the borders to kafka-python
 """
 
 from kafka_reassign_rpc.client.async_client import AsyncReassignmentClient
 from kafka_reassign_rpc.client.blocking_client import ReassignmentClient
 from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable, UnsupportedHere
+from kafka_reassign_rpc.client.client_properties import client_configs, load_properties
 from kafka_reassign_rpc.client.event_calls import Event, EventPage
 from kafka_reassign_rpc.client.move_progress import LogDirProgressTracker, Progress, ProgressSnapshot
 from kafka_reassign_rpc.client.result_values import (
@@ -77,4 +79,6 @@ __all__ = [
     "Unauthenticated",
     "Unreachable",
     "UnsupportedHere",
+    "client_configs",
+    "load_properties",
 ]

@@ -88,5 +88,5 @@ def _from_file(path: str, mechanism: str, listener: str | None) -> JaasEntry | N
     """The entry of the listener's section or the common one, whose module is for the mechanism."""
     sections = jaas.read_file(path, JAAS_FILE)
     found = sections.get(f"{(listener or '').lower()}.{_SECTION}") or sections.get(_SECTION, ())
-    module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer"}.get(mechanism, "Scram") + "LoginModule"
+    module = {"PLAIN": "Plain", "OAUTHBEARER": "OAuthBearer", "GSSAPI": "Krb5"}.get(mechanism, "Scram") + "LoginModule"
     return next((entry for entry in found if entry.module.endswith(module)), found[0] if len(found) == 1 else None)

@@ -111,7 +111,7 @@ class BrokerLinks:
         client = await RpcClient.open(at.host, at.port, client_id, timeout_s, context)
         try:
             if uses_sasl(protocol) and self._login is not None:
-                await log_in(client, self._login)
+                await log_in(client, self._login, at.host)
             elif context is not None:
                 await client.versions()
         except (EOFError, ConnectionResetError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
 from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest, SaslHandshakeRequest
-from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
 from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 from kafka_reassign_rpc.support.bounded_text import shortened, shown
 
@@ -20,23 +20,23 @@ REPEAT_AFTER = 0.85
 UNSUPPORTED_MECHANISM, ILLEGAL_STATE = 33, 34
 
 
-async def log_in(client: RpcClient, login: SaslLogin) -> None:
+async def log_in(client: RpcClient, login: SaslLogin, host: str) -> None:
     """Log in, and again before the login ends. Raises LoginFailed, and as every request."""
     handshake = await client.call(SaslHandshakeRequest, SaslHandshakeRequest(mechanism=login.mechanism), VERSION)
     if handshake.error_code:
         raise LoginFailed(_refused(handshake.error_code, handshake.mechanisms, login.mechanism))
-    life_ms = await _exchange_tokens(client, login)
+    life_ms = await _exchange_tokens(client, login, host)
     if life_ms > 0:
         due = asyncio.get_running_loop().time() + life_ms / 1000 * REPEAT_AFTER
-        client.repeat_login(due, lambda: log_in(client, login))
+        client.repeat_login(due, lambda: log_in(client, login, host))
 
 
-async def _exchange_tokens(client: RpcClient, login: SaslLogin) -> int:
+async def _exchange_tokens(client: RpcClient, login: SaslLogin, host: str) -> int:
     """Until the mechanism is done. Returns for how many ms the login holds, 0: without end.
 
     A mechanism may fetch a token or derive a key for a second: it runs off the event loop.
     """
-    exchange = await _step(login, login.exchange)
+    exchange = await _step(login, login.exchange, host)
     for _ in range(MAX_ROUNDS):
         token = await _step(login, exchange.auth_bytes)
         answer = await client.call(SaslAuthenticateRequest, SaslAuthenticateRequest(auth_bytes=token), VERSION)
@@ -57,8 +57,7 @@ async def _step(login: SaslLogin, step: Any, *arguments: Any) -> Any:
     except LoginFailed:
         raise
     except Exception as error:
-        # Not the error's text: nobody knows what a mechanism's library puts there.
-        raise LoginFailed(f"{login.mechanism}: the broker's answer cannot be used ({type(error).__name__})") from None
+        raise LoginFailed(f"{login.mechanism}: {failure(error)}") from None
 
 
 def _refused(code: int, mechanisms: list[str], wanted: str) -> str:

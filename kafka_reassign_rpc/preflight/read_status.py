@@ -6,6 +6,8 @@ tells its epoch: by its events.
 
 import asyncio
 from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 from kafka_reassign_rpc.client import MOVING, AsyncReassignmentClient, KafkaError, Unreachable, UnsupportedHere
 from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON
@@ -74,12 +76,10 @@ def _owner(now: ControllerNow, cluster: Cluster) -> ControllerStatus | None:
     return ControllerStatus(owner.id, kind, places, None if now.epoch < 0 else now.epoch, now.since_ms)
 
 
-async def from_nodes(bootstrap: str, seconds: float) -> ClusterStatus:
-    """Raises KafkaError, TimeoutError."""
+async def from_nodes(configs: Mapping[str, Any], seconds: float) -> ClusterStatus:
+    """`configs`: of the client; its timeouts are `seconds`. Raises KafkaError, TimeoutError."""
     limit_ms = int(seconds * 1000)
-    client = AsyncReassignmentClient(
-        bootstrap_servers=bootstrap.split(","), request_timeout_ms=limit_ms, bootstrap_timeout_ms=limit_ms
-    )
+    client = AsyncReassignmentClient(**{**configs, "request_timeout_ms": limit_ms, "bootstrap_timeout_ms": limit_ms})
     async with asyncio.timeout(3 * seconds), client:
         nodes = {node.id: node for node in await client.describe_cluster()}
         try:

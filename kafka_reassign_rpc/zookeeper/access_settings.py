@@ -16,6 +16,7 @@ UNSUPPORTED = ("zookeeper.ssl.crl.enable", "zookeeper.ssl.ocsp.enable")
 JAAS_FILE = "java.security.auth.login.config"
 SASL, SECTION = "zookeeper.sasl.client", "zookeeper.sasl.clientconfig"
 DEFAULT_SECTION = "Client"
+SERVICE = "zookeeper.sasl.client.username"
 _KEYSTORE, _KEYSTORE_PASSWORD = "zookeeper.ssl.keystore.location", "zookeeper.ssl.keystore.password"
 
 
@@ -74,4 +75,4 @@ def _sasl(properties: Properties) -> ZooKeeperLogin | None:
         if section is not None:
             raise BadSetting(f"{place} is missing")
         return None
-    return zookeeper_login(entries[0], place)
+    return zookeeper_login(entries[0], place, properties.text(SERVICE) or "zookeeper")

@@ -15,6 +15,7 @@ from kafka_reassign_rpc.controller_channel import ChannelManager, pending_reques
 from kafka_reassign_rpc.controller_channel import broker_channel as channel_module
 from kafka_reassign_rpc.controller_channel.broker_channel import BrokerChannel, LogDirAnswer
 from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH, LeaderAndIsr, StopReplicaState
 from kafka_reassign_rpc.controller_channel.request_builders import Sender
 from kafka_reassign_rpc.core.round import replay
@@ -50,7 +51,7 @@ RELEASES: dict[str, dict[int, int]] = {
 }
 """The highest versions that brokers of each release serve."""
 STALE_CONTROLLER_EPOCH, KAFKA_STORAGE_ERROR, FENCED_LEADER_EPOCH, INCONSISTENT_TOPIC_ID = 11, 56, 74, 103
-CLUSTER_AUTHORIZATION_FAILED = 31
+CLUSTER_AUTHORIZATION_FAILED, UNKNOWN_SERVER_ERROR = 31, -1
 
 
 class ScriptedBroker:
@@ -150,7 +151,7 @@ class ChannelReports:
 
 @asynccontextmanager
 async def connected(
-    versions: dict[int, int] | None = None, *, up_to_date: bool = True
+    versions: dict[int, int] | None = None, *, up_to_date: bool = True, links: BrokerLinks | None = None
 ) -> AsyncIterator[tuple[ScriptedBroker, BrokerChannel, ChannelReports, Cluster]]:
     """A broker and the channel to it. `up_to_date`: it has learned everything, as after its registration."""
     scripted = ScriptedBroker(NEWEST if versions is None else versions)
@@ -167,6 +168,7 @@ async def connected(
         Sender(1000, 9, (own,)),
         reports.note_stopped,
         reports.note_controller_moved,
+        links=links,
         log_dirs_answered=reports.note_log_dirs,
     )
     try:
@@ -425,13 +427,13 @@ async def test_455_4_a_replica_that_the_answer_leaves_out_does_not_count_as_stop
 
 
 async def test_455_4_a_stop_replica_that_is_refused_as_a_whole_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An authorizer may refuse it for a while, or the broker has failed at it."""
+    """The broker has failed at it."""
     monkeypatch.setattr(channel_module, "FIRST_REFUSAL_S", 0.01)
     stop = StopReplicaState(DELETED_EPOCH, delete=True)
 
     def refuse(body: Any) -> Any:
         if len(broker.received) < 3:
-            return StopReplicaResponse(version=4, error_code=CLUSTER_AUTHORIZATION_FAILED)
+            return StopReplicaResponse(version=4, error_code=UNKNOWN_SERVER_ERROR)
         return stop_answer(body, 4)
 
     async with connected() as (broker, channel, reports, _):
@@ -567,7 +569,7 @@ async def test_sv_4_a_broker_that_loses_the_connection_at_first_learns_everythin
 
 async def test_sv_4_a_refused_first_leader_and_isr_is_followed_by_a_complete_one() -> None:
     async with connected(up_to_date=False) as (broker, channel, _, _found):
-        refusal = LeaderAndIsrResponse(version=7, error_code=CLUSTER_AUTHORIZATION_FAILED)
+        refusal = LeaderAndIsrResponse(version=7, error_code=UNKNOWN_SERVER_ERROR)
         broker.answer = lambda body: refusal if isinstance(body, LeaderAndIsrRequest) else UpdateMetadataResponse
         channel.wake()
         await eventually(lambda: len(broker.received) == 2)
@@ -576,6 +578,35 @@ async def test_sv_4_a_refused_first_leader_and_isr_is_followed_by_a_complete_one
         channel.wake()
         await eventually(lambda: len(broker.received) == 3)
         assert [state.partition_index for state in broker.received[2].topic_states[0].partition_states] == [0, 1]
+
+
+async def test_sv_5_a_broker_that_does_not_authorize_this_server_is_told_once_and_learns_everything_later(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(channel_module, "LONGEST_BACKOFF_S", 0.01)
+    links = BrokerLinks()
+
+    def refuse(body: Any) -> Any:
+        assert isinstance(body, UpdateMetadataRequest)
+        return UpdateMetadataResponse(version=8, error_code=CLUSTER_AUTHORIZATION_FAILED)
+
+    async with connected(up_to_date=False, links=links) as (broker, channel, reports, _):
+        broker.answer = refuse
+        channel.wake()
+        await eventually(lambda: len(broker.received) >= 4)
+        assert set(broker.kinds()) == {UpdateMetadataRequest}, "what it has refused comes again, and nothing else first"
+        assert links.troubles == 1
+
+        broker.answer = lambda body: RESPONSES[body.API_KEY]
+        channel.pending.stop("t", 0, StopReplicaState(DELETED_EPOCH, delete=True))
+        await eventually(lambda: reports.stopped)
+        assert broker.kinds()[-3:] == [UpdateMetadataRequest, LeaderAndIsrRequest, StopReplicaRequest]
+        assert links.troubles == 0
+    told = [one.getMessage() for one in caplog.records if "CLUSTER_ACTION" in one.getMessage()]
+    assert told == [
+        "broker 3 does not take this server as its controller (CLUSTER_AUTHORIZATION_FAILED): give the principal of"
+        " this server's login CLUSTER_ACTION on the cluster, or name it in super.users"
+    ]
 
 
 async def test_sv_4_a_large_first_leader_and_isr_does_not_hold_the_event_loop() -> None:

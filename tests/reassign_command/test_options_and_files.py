@@ -187,12 +187,15 @@ def test_236_12_tls_is_checked_unless_the_operator_says_otherwise() -> None:
     ("properties", "problem"),
     [
         ({"request.timeout.ms": "soon"}, "Invalid value soon"),
-        ({"sasl.mechanism": "PLAIN"}, "sasl.jaas.config"),
-        ({"sasl.mechanism": "PLAIN", "sasl.jaas.config": "garbage"}, "sasl.jaas.config"),
-        ({"security.protocol": "SSL", "ssl.truststore.location": "/x.jks"}, "PEM files only"),
+        ({"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"}, r"sasl\.jaas\.config"),
+        (
+            {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "PLAIN", "sasl.jaas.config": "garbage"},
+            r"sasl\.jaas\.config",
+        ),
+        ({"security.protocol": "TLS"}, r"security\.protocol: expected one of PLAINTEXT, SSL"),
         (
             {"security.protocol": "SSL", "ssl.truststore.location": "/nope", "ssl.truststore.type": "PEM"},
-            "cannot be used",
+            r"ssl\.truststore\.location: cannot read /nope: No such file",
         ),
     ],
 )

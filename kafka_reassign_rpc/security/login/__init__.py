@@ -1,7 +1,11 @@
 """How this side of a connection says who it is: to brokers, to ZooKeeper, and as a client.
 
+client_security    protocol, TLS and login of a client, by its properties
 jaas               Java's login configuration (JAAS): an entry, or a file with sections
+sasl_login         a login over SASL: its mechanism with its credentials
+oauth_tokens       where the tokens of OAUTHBEARER come from
+kerberos           what GSSAPI needs of the process
 digest_md5         the client's side of DIGEST-MD5
 zookeeper_login    the logins that ZooKeeper speaks
-login_errors       what may go wrong, without secrets
+login_errors       the error of a login, without secrets
 """

@@ -1,5 +1,6 @@
 """How a connection to Kafka is secured, by the properties of a Java client or of a broker."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
@@ -36,7 +37,7 @@ class ClientSecurity(NamedTuple):
     login: SaslLogin | None = None
 
 
-def client_security(values: dict[str, str]) -> ClientSecurity:
+def client_security(values: Mapping[str, str]) -> ClientSecurity:
     """By the properties of a Java client. Reads no keystore. Raises BadSetting."""
     properties = Properties(values, ("",))
     protocol = protocol_named(properties.text("security.protocol") or "PLAINTEXT", "security.protocol")

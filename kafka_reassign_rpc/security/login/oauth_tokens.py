@@ -126,8 +126,8 @@ def _from_endpoint(
         connection = http.client.HTTPConnection(endpoint.host, endpoint.port, timeout=SECONDS)
     try:
         connection.request("POST", target, body, headers)
-        answer = connection.getresponse()
-        data = answer.read(MAX_BYTES + 1)
+        with connection.getresponse() as answer:
+            data = answer.read(MAX_BYTES + 1)
     except (OSError, http.client.HTTPException) as error:
         reason = getattr(error, "strerror", None) or type(error).__name__
         raise LoginFailed(f"OAUTHBEARER: no token from {endpoint.shown}: {reason}") from None

@@ -8,15 +8,17 @@ from collections.abc import Mapping
 from typing import Any, Protocol
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.login import oauth_tokens
+from kafka_reassign_rpc.security.login import kerberos, oauth_tokens
 from kafka_reassign_rpc.security.login.jaas import JaasEntry, parse_entry
+from kafka_reassign_rpc.security.login.kerberos import GSSAPI
 from kafka_reassign_rpc.security.tls.store_settings import Properties
 from kafka_reassign_rpc.security.tls.tls_config import TlsConfig
 
 PLAIN, OAUTHBEARER = "PLAIN", "OAUTHBEARER"
 SCRAM = ("SCRAM-SHA-256", "SCRAM-SHA-512")
-MECHANISMS = (PLAIN, *SCRAM, OAUTHBEARER)
+MECHANISMS = (PLAIN, *SCRAM, OAUTHBEARER, GSSAPI)
 JAAS = "sasl.jaas.config"
+KERBEROS_SERVICE = "sasl.kerberos.service.name"
 TOKEN_URL = "sasl.oauthbearer.token.endpoint.url"  # noqa: S105 (the name of a setting)
 
 
@@ -39,11 +41,11 @@ class SaslLogin:
     def __repr__(self) -> str:
         return f"SaslLogin({self.mechanism})"
 
-    def exchange(self) -> Mechanism:
-        """A new exchange."""
+    def exchange(self, host: str) -> Mechanism:
+        """A new exchange with a server of that name."""
         from kafka.net.sasl import get_sasl_mechanism
 
-        found: Mechanism = get_sasl_mechanism(self.mechanism)(**self.configs)
+        found: Mechanism = get_sasl_mechanism(self.mechanism)(**self.configs, host=host)
         return found
 
 
@@ -66,6 +68,8 @@ def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, 
         raise BadSetting(f"the SASL mechanism {mechanism!r} is not one of {', '.join(MECHANISMS)}")
     if entry is None:
         raise BadSetting(f"{place}: a login configuration for {mechanism} is missing")
+    if mechanism == GSSAPI:
+        return SaslLogin(mechanism, {"sasl_kerberos_service_name": _kerberos_service(entry, properties, place)})
     if mechanism == OAUTHBEARER:
         return SaslLogin(mechanism, {"sasl_oauth_token_provider": _token_provider(entry, properties)})
     username, password = entry.option("username"), entry.option("password")
@@ -78,6 +82,17 @@ def sasl_login(mechanism: str, entry: JaasEntry | None, properties: Properties, 
             raise BadSetting(f"{place}: tokenauth: delegation tokens are not supported")
         username = username.replace("=", "=3D").replace(",", "=2C")  # RFC 5802; kafka-python does not do it
     return SaslLogin(mechanism, {"sasl_plain_username": username, "sasl_plain_password": password})
+
+
+def _kerberos_service(entry: JaasEntry, properties: Properties, place: str) -> str:
+    service, name = properties.text(KERBEROS_SERVICE), properties.name(KERBEROS_SERVICE)
+    in_entry = entry.option("serviceName")
+    if service is not None and in_entry is not None and service != in_entry:
+        raise BadSetting(f"{place}: its serviceName and {name} differ")
+    if service is None and in_entry is None:
+        raise BadSetting(f"{name}: GSSAPI needs the first part of the brokers' principal, such as kafka")
+    kerberos.prepare(entry, place)
+    return service or in_entry or ""
 
 
 def _token_provider(entry: JaasEntry, properties: Properties) -> Any:

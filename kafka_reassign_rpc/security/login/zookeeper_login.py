@@ -1,15 +1,21 @@
-"""The login that ZooKeeper speaks: DIGEST-MD5 with a password.
+"""The logins that ZooKeeper speaks: DIGEST-MD5 with a password, and GSSAPI (Kerberos).
 
 Source: ZooKeeper's ZooKeeperSaslClient and SecurityUtils. With DIGEST-MD5 every server is "zk-sasl-md5".
 """
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Any
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login import kerberos
 from kafka_reassign_rpc.security.login.digest_md5 import DigestMd5Client
 from kafka_reassign_rpc.security.login.jaas import JaasEntry
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed, failure
+from kafka_reassign_rpc.security.login.sasl_login import SaslLogin
 
 DIGEST_MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
+MAX_ROUNDS = 10
 _DIGEST_SERVER = "zookeeper/zk-sasl-md5"
 
 _Exchange = Callable[[bytes], Awaitable[bytes]]
@@ -17,13 +23,21 @@ ZooKeeperLogin = Callable[[str, _Exchange], Awaitable[None]]
 """Logs in on a connection to the host of that name, by exchanging tokens. Raises LoginFailed."""
 
 
-def zookeeper_login(entry: JaasEntry, what: str) -> ZooKeeperLogin:
-    """The login of a JAAS entry; `what` names the entry's place. Raises BadSetting."""
+def zookeeper_login(entry: JaasEntry, place: str, service: str = "zookeeper") -> ZooKeeperLogin:
+    """The login of a JAAS entry. Raises BadSetting.
+
+    place     where the entry stands, for messages
+    service   the first part of ZooKeeper's Kerberos principal
+    """
+    if entry.module.endswith(kerberos.MODULE):
+        kerberos.prepare(entry, place)
+        return _gssapi(service)
     if entry.module != DIGEST_MODULE:
-        raise BadSetting(f"{what}: the login module {entry.module} is not one for ZooKeeper ({DIGEST_MODULE})")
+        known = f"{DIGEST_MODULE} and {kerberos.MODULE}"
+        raise BadSetting(f"{place}: ZooKeeper does not know the login module {entry.module}, but {known}")
     username, password = entry.option("username"), entry.option("password")
     if username is None or password is None:
-        raise BadSetting(f"{what}: {DIGEST_MODULE} needs a username and a password")
+        raise BadSetting(f"{place}: {DIGEST_MODULE} needs a username and a password")
     return _digest_md5(username, password)
 
 
@@ -33,3 +47,25 @@ def _digest_md5(username: str, password: str) -> ZooKeeperLogin:
         client.verify(await exchange(client.respond(await exchange(b""))))
 
     return login
+
+
+def _gssapi(service: str) -> ZooKeeperLogin:
+    login_to = SaslLogin(kerberos.GSSAPI, {"sasl_kerberos_service_name": service})
+
+    async def login(host: str, exchange: _Exchange) -> None:
+        mechanism = await _step(login_to.exchange, host)
+        for _ in range(MAX_ROUNDS):
+            challenge = await exchange(await _step(mechanism.auth_bytes))
+            if mechanism.is_done():
+                return
+            await _step(mechanism.receive, challenge)
+        raise LoginFailed("GSSAPI: ZooKeeper asks for ever more tokens")
+
+    return login
+
+
+async def _step(step: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return await asyncio.to_thread(step, *arguments)
+    except Exception as error:
+        raise LoginFailed(f"GSSAPI: {failure(error)}") from None

@@ -1,0 +1,99 @@
+"""The properties of a Java client, as kafka-python's configs: security, timeouts, names.
+
+Source: AdminClientConfig, SslConfigs, SaslConfigs (Kafka 3.9).
+"""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.login.client_security import client_security
+
+DEFAULT_TIMEOUT_MS = 60_000
+MAX_BYTES = 1 << 20
+
+_NUMBERS = {
+    "request.timeout.ms": "request_timeout_ms",
+    "default.api.timeout.ms": "bootstrap_timeout_ms",
+    "reconnect.backoff.ms": "reconnect_backoff_ms",
+    "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
+    "retry.backoff.ms": "retry_backoff_ms",
+    "connections.max.idle.ms": "connections_max_idle_ms",
+    "metadata.max.age.ms": "metadata_max_age_ms",
+    "receive.buffer.bytes": "receive_buffer_bytes",
+    "send.buffer.bytes": "send_buffer_bytes",
+}
+_TEXTS = {"client.id": "client_id"}
+_HANDLED = {"bootstrap.servers", "security.protocol"}
+_OF_SECURITY = ("ssl.", "sasl.")
+"""Names that begin so are read with the security protocol; Java's classes among them have no meaning here."""
+
+Warn = Callable[[str], None]
+
+
+def client_configs(bootstrap: str, properties: Mapping[str, str], warn: Warn = lambda _: None) -> dict[str, Any]:
+    """The arguments of ReassignmentClient (and of kafka.admin.KafkaAdminClient). Reads the keystores.
+
+    bootstrap   HOST:PORT, separated by commas
+    warn        gets a line for each property that the client does not know, as in the Java client
+
+    Raises BadSetting (a ValueError) for a property that this client cannot apply.
+    """
+    configs: dict[str, Any] = {
+        "bootstrap_servers": bootstrap.split(","),
+        "request_timeout_ms": DEFAULT_TIMEOUT_MS,
+        "bootstrap_timeout_ms": DEFAULT_TIMEOUT_MS,
+    }
+    for name, value in properties.items():
+        if name in _NUMBERS:
+            configs[_NUMBERS[name]] = _number(name, value)
+        elif name in _TEXTS:
+            configs[_TEXTS[name]] = value
+        elif name not in _HANDLED and not name.startswith(_OF_SECURITY):
+            warn(f"The configuration '{name}' was supplied but isn't a known config.")
+    return configs | _security(properties)
+
+
+def _security(properties: Mapping[str, str]) -> dict[str, Any]:
+    found = client_security(properties)
+    configs: dict[str, Any] = {"security_protocol": found.protocol}
+    if found.tls is not None:
+        configs["ssl_context"] = found.tls.client_context()
+        configs["ssl_check_hostname"] = found.tls.checks_host
+    if found.login is not None:
+        configs |= found.login.configs
+    return configs
+
+
+def _number(name: str, value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise BadSetting(f"Invalid value {value} for configuration {name}: Not a number of type INT") from None
+
+
+def load_properties(path: str) -> dict[str, str]:
+    """Read a properties file. Raises BadSetting.
+
+    The file is UTF-8. Java reads it as ISO 8859-1: for non-ASCII text that both understand use \\uXXXX.
+    """
+    try:
+        with Path(path).open("rb") as file:
+            text = file.read(MAX_BYTES + 1).decode()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8"
+        raise BadSetting(f"Unable to read file {path}: {reason}") from None
+    if len(text) > MAX_BYTES:
+        raise BadSetting(f"Unable to read file {path}: it is longer than {MAX_BYTES} bytes")
+    return parse_properties(text)
+
+
+def parse_properties(text: str) -> dict[str, str]:
+    """Parse text as java.util.Properties does. Raises BadSetting for a malformed \\uXXXX, with Java's message."""
+    import javaproperties  # here, because most calls of the commands read no such file
+
+    try:
+        return dict(javaproperties.loads(text))
+    except javaproperties.InvalidUEscapeError:
+        raise BadSetting("Malformed \\uxxxx encoding.") from None
