@@ -39,10 +39,12 @@ SASL_SETTINGS: tuple[Setting, ...] = (
     _sasl(
         "sasl.jaas.config",
         password,
-        "The users of PLAIN, as brokers have them: PlainLoginModule required user_alice=…. Only behind the prefix of a"
-        " listener and a mechanism (listener.name.<name>.plain.sasl.jaas.config). Other mechanisms need none.",
+        "Login configurations as Java has them. Behind the prefix of a listener and plain"
+        " (listener.name.<name>.plain.sasl.jaas.config) it has the users of PLAIN, as brokers have them:"
+        " PlainLoginModule required user_alice=…. For the brokers' listener and the mechanism of"
+        " sasl.mechanism.inter.broker.protocol, it has the server's own login to brokers.",
         "ENTRY",
-        "not set",
+        "for the login: the section KafkaServer of java.security.auth.login.config",
         secret=True,
     ),
     _sasl(

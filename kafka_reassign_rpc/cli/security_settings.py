@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kafka_reassign_rpc.cli.kafka_config import LISTENER_PREFIX
+from kafka_reassign_rpc.cli.outward_settings import OUTWARD_SETTINGS
 from kafka_reassign_rpc.cli.sasl_settings import SASL_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import listed, password, text, text_or_empty, true_or_false
@@ -144,6 +145,7 @@ SECURITY_SETTINGS: tuple[Setting, ...] = (
         "https",
     ),
     *SASL_SETTINGS,
+    *OUTWARD_SETTINGS,
 )
 
 

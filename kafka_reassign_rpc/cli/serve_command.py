@@ -10,10 +10,12 @@ from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
+from kafka_reassign_rpc.cli.security_settings import security_properties
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
@@ -25,7 +27,6 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import (
     EventLogConfig,
     ServerConfig,
 )
-from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, FIELDS
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
@@ -148,6 +149,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
     """The configuration of a server with these settings, by their dotted names (see `settle_listeners`). Reads
     keystores. Raises UsageError."""
     sasl = sasl_sources(values["listeners"], values)
+    properties = security_properties(values)
     return ServerConfig(
         zookeeper_connect=values["zookeeper.connect"] or "",
         security=listener_security(values["listeners"], values, sasl),
@@ -157,7 +159,8 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         listeners=values["listeners"],
         advertised=values["advertised.listeners"],
         server_id=values["broker.id"],
-        links=BrokerLinks(values["inter.broker.listener.name"]),
+        links=outward_settings.links(properties, values["inter.broker.listener.name"]),
+        zookeeper_access=outward_settings.access(properties),
         takeover=Takeover(values["controller.takeover"]),
         broker_settings={name: values[name] for name in FIELDS if values.get(name) is not None},
         new_cluster=new_cluster,

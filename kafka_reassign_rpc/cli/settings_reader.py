@@ -72,13 +72,7 @@ class Setting(NamedTuple):
 
 def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> None:
     """Add `--config FILE`, `--kafka-config FILE` and one flag for each setting, group by group."""
-    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
-    parser.add_argument(
-        "--kafka-config",
-        metavar="FILE",
-        help="the server.properties of a broker: what it says of ZooKeeper and of security holds for this server too,"
-        " unless a flag or --config says otherwise",
-    )
+    add_files(parser)
     groups: dict[str, argparse._ArgumentGroup] = {}
     for setting in settings:
         if setting.group not in groups:
@@ -93,6 +87,17 @@ def add_flags(parser: argparse.ArgumentParser, settings: Iterable[Setting]) -> N
             metavar=setting.metavar,
             help=f"{setting.help} (default: {setting.default_text}{dynamic})".replace("%", "%%"),
         )
+
+
+def add_files(parser: argparse.ArgumentParser) -> None:
+    """Add `--config FILE` and `--kafka-config FILE`."""
+    parser.add_argument("--config", metavar="FILE", help="a TOML file with settings by their dotted names")
+    parser.add_argument(
+        "--kafka-config",
+        metavar="FILE",
+        help="the server.properties of a broker: what it says of ZooKeeper and of security holds for this server too,"
+        " unless a flag or --config says otherwise",
+    )
 
 
 class _SecretFlag(argparse.Action):

@@ -8,8 +8,12 @@ from typing import Any
 
 import msgspec
 
+from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.check_command import add_timeout, timeout_seconds
 from kafka_reassign_rpc.cli.pipeline_jobs import say
+from kafka_reassign_rpc.cli.security_settings import security_properties
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import add_files, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import zookeeper_connect
 from kafka_reassign_rpc.client import KafkaError, client_configs, load_properties
@@ -24,7 +28,7 @@ are in flight or wait, and what self-healing does. It asks the nodes of the clus
 nothing.
 
 The nodes tell the epoch and the time of the election only if the controller is a server with an event log. ZooKeeper
-always tells them.
+always tells them. For a secured ZooKeeper give the files of `kafka-reassign-rpc serve` (--config, --kafka-config).
 """
 EPILOG = """\
 exit codes: 0 there is a controller, 1 there is none or nobody answers, 2 wrong flags
@@ -47,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a Java properties file with configs of the client",
     )
+    add_files(parser)
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of lines")
     add_timeout(parser)
 
@@ -66,9 +71,11 @@ def run(arguments: argparse.Namespace) -> int:
     seconds = timeout_seconds(arguments)
     if arguments.zookeeper_connect is not None:
         try:
-            reading = read_status.from_zookeeper(zookeeper_connect(arguments.zookeeper_connect), seconds)
+            connect = zookeeper_connect(arguments.zookeeper_connect)
         except ValueError as error:
             raise UsageError(f"--zookeeper-connect: {error}") from None
+        access = outward_settings.access(security_properties(read_settings(arguments, SETTINGS)))
+        reading = read_status.from_zookeeper(connect, seconds, access)
     else:
         reading = read_status.from_nodes(_configs(arguments), seconds)
     logging.disable(logging.CRITICAL)

@@ -33,7 +33,7 @@ _SECTION = "KafkaServer"
 def broker_links(values: Mapping[str, str]) -> BrokerLinks:
     """By settings with the names of brokers' own. Reads keystores: call it off the event loop. Raises BadSetting."""
     properties = Properties(values, ("",))
-    listener = properties.text(CONTROL_PLANE) or properties.text(LISTENER)
+    listener = (properties.text(CONTROL_PLANE) or properties.text(LISTENER) or "").upper() or None
     protocol = _protocol(properties, listener)
     prefixes = _prefixes(listener or protocol)
     of_listener = Properties(values, prefixes)
@@ -60,7 +60,7 @@ def _protocol(properties: Properties, listener: str | None) -> str | None:
         if not colon or not name:
             raise BadSetting(f"{PROTOCOL_MAP}: expected NAME:PROTOCOL[,…], got {pair!r}")
         found = protocol_named(protocol, PROTOCOL_MAP)
-        if name.strip() == listener:
+        if name.strip().upper() == listener:
             return found
     return listener if listener in PROTOCOLS else None
 
@@ -80,7 +80,8 @@ def _login(values: Mapping[str, str], mechanism: str, listener: str | None) -> S
     path = values.get(JAAS_FILE, "").strip()
     if entry is None and path:
         entry = _from_file(path, mechanism, listener)
-        place = f"{JAAS_FILE}: the section {_SECTION} of {path}"
+        in_file = f"the section {_SECTION} of {path}"
+        place = f"{JAAS_FILE}: {in_file}" if entry is not None else f"{place}, or {in_file}"
     return sasl_login(mechanism, entry, properties, place)
 
 

@@ -27,12 +27,13 @@ from kafka_reassign_rpc.preflight.cluster_status import (
 )
 from kafka_reassign_rpc.preflight.read_state import ControllerNow
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 
 
-async def from_zookeeper(connect: str, seconds: float) -> ClusterStatus:
+async def from_zookeeper(connect: str, seconds: float, access: Access = PLAIN) -> ClusterStatus:
     """Raises ZkError, TimeoutError."""
-    zk = ZooKeeper(connect)
+    zk = ZooKeeper(connect, access=access)
     await zk.start(seconds)
     try:
         async with asyncio.timeout(seconds):
