@@ -29,10 +29,14 @@ MAIN_CLASSES = {
     "log-dirs": "org.apache.kafka.tools.LogDirsCommand",
     "leader-election": "org.apache.kafka.tools.LeaderElectionCommand",
     "broker-api-versions": "org.apache.kafka.tools.BrokerApiVersionsCommand",
+    "acls": "org.apache.kafka.tools.AclCommand",
 }
 """Main class of each tool `kafka-NAME.sh`, as 4.1 has them."""
 
-_OLD_MAIN_CLASSES = {"broker-api-versions": "kafka.admin.BrokerApiVersionsCommand"}
+_OLD_MAIN_CLASSES = {
+    "broker-api-versions": "kafka.admin.BrokerApiVersionsCommand",
+    "acls": "kafka.admin.AclCommand",
+}
 """Where 3.9 differs."""
 
 

@@ -96,6 +96,7 @@ class Side:
     def __init__(self, name: str, zk: ZooKeeper, address: str) -> None:
         host, _, port = address.rpartition(":")
         self.name = name
+        self.address = address
         self.store = AclStore(zk)
         self.wire = Wire(host, int(port))
         self._before: set[ResourcePattern] = set()
@@ -138,7 +139,8 @@ def _replaced(entries: Entries, _current: Entries) -> Entries:
 
 
 @asynccontextmanager
-async def ours(connect: str) -> AsyncIterator[Side]:
+async def ours(connect: str, *, brokers: tuple[int, ...] = (1,)) -> AsyncIterator[Side]:
+    """This server, with simulated brokers, which have no authorizer."""
     config = ServerConfig(
         zookeeper_connect=connect,
         listeners=(Endpoint("PLAINTEXT", "PLAINTEXT", "127.0.0.1", 0),),
@@ -151,8 +153,10 @@ async def ours(connect: str) -> AsyncIterator[Side]:
         side = Side("ours", zk, server.bootstrap)
         stack.callback(side.wire.drop)
         await side.grant(ALL)
-        fleet = await stack.enter_async_context(Fleet(FleetConfig(zookeeper_connect=connect, broker_ids=(1,))))
-        await fleet.ready()
+        if brokers:
+            config_of_brokers = FleetConfig(zookeeper_connect=connect, broker_ids=brokers)
+            fleet = await stack.enter_async_context(Fleet(config_of_brokers))
+            await fleet.ready()
         yield side
 
 
