@@ -13,6 +13,7 @@ from kafka_reassign_rpc.server import file_descriptors, interpreter_tuning
 from kafka_reassign_rpc.server.event_loop import LoopName
 from kafka_reassign_rpc.server.event_loop import run as run_loop
 from kafka_reassign_rpc.support.bounded_log import BoundedFormatter
+from kafka_reassign_rpc.support.error_text import error_text
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
@@ -52,6 +53,12 @@ async def ended_first(work: Coroutine[Any, Any, None], stop: asyncio.Event) -> b
     return has_ended
 
 
+def _why(error: Exception) -> str:
+    """An error of the system or of this product in words; of a defect also the name of its class."""
+    foreseen = isinstance(error, OSError) or type(error).__module__.startswith("kafka_reassign_rpc.")
+    return error_text(error) if foreseen else f"defect: {type(error).__name__}: {error}"
+
+
 def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loop: LoopName | None = None) -> int:
     """Run `main(stop)`. SIGTERM and SIGINT set `stop`; a second signal cancels.
 
@@ -87,6 +94,6 @@ def run_until_signalled(main: Callable[[asyncio.Event], Awaitable[None]], *, loo
         raise UsageError(str(error)) from None
     except Exception as error:
         logging.getLogger(__name__).debug("ended by", exc_info=True)
-        sys.stderr.write(f"{type(error).__name__}: {error}\n")
+        sys.stderr.write(f"kafka-reassign-rpc: {_why(error)}\n")
         return 1
     return 0

@@ -4,31 +4,11 @@ from collections.abc import Sequence
 
 from kafka_reassign_rpc.client.move_progress import Progress
 from kafka_reassign_rpc.client.result_values import NO_THROTTLE
+from kafka_reassign_rpc.support.human_units import duration, size
 
-_UNITS = ("B", "kB", "MB", "GB", "TB", "PB")
+__all__ = ["amounts", "bar", "duration", "size", "table", "throttle"]
+
 _EIGHTHS = " ▏▎▍▌▋▊▉"
-
-
-def size(count: float) -> str:
-    """Bytes in decimal units: 1.5 GB."""
-    value, unit = float(count), 0
-    while value >= 999.95 and unit < len(_UNITS) - 1:
-        value, unit = value / 1000, unit + 1
-    return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {_UNITS[unit]}"
-
-
-def duration(seconds: float) -> str:
-    """The two largest units: 3 min 20 s."""
-    left = max(0, round(seconds))
-    if left < 60:
-        return f"{left} s"
-    for limit, big, big_name, small, small_name in (
-        (3600, 60, "min", 1, "s"),
-        (86400, 3600, "h", 60, "min"),
-    ):
-        if left < limit:
-            return f"{left // big} {big_name} {left % big // small} {small_name}"
-    return f"{left // 86400} d {left % 86400 // 3600} h"
 
 
 def throttle(bytes_per_second: int) -> str:

@@ -1,11 +1,12 @@
 """Files and directories that appear as a whole: written under a hidden name beside their place, then renamed.
 
-A process that is killed while it writes leaves the hidden name only. It holds the process id, so that two processes
-do not write to the same one.
+A process that fails while it writes leaves nothing, one that is killed leaves the hidden name. It holds the process id,
+so that two processes do not write to the same one.
 """
 
 import os
 import shutil
+import weakref
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -30,8 +31,21 @@ def write_file(path: Path, parts: Iterable[bytes], *, sync: bool = False) -> Non
         raise
 
 
+_forgotten: "dict[Path, weakref.finalize[..., AtomicDirectory]]" = {}
+"""What removes each directory that is neither published nor discarded, by its hidden name."""
+
+
+def _remove(hidden: Path, process: int) -> None:
+    """Remove the directory. A forked process does not own it."""
+    if os.getpid() == process:
+        shutil.rmtree(hidden, ignore_errors=True)
+
+
 class AtomicDirectory:
-    """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed."""
+    """A directory that is filled under the name `hidden`, then `publish`ed or `discard`ed.
+
+    If neither happens, as when a full disk ends its writer's constructor, it goes with this object or with the process.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -39,11 +53,15 @@ class AtomicDirectory:
         self.is_published = False
         shutil.rmtree(self.hidden, ignore_errors=True)
         self.hidden.mkdir(parents=True)
+        if (former := _forgotten.pop(self.hidden, None)) is not None:
+            former.detach()  # its directory is gone already, and this one has the same name
+        self._forgotten = _forgotten[self.hidden] = weakref.finalize(self, _remove, self.hidden, os.getpid())
 
     def publish(self) -> None:
         """Rename it to `path`, which must not exist yet."""
         self.hidden.rename(self.path)
         self.is_published = True
+        self._forgotten.detach()
 
     def replace(self) -> None:
         """Rename it to `path`, and remove the former content. Between the two renames `path` does not exist."""

@@ -299,7 +299,7 @@ class ZooKeeperSession(Session):  # type: ignore[misc]  # aiozk has no types
     def _suspend(self, why: str) -> None:
         self.state.transition_to(States.SUSPENDED)
         self._connected.clear()
-        log.info("ZooKeeper connection lost: %s", why)
+        log.warning("ZooKeeper connection lost: %s", why)
         _call(self.disconnected_hooks)
 
     def _over(self, why: str, *, known_to_server: bool) -> None:

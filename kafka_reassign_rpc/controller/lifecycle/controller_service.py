@@ -153,8 +153,12 @@ class ControllerService:
 
     @property
     def totals(self) -> Totals:
-        """Totals of all moves in flight, as of the last sample; nothing while this process is not the controller."""
-        return NO_TOTALS if self._term is None or not self.is_active() else self._term.progress.totals
+        """Totals of all moves in flight, as of the last sample; nothing while nothing moves or this process is not the
+        controller.
+        """
+        if self._term is None or not self.is_active() or not self._term.loop.cluster.moving:
+            return NO_TOTALS
+        return self._term.progress.totals
 
     @property
     def repairs(self) -> RepairCounts:

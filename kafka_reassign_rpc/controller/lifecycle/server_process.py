@@ -4,7 +4,8 @@ import asyncio
 import logging
 import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -49,6 +50,7 @@ from kafka_reassign_rpc.server.sasl_sources import SaslSources
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
 from kafka_reassign_rpc.server.server_stats import ServerStats
+from kafka_reassign_rpc.support.error_text import error_text
 from kafka_reassign_rpc.support.tasks import end
 from kafka_reassign_rpc.zookeeper import znode_contents, znode_paths
 from kafka_reassign_rpc.zookeeper.access import PLAIN, Access
@@ -137,17 +139,31 @@ async def cluster_id(zk: ZooKeeper) -> str:
                 continue
 
 
+class CannotListen(RuntimeError):
+    """A listener cannot be opened."""
+
+
+@contextmanager
+def _listening(setting: str, addresses: str) -> Iterator[None]:
+    """An error of the system names the setting, and says what is wrong."""
+    try:
+        yield
+    except OSError as error:
+        raise CannotListen(f"{setting}={addresses}: {error_text(error)}") from error
+
+
+def _listed(endpoints: Sequence[Endpoint]) -> str:
+    return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
+
+
 def _static_configs(config: ServerConfig) -> dict[str, str]:
     """The static configs of this server for DescribeConfigs, by Kafka's names."""
-
-    def listed(endpoints: Sequence[Endpoint]) -> str:
-        return ",".join(f"{one.listener}://{one.host}:{one.port}" for one in endpoints)
 
     return {
         "broker.id": str(config.server_id),
         "zookeeper.connect": config.zookeeper_connect,
         "zookeeper.session.timeout.ms": str(config.session_timeout_ms),
-        "listeners": listed(config.listeners),
+        "listeners": _listed(config.listeners),
         **(
             {
                 "listener.security.protocol.map": ",".join(
@@ -157,7 +173,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
             if any(one.listener != one.security_protocol for one in config.listeners)
             else {}
         ),
-        **({"advertised.listeners": listed(config.advertised)} if config.advertised else {}),
+        **({"advertised.listeners": _listed(config.advertised)} if config.advertised else {}),
         **{name: shown(value) for name, value in config.broker_settings.items()},
         **{
             name: str(value)
@@ -337,7 +353,8 @@ class ControllerProcess:
             [_listener(one, config.security.get(one.listener, ListenerSecurity())) for one in config.listeners],
             config.limits,
         )
-        await self._server.start()
+        with _listening("listeners", _listed(config.listeners)):
+            await self._server.start()
         await registration.ensure(self._endpoints())
         self._reloading = [
             asyncio.create_task(one.tls.keep(), name="certificates") for one in config.security.values() if one.tls
@@ -406,7 +423,8 @@ class ControllerProcess:
         metrics.show(self._status, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
         pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._status())}
         self._http = HttpServer(host, port, pages)
-        await self._http.start()
+        with _listening("metrics.listener", f"{host}:{port}"):
+            await self._http.start()
         self._pauses = asyncio.create_task(
             interpreter_tuning.measure_loop_delay(lambda seconds: metrics.observe_duration(PAUSE, seconds))
         )

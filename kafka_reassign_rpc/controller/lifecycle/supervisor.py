@@ -91,6 +91,7 @@ class Supervisor:
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
         self._migration_told = False
+        self._is_cut_off = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
         zk.on_connected(self._end_term)
@@ -106,7 +107,7 @@ class Supervisor:
             try:
                 may_wait = await self._take_part()
             except ZkError as error:
-                log.info("standing by: ZooKeeper does not answer (%s)", error)
+                self._tell_cut_off(error)
                 may_wait = False
             except (BadZnode, BrokerIdTaken) as error:
                 log.error("standing by: %s", error)
@@ -120,6 +121,12 @@ class Supervisor:
             else:
                 self._standby.forget()
                 await asyncio.sleep(RETRY_S)
+
+    def _tell_cut_off(self, error: ZkError) -> None:
+        """Once: this repeats every RETRY_S while ZooKeeper is away."""
+        level = logging.DEBUG if self._is_cut_off else logging.WARNING
+        log.log(level, "standing by: ZooKeeper does not answer (%s)", error)
+        self._is_cut_off = True
 
     async def resign(self, running: asyncio.Task[None]) -> None:
         """End `running`, the task of `run`, and give the controllership back: another server is elected at once.
@@ -145,6 +152,7 @@ class Supervisor:
         while True:
             await self._registration.ensure(self._endpoints)
             owner = await self._standby.refresh()
+            self._is_cut_off = False
             self._survey.look(self._standby.brokers)
             if not self._may_campaign(owner):
                 self._may_seize = False

@@ -21,6 +21,7 @@ from threading import Lock
 from typing import NamedTuple
 
 from kafka_reassign_rpc.controller.telemetry.event_log_files import LogFiles, lines_of
+from kafka_reassign_rpc.support.error_text import error_text
 
 
 class EventLogPage(NamedTuple):
@@ -41,7 +42,7 @@ class EventsLost(OSError):
     """`count` events could not be written; the text says why."""
 
     def __init__(self, count: int, reason: OSError) -> None:
-        super().__init__(str(reason))
+        super().__init__(error_text(reason))
         self.count = count
 
 

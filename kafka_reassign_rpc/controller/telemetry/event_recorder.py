@@ -10,7 +10,7 @@ Refusals beyond a rate are counted, in the metrics and in an event of their own,
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -22,6 +22,8 @@ from kafka_reassign_rpc.controller.telemetry.refusal_limit import REPORT_MS, Ref
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import SLICE, Event
 from kafka_reassign_rpc.support.bounded_text import shortened
+from kafka_reassign_rpc.support.error_text import error_text
+from kafka_reassign_rpc.support.human_units import duration, size
 from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.support.slices import in_slices
 
@@ -45,6 +47,7 @@ LONGEST_WHO, LONGEST_WORD = 400, 130
 """Characters of `who`, which has a principal, a client id and an address, and of each of these, or of a route."""
 
 _LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
+_ENDS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
 _REFUSALS = frozenset(name for name, type_ in catalogue.EVENTS.items() if type_.refusal)
 
 
@@ -107,7 +110,7 @@ class EventRecorder:
             await self._in_thread(self.event_log.open)
         except OSError as error:
             another = isinstance(error, BlockingIOError)
-            why = "another process writes there" if another else error
+            why = "another process writes there" if another else error_text(error)
             log.warning("no event log is kept in %s: %s", self.event_log.directory, why)
             await self._in_thread(self.event_log.close)
             self.event_log = None
@@ -163,7 +166,7 @@ class EventRecorder:
             if self._admits(epoch, at, event):
                 seen[event.event] += 1
                 if seen[event.event] <= LINES:
-                    log.log(level(event), "%s", line(event))
+                    log.log(level(event), "%s", line(event, at))
                 if self.event_log is not None:
                     self._encode(epoch, at, event)
                     if len(self._decisions) + len(self._refusals) > CHUNK:
@@ -266,18 +269,31 @@ def level(event: Event) -> int:
     return _LEVELS[event.event]
 
 
-def line(event: Event) -> str:
-    """An event as a line for people: `move.started orders-3: to [4, 5, 6] (User:alice as admin-1 from 10.0.0.7)`."""
+def line(event: Event, at: int) -> str:
+    """An event that happened `at` (ms) as a line for people: `move.completed orders-3: to [4, 5, 6], 150.0 MB in 19 s;
+    drain of broker 1 (controller)`.
+    """
     text = event.event
     if event.topic is not None:
         text += f" {event.topic}" if event.partition is None else f" {event.topic}-{event.partition}"
     if event.broker is not None:
         text += f" broker {event.broker}"
-    details = [event.reason] if event.reason else []
-    if event.target is not None:
-        details.append(f"to {list(event.target)}")
-    if details:
-        text += f": {' '.join(details)}"
+    details = ", ".join(_details(event, at))
+    said = "; ".join(part for part in (details, event.reason) if part)
+    if said:
+        text += f": {said}"
     if event.who:
         text += f" ({event.who})"
     return text if text.isprintable() else ascii(text)[1:-1]  # a topic's name in a znode may have any characters
+
+
+def _details(event: Event, at: int) -> Iterator[str]:
+    """What an event's fields say in a line."""
+    if event.target is not None:
+        yield f"to {list(event.target)}"
+    if event.started is not None and event.event in _ENDS:
+        copied = "" if event.copied is None else f"{size(event.copied)} "
+        took = duration(max(0, at - event.started) / 1000)
+        yield f"after {took}" if event.event == catalogue.MOVE_CANCELLED else f"{copied}in {took}"
+    if event.bytes is not None:
+        yield f"{size(event.bytes)}/s"

@@ -71,6 +71,7 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     principal: str | None = None
     client_id: str | None = None
     address: str | None = None
+    copied: int | None = None
 
     def asked_by(self, requester: Requester) -> "Event":
         """The same event with its requester."""
@@ -79,13 +80,17 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
 
 
 class AssignmentDecision(NamedTuple):
-    """A partition before and after a decision about its assignment, and the requester."""
+    """A partition before and after a decision about its assignment, and the requester.
+
+    size   bytes of one replica, as last sampled; None: not known
+    """
 
     topic: str
     partition: int
     before: Partition
     after: Partition
     by: Requester
+    size: int | None = None
 
 
 RoundNote = AssignmentDecision | Event
@@ -179,7 +184,7 @@ def _is_queued(cluster: Cluster, event: Event) -> bool:
 
 
 def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPartition, MoveRecord]) -> Iterator[Event]:
-    topic, partition, before, after, by = decision
+    topic, partition, before, after, by, size = decision
     move = after.move or before.move
     route, reason = (None, None) if move is None else (move.route, move.reason or None)
     if move is not None and move.id < 0:
@@ -203,6 +208,7 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
             principal=principal,
             client_id=client_id,
             address=address,
+            copied=len(before.adding) * size if size is not None and name == catalogue.MOVE_COMPLETED else None,
         )
 
 

@@ -219,4 +219,5 @@ class RoundView:
         if before is None or not reassigned(before, change.value):
             return
         if before.move is not None or not before.is_moving:  # without a record: a failover repeats a completion
-            self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by))
+            size = self.cluster.sizes.get(TopicPartition(change.topic, change.partition))
+            self.notes.append(AssignmentDecision(change.topic, change.partition, before, change.value, self.by, size))

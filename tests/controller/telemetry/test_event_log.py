@@ -129,7 +129,7 @@ def test_sv_7_a_failed_write_leaves_no_part_of_an_event(log: EventLog, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        with pytest.raises(OSError, match="No space"):
+        with pytest.raises(OSError, match="no space"):
             write(log, 2, 4)
     write(log, 4, 6)
     assert numbers(log) == [0, 1, 4, 5], "the gap shows that something is missing"
@@ -216,7 +216,7 @@ def test_sv_7_what_does_not_fit_into_one_series_does_not_keep_the_other_from_bei
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", full)
-        with pytest.raises(EventsLost, match="No space") as caught:
+        with pytest.raises(EventsLost, match="no space") as caught:
             log.append(lines(2, 5), lines(5, 7), 2, 7)
     assert caught.value.count == 3
     log.append(lines(8, 9), lines(7, 8), 7, 9)
@@ -305,7 +305,7 @@ async def test_sv_7_a_full_disk_stops_no_move_and_is_reported_once(
             made.record(1, [Event("move.started", "t", number)] * 10)
             await settled(made)
         assert made.lost == 30
-        assert sum("No space left" in record.getMessage() for record in caplog.records) == 1
+        assert sum("no space left" in record.getMessage() for record in caplog.records) == 1
         monkeypatch.setattr(log, "append", really)
         made.record(1, [Event("reassignments.enabled")])
         await settled(made)
@@ -436,5 +436,36 @@ class Counted:
 
 
 def test_sv_7_no_name_or_reason_can_forge_a_line_of_the_log() -> None:
-    text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)))
-    assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: no to [1] (znode)"
+    text = line(Event("entry.refused", "t\n2026-01-01 ERROR: forged", 0, reason="no", who="znode", target=(1,)), 0)
+    assert text == "entry.refused t\\n2026-01-01 ERROR: forged-0: to [1]; no (znode)"
+
+
+@pytest.mark.parametrize(
+    ("event", "text"),
+    [
+        (
+            Event(
+                "move.completed",
+                "t",
+                3,
+                who="controller",
+                reason="drain",
+                target=(4, 5),
+                started=1_000,
+                copied=3 * 10**8,
+            ),
+            "move.completed t-3: to [4, 5], 300.0 MB in 3 min 20 s; drain (controller)",
+        ),
+        (Event("move.completed", "t", 3, target=(4,), started=1_000), "move.completed t-3: to [4], in 3 min 20 s"),
+        (Event("move.cancelled", "t", 3, target=(4,), started=1_000), "move.cancelled t-3: to [4], after 3 min 20 s"),
+        (Event("move.started", "t", 3, target=(4,), started=200_990), "move.started t-3: to [4]"),
+        (Event("throttle.set", broker=5, bytes=5_000_000), "throttle.set broker 5: 5.0 MB/s"),
+        (
+            Event("throttle.set", broker=5, bytes=700, reason="by somebody else"),
+            "throttle.set broker 5: 700 B/s; by somebody else",
+        ),
+        (Event("throttle.restored", broker=5, reason="no rate"), "throttle.restored broker 5: no rate"),
+    ],
+)
+def test_sv_7_a_line_of_the_log_says_what_moved_how_long_it_took_and_which_rate_holds(event: Event, text: str) -> None:
+    assert line(event, 201_000) == text

@@ -62,6 +62,16 @@ def test_sv_7_the_partition_before_and_after_a_decision_gives_the_event_its_name
     assert seen(list(events_of(deque([AssignmentDecision(TOPIC, 0, before, after, ALICE)]), {}))) == expected
 
 
+def test_sv_7_a_completed_move_tells_what_it_has_copied_and_no_other_event_does() -> None:
+    before = moving((1, 2), (3, 4))
+    (completed,) = events_of(deque([AssignmentDecision(TOPIC, 0, before, not_moving(3, 4), ALICE, 500)]), {})
+    assert (completed.event, completed.copied) == ("move.completed", 1000)
+    (cancelled,) = events_of(deque([AssignmentDecision(TOPIC, 0, before, not_moving(1, 2), ALICE, 500)]), {})
+    assert (cancelled.event, cancelled.copied) == ("move.cancelled", None)
+    (unknown,) = events_of(deque([AssignmentDecision(TOPIC, 0, before, not_moving(3, 4), ALICE)]), {})
+    assert unknown.copied is None
+
+
 def test_sv_7_an_event_of_a_move_has_its_id_target_and_replicas() -> None:
     (started,) = events_of(deque([AssignmentDecision(TOPIC, 3, not_moving(1, 2), moving((1, 2), (3, 2)), ALICE)]), {})
     assert started == Event(

@@ -1,0 +1,59 @@
+"""Sizes and durations as people write them: 50MB, 1.5 GiB, 20s, 3 min 20 s. Formats and parses them."""
+
+import re
+from decimal import Decimal
+
+_DECIMAL = ("B", "kB", "MB", "GB", "TB", "PB")
+_BYTES = {
+    **{name.lower(): 1000**power for power, name in enumerate(_DECIMAL)},
+    **{name: 1024**power for power, name in enumerate(("kib", "mib", "gib", "tib", "pib"), 1)},
+}
+_MS = {"ms": 1, "s": 1000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
+_NUMBER_WITH_UNIT = re.compile(r"([0-9]{1,19}(?:\.[0-9]{1,9})?) ?([A-Za-z]{1,3})", re.ASCII)
+_PLAIN = re.compile(r"-?[0-9]{1,19}", re.ASCII)
+
+
+def size(count: float) -> str:
+    """Bytes in decimal units: 1.5 GB."""
+    value, unit = float(count), 0
+    while value >= 999.95 and unit < len(_DECIMAL) - 1:
+        value, unit = value / 1000, unit + 1
+    return f"{value:.0f} B" if unit == 0 else f"{value:.1f} {_DECIMAL[unit]}"
+
+
+def duration(seconds: float) -> str:
+    """The two largest units: 3 min 20 s."""
+    left = max(0, round(seconds))
+    if left < 60:
+        return f"{left} s"
+    for limit, big, big_name, small, small_name in (
+        (3600, 60, "min", 1, "s"),
+        (86400, 3600, "h", 60, "min"),
+    ):
+        if left < limit:
+            return f"{left // big} {big_name} {left % big // small} {small_name}"
+    return f"{left // 86400} d {left % 86400 // 3600} h"
+
+
+def parse_size(text: str) -> int | None:
+    """Bytes of `50MB`, `500 MiB`, `1.5GB` or a plain number; None where it is none. Case does not matter.
+
+    A unit of decimal powers (kB, MB, GB, TB, PB) or binary ones (KiB, MiB, …); never a fraction of a byte.
+    """
+    return _parse(text, _BYTES)
+
+
+def parse_duration_ms(text: str) -> int | None:
+    """Milliseconds of `20s`, `1.5 min`, `500ms`, `2h`, `1d` or a plain number of them; None where it is none."""
+    return _parse(text, _MS)
+
+
+def _parse(text: str, units: dict[str, int]) -> int | None:
+    if _PLAIN.fullmatch(text):
+        return int(text)
+    found = _NUMBER_WITH_UNIT.fullmatch(text)
+    unit = None if found is None else units.get(found.group(2).lower())
+    if found is None or unit is None:
+        return None
+    value = Decimal(found.group(1)) * unit
+    return int(value) if value == value.to_integral_value() else None
