@@ -20,6 +20,7 @@ from kafka_reassign_rpc.api.config_definitions import (
     ConfigDefinition,
     ConfigValueError,
     UnknownConfigError,
+    refuse_mistyped,
     validate_broker_configs,
     validate_topic_configs,
 )
@@ -208,6 +209,7 @@ def _checked(resource: ConfigResource, change: ConfigChange) -> ConfigChange:
                 validate_topic_configs(wanted)
             else:
                 validate_broker_configs(wanted, per_broker=bool(resource.name))
+                refuse_mistyped(wanted.keys() - current.keys())
         except UnknownConfigError as error:
             raise InvalidConfig(str(error)) from None
         except ConfigValueError as error:

@@ -7,13 +7,14 @@ asking the running broker (principal builders, key stores); these checks are mis
 
 import re
 from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from importlib import resources
 from typing import Literal
 
 import msgspec
 
 from kafka_reassign_rpc.core.healing.healing_throttle import EXPECTED, HealingThrottle
-from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.bounded_text import shortened, whole_number
 
 ConfigType = Literal["BOOLEAN", "STRING", "INT", "SHORT", "LONG", "DOUBLE", "LIST", "CLASS", "PASSWORD"]
 
@@ -24,6 +25,12 @@ _LISTENER = re.compile(r"listener\.name\.[^.]*\.(.*)")
 _THROTTLED_REPLICA = re.compile(r"[0-9]+:[0-9]+")
 
 Value = bool | int | float | str | list[str]
+
+
+_OUR_PREFIXES = ("partition.reassignments.", "reassignment.", "failure.", "self.healing.")
+"""Names of dynamic configs that begin so are this server's; Kafka and its known plug-ins have none."""
+LONGEST_GUESSED = 100
+"""Characters of an unknown name that are compared with known ones, and shown."""
 
 
 class ConfigValueError(ValueError):
@@ -82,6 +89,7 @@ def _load() -> _Tables:
 _tables = _load()
 TOPIC_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.topic}
 BROKER_CONFIGS: Mapping[str, ConfigDefinition] = {d.name: d for d in _tables.broker}
+_OUR_NAMES = tuple(name for name in BROKER_CONFIGS if name.startswith(_OUR_PREFIXES))
 _MILLISECONDS = {"log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 _MILLISECONDS |= {"log.roll.hours": 3_600_000, "log.roll.jitter.hours": 3_600_000}
 
@@ -263,6 +271,18 @@ def validate_broker_configs(configs: Mapping[str, str], *, per_broker: bool) -> 
             (name for name in configs if _is_per_broker(name)),
             "Cannot update these configs at default cluster level, broker id must be specified",
         )
+
+
+def refuse_mistyped(names: Iterable[str]) -> None:
+    """Refuse names that look like configs of this server and are none. Kafka would take them, and they have no effect.
+
+    Raises ConfigValueError.
+    """
+    for name in names:
+        if name.startswith(_OUR_PREFIXES) and name not in BROKER_CONFIGS:
+            near = get_close_matches(name[:LONGEST_GUESSED], _OUR_NAMES, 1)
+            known = f"did you mean {near[0]}?" if near else f"known are {', '.join(_OUR_NAMES)}"
+            raise ConfigValueError(f"Unknown config {shortened(name, LONGEST_GUESSED)}: {known}")
 
 
 def _is_read_only(name: str) -> bool:

@@ -39,7 +39,7 @@ def _cancel_listed(context: ActionContext, reassignment: ReassignmentFile, timeo
     if moving:
         log_dir_moves.start(context, moving, timeout_ms)
     else:
-        output.write("None of the specified partition moves are active.")  # the stock tool ends no line here
+        output.line("None of the specified partition moves are active.")
     _clear(
         context,
         partitions,

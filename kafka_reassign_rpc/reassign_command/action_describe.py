@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from kafka_reassign_rpc.client import (
+    NO_THROTTLE,
     KafkaError,
     LogDirProgressTracker,
     PartitionReassignment,
@@ -85,15 +86,23 @@ def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tupl
     return (str(partition), "-", "waiting", move.route, "-", "-", "-", coming)
 
 
+def _rate(bytes_per_second: int) -> int | None:
+    return None if bytes_per_second >= NO_THROTTLE else bytes_per_second
+
+
 def _document(one: ReassignmentDescription, progress: Progress | None) -> dict[str, Any]:
     return {
         **partition_fields(one.reassignment.topic_partition),
         "id": one.reassignment.id,
         "start_time_ms": one.start_time,
         "leader": one.current_leader,
-        "leader_throttle": one.leader_throttle,
+        "leader_throttle": _rate(one.leader_throttle),
         "new_assigned": [
-            {"broker": broker, "throttle": rate, "copied_bytes": progress.copied.get(broker) if progress else None}
+            {
+                "broker": broker,
+                "throttle": _rate(rate),
+                "copied_bytes": progress.copied.get(broker) if progress else None,
+            }
             for broker, rate in one.new_assigned_throttles.items()
         ],
         "total_bytes": progress.total if progress else None,

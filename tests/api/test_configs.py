@@ -469,6 +469,37 @@ async def test_46_2_an_interval_of_nonsense_is_refused(value: str) -> None:
     assert node.configs.entities == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "partition.reassignments.max.per.clutser",
+            "Unknown config partition.reassignments.max.per.clutser: did you mean"
+            " partition.reassignments.max.per.cluster?",
+        ),
+        ("failure.intervall.ms", "Unknown config failure.intervall.ms: did you mean failure.interval.ms?"),
+        ("self.healing.x" + "y" * 30_000, f"known are {', '.join(OURS)}"),
+    ],
+)
+async def test_sv_2_a_mistyped_config_of_this_server_is_refused_and_one_of_a_plug_in_is_not(
+    name: str, text: str
+) -> None:
+    node = ModelNode()
+    [result] = (await ask(node, change((BROKER, "", [AlterConfigOp(name, OpType.SET, "5")])), 1)).responses
+    assert result.error_code == 42
+    assert text in result.error_message
+    assert len(result.error_message) < 1000
+    assert node.configs.entities == {}
+    [result] = (await ask(node, replace((BROKER, "", {name: "5"})), 2)).responses
+    assert result.error_code == 42
+    node.configs.entities["brokers", "<default>"] = {name: "5"}
+    other = change((BROKER, "", [AlterConfigOp("my.plugin.size", OpType.SET, "5")]))
+    assert (await ask(node, other, 1)).responses[0].error_code == 0, "one that was stored by other means stops nothing"
+    gone = change((BROKER, "", [AlterConfigOp(name, OpType.DELETE, None)]))
+    assert (await ask(node, gone, 1)).responses[0].error_code == 0
+    assert node.configs.entities == {("brokers", "<default>"): {"my.plugin.size": "5"}}
+
+
 async def test_sv_2_validate_only_judges_and_changes_nothing() -> None:
     node = ModelNode(topic("t"), knows=False)
     good = change((TOPIC, "t", [AlterConfigOp("retention.ms", OpType.SET, "1")]), only=True)

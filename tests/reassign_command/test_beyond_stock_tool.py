@@ -63,7 +63,7 @@ async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
     assert found["leader"] == 1
     assert found["id"] > 0
     assert found["total_bytes"] == 2_000_000
-    assert [replica["broker"] for replica in found["new_assigned"]] == [3, 1]
+    assert [(replica["broker"], replica["throttle"]) for replica in found["new_assigned"]] == [(3, 2), (1, None)]
     output = await command("--describe")
     heading, row = output.lines
     assert heading.split()[:4] == ["PARTITION", "ID", "STARTED", "(UTC)"]

@@ -144,8 +144,8 @@ async def test_236_12_list_and_cancel_ask_kraft_controllers_themselves_and_nobod
     cancelled = await kafka_reassign("--cancel", "--reassignment-json-file", plans[0], *of_controller)
     assert cancelled.lines == [
         "Successfully cancelled partition reassignment for: his-0",
-        "None of the specified partition moves are active.Keeping broker-level throttles on brokers 1,2: other "
-        "reassignments need them",
+        "None of the specified partition moves are active.",
+        "Keeping broker-level throttles on brokers 1,2: other reassignments need them",
         "Clearing topic-level throttles on topic his",
     ]
     cancelled = await kafka_reassign("--cancel", *of_controller)

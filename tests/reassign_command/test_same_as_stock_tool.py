@@ -9,6 +9,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
@@ -30,6 +31,7 @@ Run = Callable[..., Awaitable[Output]]
 Call = tuple[str, int, list[str], str]
 """Label, exit code, lines on standard output, first line on standard error."""
 
+NO_MOVES = "None of the specified partition moves are active."
 _CLASS = re.compile(r"^(Exception in thread \"main\" )?[\w.]+\.\w*Exception: ")
 
 
@@ -263,7 +265,14 @@ async def test_236_12_output_and_exit_code_are_those_of_the_stock_tool(
         RECORDED.check(recording, await transcript(stock, 0))
     printed = plain(await transcript(kafka_reassign, 1))
     for theirs, mine in zip(RECORDED.get(recording), printed, strict=True):
-        assert mine == theirs
+        assert mine == _with_line_ends(theirs)
+
+
+def _with_line_ends(call: Any) -> Any:
+    """A call of the stock tool with the line end that it forgets after `NO_MOVES`."""
+    label, (code, lines, error) = call
+    ended = [part for line in lines for part in line.replace(NO_MOVES, f"{NO_MOVES}\n").splitlines() or [line]]
+    return (label, [code, ended, error])
 
 
 async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept_and_a_lease_comes_back(
@@ -299,7 +308,8 @@ async def test_236_11_the_stock_tools_throttle_is_as_on_stock_kafka_ours_is_kept
     cancelled = await own("--cancel", "--reassignment-json-file", await throttled(his))
     assert cancelled.lines == [
         f"Successfully cancelled partition reassignment for: {his}-0",
-        "None of the specified partition moves are active.Clearing broker-level throttles on brokers 3,1000",
+        NO_MOVES,
+        "Clearing broker-level throttles on brokers 3,1000",
         "Keeping broker-level throttles on brokers 1,2,4,5: other reassignments need them",
         f"Clearing topic-level throttles on topic {his}",
     ]

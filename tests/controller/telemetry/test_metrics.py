@@ -177,6 +177,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await eventually(lambda: waits(address, "rpc", 1))
     await world.alter({("held", 0): None, ("held", 1): None, ("free", 0): None})
     await eventually(lambda: shows(address, moves_in_flight=0))
+    assert await counted(address, "moves_bytes_left") == 0, "a cancel ends what is left"
     assert await waits(address, "rpc", 0)
 
     await configure_healing(world, INTERVAL="3600000")
