@@ -12,8 +12,8 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
 def throttle(bytes_per_second: int) -> str:
-    """A rate in bytes per second, or "none"."""
-    return "none" if bytes_per_second >= NO_THROTTLE else f"{bytes_per_second} B/s"
+    """A rate such as 5.0 MB/s, or "no throttle"."""
+    return "no throttle" if bytes_per_second >= NO_THROTTLE else f"{size(bytes_per_second)}/s"
 
 
 def bar(share: float | None, width: int) -> str:

@@ -1,6 +1,12 @@
-"""--describe: shows each move in flight as KIP-240 describes it, with its progress; then the moves in the queue."""
+"""--describe: shows each move in flight as KIP-240 describes it, with its progress; then the moves in the queue.
 
+Moves of one request stand together.
+"""
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any
 
 from kafka_reassign_rpc.client import (
@@ -18,18 +24,12 @@ from kafka_reassign_rpc.client.move_progress import read_progress
 from kafka_reassign_rpc.reassign_command import action_list
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
 from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure, from_server
-from kafka_reassign_rpc.reassign_command.output import partition_fields
+from kafka_reassign_rpc.reassign_command.output import partition_fields, plural
 
-_HEADING = (
-    "PARTITION",
-    "ID",
-    "STARTED (UTC)",
-    "ROUTE",
-    "LEADER",
-    "LEADER THROTTLE",
-    "COPIED",
-    "NEW REPLICAS (THROTTLE)",
-)
+WIDTH = 80
+"""Columns of a line; the name of a topic may be longer."""
+SAME_REQUEST_MS = 2_000
+"""Moves of one route and reason belong to one request if no two of them started further apart than this."""
 
 
 def run(context: ActionContext) -> None:
@@ -47,43 +47,84 @@ def run(context: ActionContext) -> None:
     if not found and not waiting:
         output.line(action_list.NOTHING)
     else:
-        rows = [_HEADING, *(_row(one, sizes.get(one.reassignment.topic_partition)) for one in found)]
-        rows += [_waiting_row(partition, move) for partition, move in waiting.items()]
-        output.line("\n".join(text_format.table(rows)))
-        for partition, move in sorted(listed.items()):
-            if move.reason:
-                output.line(f"{partition} moves for this reason: {move.reason}")
+        for group in grouped(found):
+            for text in _group_lines(group, sizes):
+                output.line(text)
+        for text in _waiting_lines(waiting):
+            output.line(text)
         for partition, progress in sorted(sizes.items()):
             if progress.stalled is not None:
-                output.line(f"{partition} is stalled: {progress.stalled}")
+                for text in _wrapped(f"{partition} is stalled: {progress.stalled}", ""):
+                    output.line(text)
     output.note(
         reassignments=[_document(one, sizes.get(one.reassignment.topic_partition)) for one in found],
         waiting=action_list.documents(waiting),
     )
 
 
-def _row(one: ReassignmentDescription, progress: Progress | None) -> tuple[str, ...]:
-    started = datetime.fromtimestamp(one.start_time / 1000, UTC)
-    copied = "-"
+def grouped(found: Sequence[ReassignmentDescription]) -> list[list[ReassignmentDescription]]:
+    """The moves of each request together, the oldest request first, its partitions in their order."""
+    groups: list[list[ReassignmentDescription]] = []
+    for one in sorted(found, key=lambda one: (one.route, one.reason, one.start_time)):
+        last = groups[-1][-1] if groups else None
+        if last is not None and _kind(last) == _kind(one) and one.start_time - last.start_time <= SAME_REQUEST_MS:
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    groups.sort(key=lambda group: group[0].start_time)
+    return [sorted(group, key=lambda one: one.reassignment.topic_partition) for group in groups]
+
+
+def _kind(one: ReassignmentDescription) -> tuple[str, str]:
+    return one.route, one.reason
+
+
+def _group_lines(group: Sequence[ReassignmentDescription], sizes: Mapping[TopicPartition, Progress]) -> Iterator[str]:
+    started = datetime.fromtimestamp(min(one.start_time for one in group) / 1000, UTC)
+    count = f"{len(group)} move{plural(len(group))}"
+    reason = f": {group[0].reason}" if group[0].reason else ""
+    yield from _wrapped(f"{count} by {group[0].route}, started {started:%Y-%m-%d %H:%M:%S} UTC{reason}", "")
+    for one in group:
+        yield from _move_lines(one, sizes.get(one.reassignment.topic_partition))
+
+
+def _move_lines(one: ReassignmentDescription, progress: Progress | None) -> Iterator[str]:
+    leader = (
+        f"{one.current_leader} ({text_format.throttle(one.leader_throttle)})" if one.current_leader >= 0 else "none"
+    )
+    yield from _wrapped(f"{one.reassignment.topic_partition}, id {one.reassignment.id}, leader {leader}", "  ")
+    new = ", ".join(f"{broker} ({text_format.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items())
+    copied = ""
     if progress is not None and progress.total is not None:
         copied = f"{text_format.size(progress.done)} of {text_format.size(progress.total)}"
         if progress.remaining_seconds is not None:
             copied += f", {text_format.duration(progress.remaining_seconds)} left"
-    return (
-        str(one.reassignment.topic_partition),
-        str(one.reassignment.id),
-        f"{started:%Y-%m-%d %H:%M:%S}",
-        one.route,
-        str(one.current_leader) if one.current_leader >= 0 else "none",
-        text_format.throttle(one.leader_throttle),
-        copied,
-        ", ".join(f"{broker} ({text_format.throttle(rate)})" for broker, rate in one.new_assigned_throttles.items()),
+        copied += "; "
+    yield from _wrapped(f"{copied}to {new}", "    ")
+
+
+def _waiting_lines(waiting: Mapping[TopicPartition, PartitionReassignment]) -> Iterator[str]:
+    for (route, reason), moves in groupby(
+        sorted(waiting.items(), key=lambda item: (item[1].route, item[1].reason, item[0])),
+        lambda item: (item[1].route, item[1].reason),
+    ):
+        listed = list(moves)
+        why = f": {reason}" if reason else ""
+        yield from _wrapped(f"{len(listed)} waiting move{plural(len(listed))} by {route}{why}", "")
+        for partition, move in listed:
+            yield from _wrapped(f"{partition}, adds {', '.join(map(str, move.adding_replicas)) or 'none'}", "  ")
+
+
+def _wrapped(text: str, indent: str) -> list[str]:
+    """Lines of `WIDTH` columns; words stay whole, and what comes from others has no line ends in it."""
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=f"{indent}  ",
+        break_long_words=False,
+        break_on_hyphens=False,
     )
-
-
-def _waiting_row(partition: TopicPartition, move: PartitionReassignment) -> tuple[str, ...]:
-    coming = ", ".join(map(str, move.adding_replicas)) or "-"
-    return (str(partition), "-", "waiting", move.route, "-", "-", "-", coming)
 
 
 def _rate(bytes_per_second: int) -> int | None:

@@ -65,10 +65,9 @@ async def test_240_6_describe_shows_identity_start_leader_throttles_and_bytes(
     assert found["total_bytes"] == 2_000_000
     assert [(replica["broker"], replica["throttle"]) for replica in found["new_assigned"]] == [(3, 2), (1, None)]
     output = await command("--describe")
-    heading, row = output.lines
-    assert heading.split()[:4] == ["PARTITION", "ID", "STARTED", "(UTC)"]
-    assert row.startswith(f"described-0  {found['id']}  ")
-    assert row.endswith("3 (2 B/s), 1 (none)")
+    assert output.lines[0].startswith("1 move by rpc, started 20")
+    assert output.lines[1].startswith(f"  described-0, id {found['id']}, leader 1 (")
+    assert " ".join(output.lines[2:]).endswith("to 3 (2 B/s), 1 (no throttle)")
     await command("--cancel")
 
 

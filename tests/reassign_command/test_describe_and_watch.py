@@ -4,12 +4,27 @@ import io
 import shlex
 import shutil
 import subprocess
+import sys
+from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
-from kafka_reassign_rpc.client import ClusterNode, Progress, ProgressSnapshot, TopicPartition, text_format
-from kafka_reassign_rpc.reassign_command import action_completion, action_heal
+from kafka_reassign_rpc.client import (
+    NO_THROTTLE,
+    ClusterNode,
+    PartitionReassignment,
+    Progress,
+    ProgressSnapshot,
+    Reassignment,
+    ReassignmentDescription,
+    TopicPartition,
+    text_format,
+)
+from kafka_reassign_rpc.reassign_command import action_completion, action_describe, action_heal
+from kafka_reassign_rpc.reassign_command.action_describe import grouped
 from kafka_reassign_rpc.reassign_command.action_generate import SOME_BROKERS_WITHOUT_RACK, propose
 from kafka_reassign_rpc.reassign_command.action_watch import ProgressReporter, document, summary
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
@@ -70,6 +85,49 @@ def test_240_6_a_json_document_gives_bytes_rate_and_remaining_seconds() -> None:
         "bytes_per_second": None,
         "remaining_seconds": None,
     }
+
+
+def description(topic: str, index: int, at: int, reason: str = "", route: str = "rpc") -> ReassignmentDescription:
+    name = Reassignment(TopicPartition(topic, index), 4_294_967_321)
+    throttles = dict.fromkeys((1001, 1002, 1003, 1004), 5_000_000)
+    return ReassignmentDescription(name, at, 1000, NO_THROTTLE, throttles, route=route, reason=reason)
+
+
+def test_240_1_the_moves_of_a_request_stand_together() -> None:
+    found = [
+        description("b", 0, 5_000, "drain"), description("a", 1, 1_500), description("a", 0, 3_000),
+        description("c", 0, 5_100, "drain"), description("c", 1, 9_000, "drain"),
+        description("d", 0, 1_500, route="heal"),
+    ]  # fmt: skip
+    names = [[str(one.reassignment.topic_partition) for one in group] for group in grouped(found)]
+    assert sorted(names) == [["a-0", "a-1"], ["b-0", "c-0"], ["c-1"], ["d-0"]]
+    assert names[-2:] == [["b-0", "c-0"], ["c-1"]], "the oldest first"
+
+
+def test_240_1_a_description_fits_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    topic = "t" * 60
+    waiting = PartitionReassignment((1,), tuple(range(1000, 1040)), state="waiting", reason="why " * 100, route="queue")
+    moving = PartitionReassignment((1001, 1), (1001,), (1,))
+    reason = "drain " * 100
+    found = description(topic, 0, 1_500, reason)
+    found = replace(found, total_bytes=10**15, copied_bytes={1001: 1}, remaining_ms=10**9, stall_reason="because " * 50)
+    client: Any = SimpleNamespace(
+        describe_reassignments=lambda _=None: {found.reassignment: found},
+        list_partition_reassignments=lambda _=None: {
+            found.reassignment.topic_partition: moving,
+            TopicPartition("w", 0): waiting,
+        },
+        describe_log_dirs=lambda _: [],
+    )
+    context: Any = SimpleNamespace(client=client, output=Output(sys.stdout, as_json=False))
+    action_describe.run(context)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    shown = " ".join(" ".join(lines).split())
+    assert f"1 move by rpc, started 1970-01-01 00:00:01 UTC: {reason.strip()} {topic}-0, id 4294967321" in shown
+    assert "1 waiting move by queue: why why" in shown
+    assert "1 B of 1.0 PB, 11 d 13 h left; to 1001 (5.0 MB/s), 1002 (5.0 MB/s)," in shown
+    assert f"{topic}-0 is stalled: because because" in shown
 
 
 def test_240_6_a_move_that_does_not_get_on_says_why() -> None:
