@@ -4,11 +4,14 @@ Behaviour   The events from a number on, as JSON, at most `MAX_BYTES` of them. T
             with. Where the log no longer has the wanted event, the answer begins with the oldest one and names it.
             Refusals are deleted before decisions: the answer also names the number from which on none is deleted.
             Every server answers with its own events, whether it is the controller or not; the answer says which
-            server it is. POLICY_VIOLATION where the server keeps no event log.
+            server it is, and, where no events are asked for, which servers run. POLICY_VIOLATION where the server
+            keeps no event log.
 """
 
+from collections.abc import Sequence
+
 from kafka_reassign_rpc.api.api_definition import Acl, AclOperation, AclResource, Api, ApiGroup, RequestContext
-from kafka_reassign_rpc.api.ports import Node, RecordedEvents
+from kafka_reassign_rpc.api.ports import Node, NodeEndpoint, RecordedEvents
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, PolicyViolation
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest, DescribeReassignmentEventsResponse
 
@@ -17,12 +20,13 @@ MAX_BYTES = 1_048_576
 
 
 async def handle(
-    node: Node, request: DescribeReassignmentEventsRequest, _ctx: RequestContext
+    node: Node, request: DescribeReassignmentEventsRequest, ctx: RequestContext
 ) -> DescribeReassignmentEventsResponse:
     found = await node.events(request.from_seq, min(request.max_bytes, MAX_BYTES))
     if found is None:
         raise PolicyViolation("This server keeps no event log: start it with event.log.dir set to a directory.")
-    return _answer(None, node.node_id, found)
+    servers = await node.servers(ctx.listener) if request.from_seq < 0 else ()
+    return _answer(None, node.node_id, found, servers)
 
 
 def fail(
@@ -31,7 +35,9 @@ def fail(
     return _answer(error, -1, RecordedEvents([], -1, -1))
 
 
-def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> DescribeReassignmentEventsResponse:
+def _answer(
+    error: KafkaError | None, server: int, found: RecordedEvents, servers: Sequence[NodeEndpoint] = ()
+) -> DescribeReassignmentEventsResponse:
     return DescribeReassignmentEventsResponse(
         version=0,
         throttle_time_ms=0,
@@ -42,6 +48,10 @@ def _answer(error: KafkaError | None, server: int, found: RecordedEvents) -> Des
         complete_seq=found.complete_seq,
         next_seq=found.next_seq,
         events=list(found.events),
+        servers=[
+            DescribeReassignmentEventsResponse.EventServer(version=0, server_id=one.id, host=one.host, port=one.port)
+            for one in servers
+        ],
     )
 
 

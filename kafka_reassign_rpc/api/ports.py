@@ -379,6 +379,9 @@ class Node(Protocol):
         events, only the numbers.
         """
 
+    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+        """The running servers of this product in the cluster, as clients of this listener reach them."""
+
 
 def active_controller(node: Node) -> ControllerPort | None:
     """The node's controller while it is active; None on a node that is not the controller."""

@@ -10,6 +10,7 @@ import msgspec
 
 from kafka_reassign_rpc.client.client_errors import UnsupportedHere, raise_for
 from kafka_reassign_rpc.client.request_routing import RequestRouter, always
+from kafka_reassign_rpc.client.result_values import ClusterNode
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 
 NO_EVENTS = "The controller records no events: that needs a kafka-reassign-rpc server."
@@ -27,6 +28,8 @@ class EventPage:
     oldest_seq    the number of the oldest event that the server still has
     next_seq      the number from which the next page begins
     complete_seq  from this number on the server has every event; of older ones it may have deleted some
+    servers       the running servers, this one included, where no events were asked for (`from_seq` -1); each has
+                  events of its own. Empty where the server does not tell
     """
 
     server: int
@@ -34,6 +37,7 @@ class EventPage:
     oldest_seq: int
     next_seq: int
     complete_seq: int = 0
+    servers: tuple[ClusterNode, ...] = ()
 
 
 async def event_page(router: RequestRouter, from_seq: int, server: int | None) -> EventPage:
@@ -48,7 +52,8 @@ async def event_page(router: RequestRouter, from_seq: int, server: int | None) -
     raise_for(answer.error_code, answer.error_message)
     events = tuple(msgspec.json.decode(one, type=Event) for one in answer.events)
     complete_seq = max(answer.oldest_seq, answer.complete_seq)
-    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq, complete_seq)
+    servers = tuple(ClusterNode(one.server_id, one.host, one.port, None) for one in answer.servers)
+    return EventPage(answer.server_id, events, answer.oldest_seq, answer.next_seq, complete_seq, servers)
 
 
 class EventCursor:

@@ -323,6 +323,9 @@ class SimulatedBroker:
         known = self._cache.topics
         return known if names is None else {name: known[name] for name in names if name in known}
 
+    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+        return ()
+
     async def events(self, first: int, max_bytes: int) -> None:
         """None: a broker keeps no event log."""
 

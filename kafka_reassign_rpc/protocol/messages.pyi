@@ -1716,6 +1716,19 @@ class DescribeReassignmentEventsRequest(Message, RequestFor[DescribeReassignment
     ) -> None: ...
 
 class DescribeReassignmentEventsResponse(Message):
+    class EventServer(Structure):
+        server_id: int
+        host: str
+        port: int
+        def __init__(
+            self,
+            *,
+            server_id: int = ...,
+            host: str = ...,
+            port: int = ...,
+            version: int | None = ...,
+        ) -> None: ...
+
     throttle_time_ms: int
     error_code: int
     error_message: str | None
@@ -1724,6 +1737,7 @@ class DescribeReassignmentEventsResponse(Message):
     complete_seq: int
     next_seq: int
     events: list[str]
+    servers: list[EventServer]
     def __init__(
         self,
         *,
@@ -1735,6 +1749,7 @@ class DescribeReassignmentEventsResponse(Message):
         complete_seq: int = ...,
         next_seq: int = ...,
         events: Sequence[str] = ...,
+        servers: Sequence[EventServer | tuple[object, ...]] = ...,
         version: int | None = ...,
     ) -> None: ...
 

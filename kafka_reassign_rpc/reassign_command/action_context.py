@@ -18,6 +18,8 @@ from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.output import Output
 from kafka_reassign_rpc.reassign_command.reassignment_json import Assignment
 
+OTHER_SERVER_MS = 5_000
+"""How long a server that is not the controller may take to answer."""
 _NO_CLIENT = "CommandFailed to create new KafkaAdminClient"
 _ADDRESS = re.compile(r"^(?:[A-Z_]+://)?(?:\[([0-9A-Fa-f:.%]+)\]|([\w.\-]+)):(\d+)$")
 
@@ -46,6 +48,11 @@ class ActionContext:
             except (KafkaConfigurationError, ValueError) as error:
                 raise CommandFailed(f"{_NO_CLIENT}: {error}") from None
         return self._client
+
+    def client_of(self, address: str) -> ReassignmentClient:
+        """A client of the server at HOST:PORT, with the same configs. The caller closes it."""
+        timeout_ms = min(OTHER_SERVER_MS, self._configs.get("request_timeout_ms", OTHER_SERVER_MS))
+        return ReassignmentClient(**{**self._configs, "bootstrap_servers": address, "request_timeout_ms": timeout_ms})
 
     def __enter__(self) -> Self:
         return self

@@ -1,35 +1,117 @@
-"""--events: prints the events that the controller has recorded, one line each; with --json one document each."""
+"""--events: prints the events that the running servers have recorded, by time; with --json one document each."""
 
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from datetime import UTC, datetime
+from typing import Any
 
-from kafka_reassign_rpc.client import UnsupportedHere
-from kafka_reassign_rpc.client.event_calls import Event
+from kafka_reassign_rpc.client import Event, UnsupportedHere, text_format
 from kafka_reassign_rpc.reassign_command.action_context import ActionContext
-from kafka_reassign_rpc.reassign_command.command_errors import TerseFailure
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, TerseFailure
+from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
+from kafka_reassign_rpc.reassign_command.options import ParsedOptions
 from kafka_reassign_rpc.reassign_command.reassignment_json import compact
-from kafka_reassign_rpc.support.bounded_text import word
+from kafka_reassign_rpc.support.bounded_text import shown, whole_number, word
+from kafka_reassign_rpc.support.human_units import parse_duration_ms
 
 LONGEST_TOPIC = 249
 """Kafka's limit, in characters."""
+POLL_S = 1.0
 _IN_FRONT = ("at", "event", "topic", "partition", "seq", "epoch", "server")
 _IN_WHO = ("principal", "client_id", "address")
 """Fields that only documents have: `who` has them too."""
+_BROKER_LISTS = ("target", "original", "replicas")
+_SHOWN: dict[str, Callable[[Any], str]] = {
+    "bytes": lambda rate: f"{text_format.size(rate)}/s".replace(" ", ""),
+    "copied": lambda count: text_format.size(count).replace(" ", ""),
+    "started": lambda ms: _time(ms).replace(" ", "T"),
+}
+"""How a line shows fields that are no plain values, without blanks."""
+
+Filter = Callable[[Event], bool]
 
 
 def run(context: ActionContext) -> None:
+    wanted = event_filter(context.options, time.time())
+    follow = context.options.has("follow")
+    events = MergedEvents(context.client, context.client_of, _say)
+    with closing(events):
+        try:
+            while True:
+                _print(context, filter(wanted, events.new()))
+                if not follow:
+                    return
+                time.sleep(POLL_S)
+        except UnsupportedHere as error:
+            raise TerseFailure(error.message) from None
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(f"{text}\n")
+
+
+def _print(context: ActionContext, events: Iterator[Event]) -> None:
+    for event in events:
+        context.output.line(line(event))
+        context.output.document({"time": _iso(event["at"]), **event})
+
+
+def event_filter(options: ParsedOptions, now_s: float) -> Filter:
+    """What --since, --topic and --broker leave. `now_s`: seconds since 1970. Raises CommandFailed."""
+    since, topic, text = options.value("since"), options.value("topic"), options.value("broker")
+    since_ms = 0 if since is None else _since(since, now_s)
+    broker = None if text is None else whole_number(text, 0, 2**31 - 1)
+    if text is not None and broker is None:
+        raise CommandFailed(f"--broker: expected the id of a broker, got {shown(text)}")
+
+    def wanted(event: Event) -> bool:
+        return (
+            event["at"] >= since_ms
+            and (topic is None or event.get("topic") == topic)
+            and (broker is None or _is_about(event, broker))
+        )
+
+    return wanted
+
+
+def _is_about(event: Event, broker: int) -> bool:
+    """Whether the event is about this broker, or about a move to, from or with it."""
+    return event.get("broker") == broker or any(broker in (event.get(name) or ()) for name in _BROKER_LISTS)
+
+
+def _since(text: str, now_s: float) -> int:
+    """Ms since 1970 of a time (UTC unless it says otherwise), or of so long ago."""
+    ago = None if text.isdigit() else parse_duration_ms(text)
+    if ago is not None:
+        return int(now_s * 1000) - ago
     try:
-        for event in context.client.reassignment_events(follow=context.options.has("follow")):
-            context.output.line(line(event))
-            context.output.document(event)
-    except UnsupportedHere as error:
-        raise TerseFailure(error.message) from None
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise CommandFailed(
+            "--since: expected a time such as 2026-11-22T10:00 (UTC), or how long ago, such as 20min,"
+            f" got {shown(text)}"
+        ) from None
+    return int((at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def line(event: Event) -> str:
     """An event as text: time, name, topic and partition, then its other fields."""
-    at = datetime.fromtimestamp(event["at"] / 1000, UTC)
     of = f" {word(event['topic'], LONGEST_TOPIC)}" if "topic" in event else ""
     if "partition" in event:
         of += f"-{event['partition']}"
-    rest = "".join(f" {name}={compact(value)}" for name, value in event.items() if name not in (*_IN_FRONT, *_IN_WHO))
-    return f"{at:%Y-%m-%d %H:%M:%S} {event['event']}{of}{rest}"
+    rest = "".join(
+        f" {name}={_SHOWN.get(name, compact)(value)}"
+        for name, value in event.items()
+        if name not in (*_IN_FRONT, *_IN_WHO)
+    )
+    return f"{_time(event['at'])} {event['event']}{of}{rest}"
+
+
+def _time(ms: int) -> str:
+    return f"{datetime.fromtimestamp(ms / 1000, UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def _iso(ms: int) -> str:
+    return datetime.fromtimestamp(ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

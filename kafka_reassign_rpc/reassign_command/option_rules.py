@@ -35,7 +35,7 @@ _PERMITTED: dict[str, tuple[str, ...]] = {
     "list": (),
     "describe": (),
     "watch": ("reassignment-json-file",),
-    "events": ("follow",),
+    "events": ("follow", "since", "topic", "broker"),
 }
 ACTIONS = (
     "generate",

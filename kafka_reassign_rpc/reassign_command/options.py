@@ -92,8 +92,22 @@ OPTIONS: tuple[Option, ...] = (
     ),
     Option(
         "events",
-        "Show the events that the controller has recorded, oldest first: its decisions and their results. Needs a "
+        "Show the events that all running servers have recorded, oldest first: decisions and their results. Needs a "
         "kafka-reassign-rpc server as the controller.",
+        ours=True,
+    ),
+    Option(
+        "since",
+        "With --events: show events from this time on (2026-11-22T10:00, UTC), or from so long ago (90s, 20min, 2h, "
+        "1d).",
+        "time or duration",
+        ours=True,
+    ),
+    Option("topic", "With --events: show events of this topic alone.", "topic", ours=True),
+    Option(
+        "broker",
+        "With --events: show events of this broker, and of moves with a replica on it, alone.",
+        "broker id",
         ours=True,
     ),
     Option(

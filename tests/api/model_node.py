@@ -288,6 +288,7 @@ class ModelNode:
         """None makes a node that is not the controller."""
         self.log_dirs: ModelLogDirs | None = None
         self.recorded: RecordedEvents | None = None
+        self.running: Sequence[NodeEndpoint] = ()
         self.asked_events: list[tuple[int, int]] = []
 
     def authorizer(self) -> str | None:
@@ -312,6 +313,9 @@ class ModelNode:
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
         self.asked_events.append((first, max_bytes))
         return self.recorded
+
+    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+        return self.running
 
     def topic_name(self, topic_id: UUID) -> str | None:
         return next((t.name for t in self.known.values() if t.id == topic_id), None) if self.knows else None

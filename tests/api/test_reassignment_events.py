@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_reassign_rpc.api.a32242_describe_reassignment_events import MAX_BYTES
-from kafka_reassign_rpc.api.ports import RecordedEvents
+from kafka_reassign_rpc.api.ports import NodeEndpoint, RecordedEvents
 from kafka_reassign_rpc.protocol.messages import DescribeReassignmentEventsRequest
 from tests.api.ask import ask
 from tests.api.model_node import ModelNode
@@ -27,6 +27,15 @@ async def test_sv_7_a_server_that_is_not_the_controller_answers_from_its_own_log
     node.controller.active = False
     node.recorded = RecordedEvents([], 0, 0)
     assert (await ask(node, request(), 0)).error_code == 0
+
+
+async def test_sv_7_who_asks_for_no_events_learns_which_servers_run() -> None:
+    node = ModelNode()
+    node.recorded = RecordedEvents([], 0, 0)
+    node.running = [NodeEndpoint(1000, "h", 1), NodeEndpoint(1001, "i", 2)]
+    found = (await ask(node, request(-1), 0)).servers
+    assert [(one.server_id, one.host, one.port) for one in found] == [(1000, "h", 1), (1001, "i", 2)]
+    assert list((await ask(node, request(0), 0)).servers) == []
 
 
 @pytest.mark.parametrize(("asked", "given"), [(10, 10), (2**31 - 1, MAX_BYTES), (-5, -5), (0, 0)])

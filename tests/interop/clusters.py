@@ -13,7 +13,7 @@ import re
 import signal
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,9 @@ from confluent_kafka import Producer
 from kafka.protocol.admin import CreateTopicsRequest, IncrementalAlterConfigsRequest, ListPartitionReassignmentsRequest
 from kafka.protocol.metadata import MetadataRequest
 
+from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoNode
 from tests.fork_server import CLI
 from tests.stock.cluster import StockCluster
 from tests.stock.process import LoggedProcess
@@ -319,18 +321,24 @@ class Ours(ComparedCluster):
         finally:
             if self.controller_id != Ours.controller_id:
                 await self.fail_over()
-            await self._processes[self.standby_id].kill()
+            await self._kill(self.standby_id)
 
     async def fail_over(self) -> None:
         """kill -9 the controller and end its session. It starts again as the standby."""
         fallen = self.controller_id
-        await self._processes[fallen].kill()
+        await self._kill(fallen)
         self._gone(fallen)
         await self.znodes.delete("/controller")
         self.controller_id = self.standby_id if fallen == Ours.controller_id else Ours.controller_id
         while not await self._is_controller():
             await asyncio.sleep(0.05)
         await self._serve(fallen)
+
+    async def _kill(self, server: int) -> None:
+        """kill -9, and the end of the session as far as others see the server in it."""
+        await self._processes[server].kill()
+        with suppress(NoNode):
+            await self.znodes.delete(znode_paths.reassignment_server(server))
 
     async def _is_controller(self) -> bool:
         answer = await self.ask(ListPartitionReassignmentsRequest(timeout_ms=9_000, topics=[]), 0)

@@ -11,6 +11,7 @@ from kafka_reassign_rpc.api.ports import AclPort, ConfigPort, NodeEndpoint, Quot
 from kafka_reassign_rpc.api.registry import SENT_TO_CONTROLLER, SENT_TO_SERVERS, advertised
 from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.lifecycle.controller_service import ControllerService
+from kafka_reassign_rpc.controller.lifecycle.server_registration import ServerRegistration
 from kafka_reassign_rpc.controller.lifecycle.standby import Standby
 from kafka_reassign_rpc.controller.telemetry.event_recorder import EventRecorder
 from kafka_reassign_rpc.core.announced_versions import Versions, announced_versions
@@ -18,14 +19,16 @@ from kafka_reassign_rpc.core.broker_settings import as_configs
 from kafka_reassign_rpc.core.kafka_errors import KafkaStorageError
 from kafka_reassign_rpc.core.quotas.mutation_quotas import MutationQuotas
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint, Topic, endpoint_for
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import ZkError
 
 
 class ServerNode:
     """The `Node` port of the server process (see api.ports).
 
-    endpoints   where clients reach this server, by listener name
-    survey      what the registered brokers have answered
-    acls        None: this server has no authorizer
+    endpoints     where clients reach this server, by listener name
+    survey        what the registered brokers have answered
+    registration  the registered servers
+    acls          None: this server has no authorizer
     """
 
     log_dirs = None
@@ -43,6 +46,7 @@ class ServerNode:
         static_configs: Mapping[str, str],
         recorder: EventRecorder,
         survey: BrokerSurvey,
+        registration: ServerRegistration,
         acls: AclPort | None = None,
     ) -> None:
         self.node_id = node_id
@@ -58,6 +62,7 @@ class ServerNode:
         self._standby = standby
         self._endpoints = endpoints
         self._survey = survey
+        self._registration = registration
         self._announced: tuple[tuple[int, bool], Versions] | None = None
 
     def announced_versions(self) -> Versions:
@@ -103,6 +108,17 @@ class ServerNode:
     def topic_name(self, topic_id: UUID) -> str | None:
         cluster = self.controller.cluster
         return None if cluster is None else cluster.topic_names.get(topic_id)
+
+    async def servers(self, listener: str) -> Sequence[NodeEndpoint]:
+        try:
+            running = await self._registration.servers()
+        except ZkError:
+            return ()
+        found = []
+        for number, endpoints in running.items():
+            chosen = next((one for one in endpoints if one.listener == listener), endpoints[0])
+            found.append(NodeEndpoint(number, chosen.host, chosen.port))
+        return found
 
     async def events(self, first: int, max_bytes: int) -> RecordedEvents | None:
         try:

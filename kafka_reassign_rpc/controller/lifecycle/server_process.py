@@ -343,6 +343,7 @@ class ControllerProcess:
             _static_configs(config),
             self._recorder,
             self._survey,
+            registration,
             None if self._acls is None else ServedAcls(self._acls, self._record),
         )
         if config.sasl is not None and config.sasl.needs_credentials:

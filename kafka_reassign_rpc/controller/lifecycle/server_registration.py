@@ -5,6 +5,7 @@ Clients tell nodes apart by their ids. With two servers of one id they would han
 
 import asyncio
 import logging
+from collections.abc import Mapping
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
@@ -25,6 +26,7 @@ POLL_S = 0.2
 TICK_S = 3.0
 """A session may last this much longer than its timeout: ZooKeeper looks once in each tickTime (2 s by default)."""
 LONGEST_S = 120.0
+MOST_SERVERS = 100
 
 
 class BrokerIdTaken(RuntimeError):
@@ -73,6 +75,17 @@ class ServerRegistration:
         if session != self._session:
             await self._register(session, endpoints)
             self._session = session
+
+    async def servers(self) -> Mapping[int, tuple[Endpoint, ...]]:
+        """The endpoints of the running servers by id, of `MOST_SERVERS` at most. Raises ZkError."""
+        names = await self._zk.children(znode_paths.REASSIGNMENT_SERVERS)
+        ids = sorted(number for name in names if (number := znode_paths.parse_index(name)) is not None)[:MOST_SERVERS]
+        paths = [znode_paths.reassignment_server(number) for number in ids]
+        found = {}
+        for number, path, one in zip(ids, paths, await self._zk.multi_get(paths), strict=True):
+            if one is not None and (endpoints := _decoded(one[0], path, self._session_timeout_ms).endpoints):
+                found[number] = endpoints
+        return found
 
     async def _register(self, session: int, endpoints: tuple[Endpoint, ...]) -> None:
         here = RegisteredServer(endpoints, self._session_timeout_ms)

@@ -1,0 +1,68 @@
+"""The events of all running servers as one stream, by time.
+
+Each server records what it decides, so after a failover the history is in two places. The controller names the servers
+that run; each is asked for its own events.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+
+from kafka_reassign_rpc.client import ClusterNode, Event, KafkaError, ReassignmentClient, Unreachable
+from kafka_reassign_rpc.client.event_calls import FROM_NOW_ON, EventCursor
+
+Connect = Callable[[str], ReassignmentClient]
+"""Makes a client of the server at HOST:PORT, with the configuration of the command."""
+Say = Callable[[str], None]
+
+
+class MergedEvents:
+    """Reads all running servers. Each call of `new` gives what they have recorded since the call before.
+
+    A server that does not answer is named once, and asked again in the next call.
+    """
+
+    def __init__(self, client: ReassignmentClient, connect: Connect, say: Say) -> None:
+        self._client = client
+        self._connect = connect
+        self._say = say
+        self._cursors: dict[int, EventCursor] = {}
+        self._clients: dict[ClusterNode, ReassignmentClient] = {}
+        self._silent: set[int] = set()
+
+    def new(self) -> Iterator[Event]:
+        """New events, by time. Raises the errors of `event_page`; an answer that does not come raises nothing."""
+        here = self._client.event_page(FROM_NOW_ON)
+        nodes: dict[int, ClusterNode | None] = {here.server: None} | {node.id: node for node in here.servers}
+        yield from heapq.merge(*(self._events(server, nodes[server], here.server) for server in nodes), key=_time)
+
+    def close(self) -> None:
+        for client in self._clients.values():
+            client.close()
+
+    def _events(self, server: int, node: ClusterNode | None, controller: int) -> Iterator[Event]:
+        """The events of a server after those that were read. `node`: where it is; None: the controller does not tell
+        where it is itself.
+        """
+        cursor = self._cursors.setdefault(server, EventCursor(0))
+        try:
+            client = self._client if node is None else self._client_of(node)
+            while (found := cursor.take(client.event_page(cursor.seq, server=server))) is not None:
+                yield from found
+        except KafkaError as error:
+            if server == controller and not isinstance(error, Unreachable):
+                raise
+            if server not in self._silent:
+                self._silent.add(server)
+                at = "" if node is None else f" at {node.host}:{node.port}"
+                self._say(f"Events of server {server}{at} are missing: {error.message}")
+        else:
+            self._silent.discard(server)
+
+    def _client_of(self, node: ClusterNode) -> ReassignmentClient:
+        if node not in self._clients:
+            self._clients[node] = self._connect(f"{node.host}:{node.port}")
+        return self._clients[node]
+
+
+def _time(event: Event) -> tuple[int, int, int]:
+    return event["at"], event["server"], event["seq"]

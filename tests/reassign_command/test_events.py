@@ -1,0 +1,176 @@
+"""--events: those of all running servers, by time, and the options that leave some out."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_reassign_rpc.client import ClusterNode, Event, EventPage, ReassignmentClient, Unreachable
+from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, EventLogConfig, ServerConfig
+from kafka_reassign_rpc.controller_channel.broker_client import RpcClient
+from kafka_reassign_rpc.core.kafka_errors import PolicyViolation
+from kafka_reassign_rpc.protocol.messages import CreateTopicsRequest
+from kafka_reassign_rpc.reassign_command.action_events import event_filter, line
+from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed
+from kafka_reassign_rpc.reassign_command.merged_events import MergedEvents
+from kafka_reassign_rpc.reassign_command.options import parse
+from tests.controller.cluster import LISTENERS, cluster
+from tests.reassign_command.run_command import kafka_reassign
+from tests.waiting import eventually
+
+NODES = (ClusterNode(1, "h", 1, None), ClusterNode(2, "h", 2, None))
+NOW_S = 1_795_257_000.0
+
+
+def event(server: int, seq: int, at: int, **more: Any) -> Event:
+    return {"seq": seq, "at": at, "server": server, "epoch": 1, "event": "move.started", **more}
+
+
+class Servers:
+    """Two servers: 1 is the controller. It gives a client of each."""
+
+    def __init__(self, logs: dict[int, list[Event]]) -> None:
+        self.logs = logs
+        self.down: set[int] = set()
+        self.connected: list[str] = []
+        self.closed = 0
+        self.keeps_no_log = False
+
+    def event_page(self, from_seq: int, *, server: int | None = None) -> EventPage:
+        number = server or 1
+        if self.keeps_no_log:
+            raise PolicyViolation("This server keeps no event log")
+        if number in self.down:
+            raise Unreachable("no answer")
+        log = self.logs[number]
+        page = () if from_seq < 0 else tuple(log[from_seq : from_seq + 2])
+        after = len(log) if from_seq < 0 else from_seq + len(page)
+        return EventPage(number, page, 0, after, 0, NODES if from_seq < 0 else ())
+
+    def close(self) -> None:
+        self.closed += 1
+
+    def connect(self, address: str) -> ReassignmentClient:
+        self.connected.append(address)
+        return self  # type: ignore[return-value]
+
+
+def test_sv_7_events_of_all_servers_are_one_stream_by_time_and_go_on() -> None:
+    servers = Servers({1: [event(1, n, 10 * n) for n in range(5)], 2: [event(2, n, 10 * n + 5) for n in range(3)]})
+    told: list[str] = []
+    merged = MergedEvents(servers, servers.connect, told.append)  # type: ignore[arg-type]
+    assert [one["at"] for one in merged.new()] == [0, 5, 10, 15, 20, 25, 30, 40]
+    assert list(merged.new()) == []
+    servers.logs[2].append(event(2, 3, 50))
+    servers.logs[1].append(event(1, 5, 60))
+    assert [one["at"] for one in merged.new()] == [50, 60]
+    merged.close()
+    assert (sorted(servers.connected), servers.closed, told) == (["h:1", "h:2"], 2, [])
+
+
+def test_sv_7_a_server_that_does_not_answer_is_named_once_and_asked_again() -> None:
+    servers = Servers({1: [event(1, 0, 10)], 2: [event(2, 0, 5)]})
+    servers.down.add(2)
+    told: list[str] = []
+    merged = MergedEvents(servers, servers.connect, told.append)  # type: ignore[arg-type]
+    assert [one["server"] for one in merged.new()] == [1]
+    assert list(merged.new()) == []
+    assert told == ["Events of server 2 at h:2 are missing: no answer"]
+    servers.down.clear()
+    assert [one["server"] for one in merged.new()] == [2]
+    servers.keeps_no_log = True
+    with pytest.raises(PolicyViolation):
+        list(merged.new())
+
+
+@pytest.mark.parametrize(
+    ("options", "seqs"),
+    [
+        ((), [0, 1, 2, 3]),
+        (("--since", "90s"), [2, 3]),
+        (("--since", "1min"), [3]),
+        (("--since", "2026-11-21T10:28:59"), [2, 3]),
+        (("--since", "2026-11-21T11:28:59+01:00"), [2, 3]),
+        (("--topic", "t"), [0, 3]),
+        (("--broker", "4"), [1, 2, 3]),
+        (("--broker", "4", "--topic", "t"), [3]),
+        (("--broker", "44"), []),
+    ],
+)
+def test_sv_7_options_leave_events_out(options: Sequence[str], seqs: list[int]) -> None:
+    now_ms = int(NOW_S * 1000)
+    found = [
+        event(1, 0, now_ms - 200_000, topic="t", target=[1, 2]),
+        event(1, 1, now_ms - 100_000, broker=4),
+        event(1, 2, now_ms - 60_001, topic="u", target=[4, 2]),
+        event(1, 3, now_ms, topic="t", target=[1, 2], original=[4, 2]),
+    ]
+    assert [one["seq"] for one in found if event_filter(parse(options), NOW_S)(one)] == seqs
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        (("--since", "yesterday"), "--since: expected a time such as 2026-11-22T10:00 (UTC), or how long ago"),
+        (("--since", "5"), "--since: expected a time such as"),
+        (("--broker", "x"), "--broker: expected the id of a broker, got 'x'"),
+        (("--broker", "-1"), "--broker: expected the id of a broker"),
+    ],
+)
+def test_sv_7_a_filter_that_makes_no_sense_is_refused_with_the_reason(options: Sequence[str], why: str) -> None:
+    with pytest.raises(CommandFailed) as refused:
+        event_filter(parse(options), NOW_S)
+    assert str(refused.value).startswith(why)
+
+
+def test_sv_7_a_line_has_times_rates_and_sizes_for_people() -> None:
+    assert line(
+        event(1, 0, 1_795_257_132_502, topic="t", partition=3, started=1_795_257_100_000, copied=300_000_000)
+    ) == ("2026-11-21 10:32:12 move.started t-3 started=2026-11-21T10:31:40 copied=300.0MB")
+    assert line({**event(1, 0, 0, broker=5, bytes=5_000_000), "event": "throttle.set"}) == (
+        "1970-01-01 00:00:00 throttle.set broker=5 bytes=5.0MB/s"
+    )
+
+
+async def test_sv_7_after_a_failover_the_command_shows_what_both_servers_have_recorded(
+    zk_connect: str, tmp_path: Path
+) -> None:
+    async with cluster(zk_connect, brokers=(1, 2), event_log=tmp_path) as world:
+        await world.create_topic("before", {0: (1, 2)})
+        other = ServerConfig(
+            zookeeper_connect=zk_connect,
+            listeners=LISTENERS,
+            server_id=1001,
+            event_log=EventLogConfig(tmp_path / "1001"),
+        )
+        async with ControllerProcess(other) as standby:
+            await standby.ready()
+            await world.stop_server()
+            await world.start_server(1000)
+            host, _, port = standby.bootstrap.rpartition(":")
+            wire = await RpcClient.open(host, int(port), "test", 20.0)
+            created = CreateTopicsRequest.CreatableTopic(
+                name="after", num_partitions=1, replication_factor=1, assignments=[], configs=[]
+            )
+            request = CreateTopicsRequest(topics=[created], timeout_ms=10_000, validate_only=False)
+            answer = await wire.call(CreateTopicsRequest, request, 5)
+            wire.close()
+            assert [one.error_code for one in answer.topics] == [0]
+
+            async def shown(*options: str) -> list[dict[str, Any]]:
+                output = await kafka_reassign("--bootstrap-server", standby.bootstrap, "--events", "--json", *options)
+                assert (output.code, output.err) == (0, "")
+                return [json.loads(text) for text in output.lines]
+
+            async def both() -> list[dict[str, Any]]:
+                found = await shown()
+                created = [(one["server"], one["topic"]) for one in found if one["event"] == "topic.created"]
+                return found if created == [(1000, "before"), (1001, "after")] else []
+
+            found = await eventually(both)
+            assert [one["at"] for one in found] == sorted(one["at"] for one in found)
+            assert all(one["time"].endswith("Z") for one in found)
+            assert {one["topic"] for one in await shown("--topic", "after", "--since", "1h")} == {"after"}
+            assert await shown("--since", "2100-01-01") == []
