@@ -117,6 +117,40 @@ def test_dp_5_an_audit_of_known_snapshots_has_the_known_findings(
     assert [(row["when"], row["who"]) for row in row_dicts(without["drift"])] == [(None, None)]
 
 
+def test_dp_5_an_audit_of_many_snapshots_reads_each_table_as_one_relation_and_keeps_no_partition_in_memory(
+    tmp_path: Path, spark: SparkSession
+) -> None:
+    for number in range(12):
+        write_snapshot(tmp_path / f"one + more %20 {number}", number * MINUTE, FIRST)
+    before = set(spark.sparkContext._jsc.getPersistentRDDs())
+    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(tmp_path), None)
+    relations = {
+        name: frame._jdf.queryExecution().optimizedPlan().toString().count("Relation ")
+        for name, frame in frames.items()
+        if name not in ("spread", "brokers")  # these share a small table, which stays in memory
+    }
+    assert max(relations.values()) <= 3, relations
+    assert frames["brokers"].count() == 12 * len(RACKS)
+    assert [(row["at"], row["replicas"]) for row in frames["brokers"].where("broker = 3").collect()] == [
+        (number * MINUTE, 3) for number in range(12)
+    ]
+    kept = set(spark.sparkContext._jsc.getPersistentRDDs()) - before
+    assert len(kept) == 1, "the loads of brokers"
+    frames["brokers"].unpersist()
+
+
+def test_dp_5_a_line_needs_three_points(tmp_path: Path, spark: SparkSession) -> None:
+    for number in (1, 2):
+        write_snapshot(tmp_path / f"s{number}", number * MINUTE, FIRST)
+    found = audit_job.find_snapshots(tmp_path)
+    frames = audit_job.audit_tables(spark, found, None)
+    shown = {name: result_tables.excerpt(frame) for name, frame in frames.items()}
+    page = audit_report.audit_page([one.meta for one in found], frames, shown)
+    assert page.count("<svg") == 1, "the brokers"
+    assert "1970-01-01 00:02:00" in page
+    assert "fair share" in page
+
+
 def test_dp_5_a_replica_that_a_move_brings_in_is_not_behind(tmp_path: Path, spark: SparkSession) -> None:
     write_snapshot(tmp_path / "s", 5, [("t", 0, [1, 2, 3], [1, 3])], moving=(2,))
     frames = audit_job.audit_tables(spark, audit_job.find_snapshots(tmp_path / "s"), None)

@@ -102,7 +102,7 @@ async def test_dp_3_a_plan_that_gets_sigterm_leaves_no_temporary_file(tmp_path: 
     command = [sys.executable, "-m", "kafka_reassign_rpc.cli.main", *arguments]
     with subprocess.Popen(command, env={**os.environ, "TMPDIR": str(scratch)}, stderr=subprocess.PIPE) as plan:
         hidden = tmp_path / f".plan.{plan.pid}"
-        await eventually(lambda: hidden.exists() or plan.poll() is not None, within=120)
+        await eventually(lambda: hidden.exists() or plan.poll() is not None, within=300)
         plan.send_signal(signal.SIGTERM)
         assert await asyncio.to_thread(plan.wait, 120) == 143
     assert sorted(file.name for file in tmp_path.iterdir()) == ["scratch", "snapshot"]

@@ -11,8 +11,7 @@ A partition whose move is in flight or waits counts with its target: removing re
 ignores brokers without a rack.
 """
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -72,20 +71,12 @@ def _directories_inside(directory: Path) -> list[Path]:
 
 def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Path | None) -> dict[str, DataFrame]:
     """The tables. Raises BadInput for events that cannot be read; later errors come from Spark."""
-    rows = _of_all(spark, found, "partitions")
-    partitions = rows.select(
-        "at",
-        *PARTITION,
-        F.array_except(F.array_union("replicas", "adding"), "removing").alias("replicas"),
-        "adding",
-        "leader",
-        "isr",
-        "bytes",
-    ).cache()
-    brokers = _of_all(spark, found, "brokers").select("at", "broker", "rack", "live")
-    sizes = _of_all(spark, found, "replicas").where(~F.col("future"))
+    metas = {one.path: one.meta for one in found}
+    last = {found[-1].path: found[-1].meta}
+    partitions, last_partitions = _partitions(spark, metas), _partitions(spark, last)
+    brokers, last_brokers = _brokers(spark, metas), _brokers(spark, last)
+    sizes = snapshot_files.data_frame_of_all(spark, metas, "replicas").where(~F.col("future"))
     loads = _loads(partitions, brokers, sizes).cache()
-    last = F.col("at") == found[-1].meta.at
     requests = None
     if events is not None:
         event_files.check(events)
@@ -94,19 +85,26 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Pa
         "spread": _spread(loads),
         "brokers": loads,
         "drift": _drift(partitions, requests),
-        "mixed": _mixed(partitions.where(last)),
-        "rack_violations": _rack_violations(partitions.where(last), brokers.where(last)),
-        "under_replicated": _under_replicated(partitions, found[-1].meta.at),
+        "mixed": _mixed(last_partitions),
+        "rack_violations": _rack_violations(last_partitions, last_brokers),
+        "under_replicated": _under_replicated(partitions, last_partitions),
     }
 
 
-def _of_all(spark: SparkSession, found: Sequence[FoundSnapshot], table: str) -> DataFrame:
-    """A table of all snapshots together; `at` is the time of each row's snapshot."""
-    frames = [
-        snapshot_files.data_frame(spark, one.path, table).withColumn("at", F.lit(one.meta.at).cast("long"))
-        for one in found
-    ]
-    return reduce(DataFrame.unionByName, frames)
+def _partitions(spark: SparkSession, metas: Mapping[Path, SnapshotMeta]) -> DataFrame:
+    return snapshot_files.data_frame_of_all(spark, metas, "partitions").select(
+        "at",
+        *PARTITION,
+        F.array_except(F.array_union("replicas", "adding"), "removing").alias("replicas"),
+        "adding",
+        "leader",
+        "isr",
+        "bytes",
+    )
+
+
+def _brokers(spark: SparkSession, metas: Mapping[Path, SnapshotMeta]) -> DataFrame:
+    return snapshot_files.data_frame_of_all(spark, metas, "brokers").select("at", "broker", "rack", "live")
 
 
 def _loads(partitions: DataFrame, brokers: DataFrame, sizes: DataFrame) -> DataFrame:
@@ -201,40 +199,45 @@ def _mixed(partitions: DataFrame) -> DataFrame:
 
 
 def _rack_violations(partitions: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks."""
+    """Partitions on fewer racks than both their number of replicas and the cluster's number of racks.
+
+    `racks` are those of `replicas`, one for one.
+    """
     racks = brokers.where("rack is not null").select("broker", "rack")
-    live_racks = brokers.where("live and rack is not null").agg(F.count_distinct("rack").alias("racks"))
+    live_racks = brokers.where("live and rack is not null").agg(F.count_distinct("rack").alias("rack_count"))
     placed = (
-        partitions.select(*PARTITION, "replicas", F.explode("replicas").alias("broker"))
+        partitions.select(*PARTITION, "replicas", F.posexplode("replicas").alias("place", "broker"))
         .join(F.broadcast(racks), "broker", "left")
         .groupBy(*PARTITION, "replicas")
         .agg(
             F.count_distinct("rack").alias("on_racks"),
             F.sum(F.col("rack").isNull().cast("int")).alias("without"),
-            F.collect_list("rack").alias("names"),
+            F.array_sort(F.collect_list(F.struct("place", "rack"))).rack.alias("racks"),
         )
     )
-    possible = F.least(F.size("replicas"), F.col("racks"))
+    possible = F.least(F.size("replicas"), F.col("rack_count"))
     compared = placed.crossJoin(F.broadcast(live_racks)).select(
-        *PARTITION, "replicas", F.array_sort("names").alias("racks"), "on_racks", possible.alias("possible"), "without"
+        *PARTITION, "replicas", "racks", "on_racks", possible.alias("possible"), "without"
     )
     return compared.where("without = 0 and on_racks < possible").drop("without").orderBy(*PARTITION)
 
 
-def _under_replicated(partitions: DataFrame, last: int) -> DataFrame:
+def _under_replicated(partitions: DataFrame, last_partitions: DataFrame) -> DataFrame:
     """Under-replicated partitions of the last snapshot; `since`: the first of the snapshots in a row that show it.
 
-    An adding replica outside the ISR does not count.
+    An adding replica outside the ISR does not count. Of earlier snapshots only these partitions are looked at.
     """
-    missing = F.array_except(F.array_except("replicas", "adding"), "isr").alias("missing")
-    seen = partitions.select("at", *PARTITION, "replicas", "isr", missing)
-    behind = F.size("missing") > 0
-    last_in_sync = seen.groupBy(*PARTITION).agg(F.max(F.when(~behind, F.col("at"))).alias("in_sync"))
-    late = seen.where(behind).join(last_in_sync, [*PARTITION])
-    since = (
-        late.where(F.col("in_sync").isNull() | (F.col("at") > F.col("in_sync")))
-        .groupBy(*PARTITION)
-        .agg(F.min("at").alias("since"))
+    now = _with_missing(last_partitions).where("size(missing) > 0")
+    earlier = _with_missing(partitions).join(now.select(*PARTITION), [*PARTITION], "left_semi")
+    seen = earlier.groupBy(*PARTITION).agg(
+        F.max(F.when(F.size("missing") == 0, F.col("at"))).alias("in_sync"),
+        F.collect_list(F.when(F.size("missing") > 0, F.col("at"))).alias("behind"),
     )
-    now = seen.where(behind & (F.col("at") == last)).drop("at")
-    return now.join(since, [*PARTITION]).orderBy(*PARTITION)
+    after_in_sync = F.filter("behind", lambda at: F.col("in_sync").isNull() | (at > F.col("in_sync")))
+    since = seen.select(*PARTITION, F.array_min(after_in_sync).alias("since"))
+    return now.join(since, [*PARTITION]).select(*PARTITION, "replicas", "isr", "missing", "since").orderBy(*PARTITION)
+
+
+def _with_missing(partitions: DataFrame) -> DataFrame:
+    missing = F.array_except(F.array_except("replicas", "adding"), "isr")
+    return partitions.select("at", *PARTITION, "replicas", "isr", missing.alias("missing"))

@@ -1,6 +1,7 @@
 """The page of an audit: skew over time, the brokers now, and every finding."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,6 +14,8 @@ from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
 _MEASURES = ("bytes", "replicas", "leaders")
+_LEAST_FOR_A_TREND = 3
+"""Snapshots: a line through fewer points shows no trend."""
 
 
 def audit_page(
@@ -26,23 +29,32 @@ def audit_page(
     labels = ("changed replication factors", "rack violations", "under-replicated", "topics of mixed factors")
     page.tiles([(f"{shown[name].total:,}", label) for name, label in zip(findings, labels, strict=True)])
     page.heading("Skew over time", "The fullest live broker against the mean of all: 1.0 is even.")
-    spread = [row.asDict() for row in frames["spread"].collect()]
+    _add_skew(page, [row.asDict() for row in frames["spread"].collect()])
+    page.heading("Brokers now", "The load of each live broker; the line is its fair share, the mean of all.")
+    brokers = frames["brokers"].where((F.col("at") == last.at) & F.col("live")).orderBy("broker").collect()
+    panels = [_bars(name, [row[name] for row in brokers]) for name in _MEASURES]
+    page.figure(svg_plots.bar_plots([str(row["broker"]) for row in brokers], panels, "broker"), "brokers")
+    for name, label in zip(findings, labels, strict=True):
+        add_table(page, label.capitalize(), shown[name])
+    return page.html()
+
+
+def _add_skew(page: HtmlPage, spread: Sequence[Mapping[str, Any]]) -> None:
+    """A plot; a table where there are too few snapshots for a trend."""
     times = sorted({row["at"] for row in spread})
     worst = {(row["at"], row["measure"]): row["worst"] for row in spread}
+    if len(times) < _LEAST_FOR_A_TREND:
+        rows = [[utc_time(at), *(f"{worst[at, name]:.2f}" for name in _MEASURES)] for at in times]
+        page.table(["snapshot", *_MEASURES], rows)
+        return
     series = [svg_plots.Line(name, [worst[at, name] for at in times]) for name in _MEASURES]
     page.figure(
         svg_plots.line_plot(times, series, "Fullest broker, times the mean", "{:.2f}".format, time_format(times)),
         "skew over time",
     )
-    page.heading("Brokers now")
-    brokers = frames["brokers"].where((F.col("at") == last.at) & F.col("live")).orderBy("broker").collect()
-    panels = [
-        svg_plots.Bars(
-            name.capitalize(), None, [row[name] for row in brokers], None, size if name == "bytes" else number_text
-        )
-        for name in _MEASURES
-    ]
-    page.figure(svg_plots.bar_plots([str(row["broker"]) for row in brokers], panels, "broker"), "brokers")
-    for name, label in zip(findings, labels, strict=True):
-        add_table(page, label.capitalize(), shown[name])
-    return page.html()
+
+
+def _bars(name: str, loads: Sequence[float]) -> svg_plots.Bars:
+    fair = sum(loads) / len(loads) if loads else 0.0
+    write = size if name == "bytes" else number_text
+    return svg_plots.Bars(name.capitalize(), None, loads, [fair] * len(loads), write)

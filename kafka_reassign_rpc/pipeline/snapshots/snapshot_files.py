@@ -4,7 +4,7 @@ A directory without meta.json is no snapshot.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -129,3 +129,16 @@ def record_batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
 def data_frame(spark: "SparkSession", path: Path, table: str) -> "DataFrame":
     """One table for Spark. Call `check` before: Spark finds a bad file late and reports it at length."""
     return spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(str(table_path(path, table)))
+
+
+def data_frame_of_all(spark: "SparkSession", metas: Mapping[Path, SnapshotMeta], table: str) -> "DataFrame":
+    """One table of several snapshots of one directory, as one relation, with `at`: the time of each row's snapshot."""
+    from pyspark.sql import functions as f
+
+    paths = [str(table_path(path, table)) for path in metas]
+    rows = spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
+    depth = -2 if FILES[table].endswith(".parquet") else -3  # a file of the snapshot, or one in a directory of it
+    in_uri = f.element_at(f.split(f.input_file_name(), "/"), depth)
+    name = f.url_decode(f.regexp_replace(in_uri, r"\+", "%2B"))
+    times = spark.createDataFrame([(path.name, meta.at) for path, meta in metas.items()], "snapshot string, at bigint")
+    return rows.withColumn("snapshot", name).join(f.broadcast(times), "snapshot").drop("snapshot")
