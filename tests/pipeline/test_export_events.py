@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient
+from kafka_reassign_rpc.client import ClusterNode, ReassignmentClient, ReassignmentDescription
 from kafka_reassign_rpc.client.event_calls import EventPage
 from kafka_reassign_rpc.client.log_dir_calls import BrokerLogDirs, LogDir
 from kafka_reassign_rpc.pipeline import parquet_files
@@ -197,3 +197,38 @@ async def test_dp_1_the_events_of_a_running_server_are_exported(
     await eventually(moved)
     found = exported(tmp_path / "e")
     assert len({seq for _, seq, _ in found}) == len(found)
+
+
+async def test_dp_5_the_end_of_a_real_move_tells_what_it_has_copied(client: ReassignmentClient) -> None:
+    """Slowly, so that the server samples it."""
+    topic = client.describe_topics(["orders"])["orders"]
+    assert isinstance(topic, dict)
+    replicas = topic[1].replicas
+    [other, *_] = [broker for broker in range(1, 7) if broker not in replicas]
+    start = client.event_page(-1).next_seq
+    target = {("orders", 1): [other, *replicas[1:]]}
+
+    def sampled() -> ReassignmentDescription | None:
+        [found] = client.describe_reassignments().values()
+        return found if found and found.copied_bytes.get(other) else None
+
+    def move(throttle: int) -> None:
+        assert not any(client.alter_partition_reassignments(target, throttle=throttle).values())
+
+    move(1_000_000)
+    size = (await eventually(sampled)).total_bytes
+    assert not any(client.cancel_partition_reassignments(target).values())
+    move(1_000_000)
+    await eventually(sampled)
+    move(0)
+
+    def ends() -> dict[str, int] | None:
+        found = {one["event"]: one for one in client.reassignment_events(start) if one.get("topic") == "orders"}
+        if "move.completed" not in found:
+            return None
+        return {name: found[name]["copied"] for name in ("move.cancelled", "move.completed")}
+
+    copied = await eventually(ends)
+    assert size is not None
+    assert 0 < copied["move.cancelled"] < size
+    assert copied["move.completed"] == size

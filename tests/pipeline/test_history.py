@@ -40,7 +40,7 @@ EVENTS = [
     move(5, "completed", 5_000, 0, id=7, who="controller", **PLAN),
     move(6, "started", 5_000, 1, id=8, route="rpc", who="User:b", **PLAN),
     move(7, "retargeted", 5_500, 1, id=8, who="User:c", original=[1, 3], target=[4, 2]),
-    move(8, "cancelled", 6_000, 1, id=8, who="User:c", original=[1, 3], target=[4, 2]),
+    move(8, "cancelled", 6_000, 1, id=8, who="User:c", original=[1, 3], target=[4, 2], copied=6),
     event(9, "throttle.restored", 7_000, broker=2),
     move(10, "started", 8_000, 0, id=9, route="rpc", who="User:b", original=[1, 2], target=[2, 1]),
     move(11, "completed", 8_000, 0, id=9),
@@ -68,7 +68,7 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
     assert (first["bytes"], first["bytes_per_second"], first["id"]) == (10, 5, 7)
     second = moves[1, 5_000]
     assert (second["outcome"], second["retargets"], second["target"]) == ("cancelled", 1, [4, 2])
-    assert (second["who"], second["bytes_per_second"], second["bytes"]) == ("User:b", None, 20)
+    assert (second["who"], second["bytes_per_second"], second["bytes"]) == ("User:b", None, 6)
     order = moves[0, 8_000]
     assert (order["outcome"], order["seconds"], order["bytes"], order["waited_seconds"]) == ("completed", 0, 0, None)
     assert moves[1, 9_000]["outcome"] == "stalled"
@@ -83,9 +83,9 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
         (0, "completed"),
     ]
     [throttle] = row_dicts(frames["throttles"])
-    # 10 bytes of the first move in its two seconds; 20 bytes of the second in its one second, half of them to broker 2.
-    assert (throttle["broker"], throttle["rate"], throttle["bytes"]) == (2, 10, 20)
-    assert throttle["efficiency"] == pytest.approx(20 / 4 / 10)
+    # 10 bytes of the first move in its two seconds; 6 bytes of the second in its one second, half of them to broker 2.
+    assert (throttle["broker"], throttle["rate"], throttle["bytes"]) == (2, 10, 13)
+    assert throttle["efficiency"] == pytest.approx(13 / 4 / 10)
     assert [(row["reason"], row["events"]) for row in row_dicts(frames["refusals"])] == [
         ("InvalidReplicationFactor: no", 1)
     ]
@@ -95,7 +95,7 @@ def test_dp_5_a_history_of_known_events_has_the_known_answers(tmp_path: Path, sp
     assert "6 moves" in page
 
     unsized = history_job.history_tables(event_files.data_frame(spark, events), None)
-    assert {row["bytes"] for row in row_dicts(unsized["moves"])} == {None}
+    assert {row["bytes"] for row in row_dicts(unsized["moves"])} == {None, 6}
 
 
 def test_dp_5_the_events_of_a_failover_are_one_history_in_the_order_of_the_controllers(

@@ -117,8 +117,9 @@ EVENT_FIELDS = {
     "replicas": "the partition's replicas after the event",
     "bytes": "a rate in bytes per second",
     "broker": "id of a broker",
+    "copied": "bytes that the move has copied, all adding replicas together; of a cancelled move as of the last sample;"
+    " left out where no sample tells it",
     "started": "when the move started, in ms since the epoch: the ctime of its znode",
-    "copied": "bytes that the move had to copy to all its new replicas, as last sampled",
     "count": "number of partitions or refusals that the event stands for, where it is not one",
 }
 """The fields that only some events have, and their meaning."""
@@ -133,7 +134,7 @@ _TYPES = (
     EventType(MOVE_STARTED, "INFO", _MOVE, "A partition's move has started."),
     EventType(MOVE_RETARGETED, "INFO", _MOVE, "A partition in flight has got another target."),
     EventType(MOVE_COMPLETED, "INFO", (*_MOVE, "copied"), "A partition has reached its target."),
-    EventType(MOVE_CANCELLED, "INFO", _MOVE, "A move was cancelled: the original replicas are back."),
+    EventType(MOVE_CANCELLED, "INFO", (*_MOVE, "copied"), "A move was cancelled: the original replicas are back."),
     EventType(
         MOVE_REFUSED,
         "INFO",

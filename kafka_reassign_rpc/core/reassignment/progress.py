@@ -15,7 +15,7 @@ A move that has not advanced for a while is stalled. The reasons, of which the f
     unknown              none of these
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -33,6 +33,8 @@ WINDOW_S = 15.0
 """Rates cover so many seconds, and at least two samples."""
 SLICE = 200
 """Number of moves between two `yield`s."""
+
+_ENDS = frozenset({catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED})
 
 Throttles = Callable[[], TopicThrottles]
 """Returns the throttles of the topic; it is called only where they are needed."""
@@ -165,6 +167,23 @@ class ProgressTracker:
         """The progress of the move of a partition; None before its first sample."""
         followed = self._followed.get(topic, {}).get(partition)
         return None if followed is None else followed.figures
+
+    def with_copied_bytes(self, events: Iterable[Event]) -> Iterator[Event]:
+        """The events; those of moves that have ended tell what was copied, if a sample of that very move does."""
+        for event in events:
+            copied = self._copied(event) if event.event in _ENDS else None
+            yield event if copied is None else msgspec.structs.replace(event, copied=copied)
+
+    def _copied(self, end: Event) -> int | None:
+        followed = self._followed.get(end.topic or "", {}).get(-1 if end.partition is None else end.partition)
+        if followed is None or followed.move is None or followed.move.id != end.id or followed.figures.total < 0:
+            return None
+        figures = followed.figures
+        if end.event == catalogue.MOVE_COMPLETED:
+            return figures.total * len(followed.adding)
+        if len(figures.copied) < len(followed.adding):
+            return None
+        return sum([min(held, figures.total) for held in figures.copied.values()])
 
     def update(
         self,

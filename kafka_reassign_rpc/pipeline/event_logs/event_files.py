@@ -43,11 +43,12 @@ EVENTS = pa.schema(
         pa.field("principal", pa.string()),
         pa.field("client_id", pa.string()),
         pa.field("address", pa.string()),
+        pa.field("copied", pa.int64()),
     ]
 )
-"""`at`: ms since the epoch (UTC). `more`: fields that this release does not know, as JSON."""
+"""`at`: ms since the epoch (UTC). `copied`: bytes. `more`: fields that this release does not know, as JSON."""
 
-_ADDED = ("principal", "client_id", "address")
+_ADDED = ("principal", "client_id", "address", "copied")
 """Columns that files of release 0.1.0 do not have."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
@@ -75,6 +76,7 @@ class _KnownFields(msgspec.Struct):
     principal: str | None = None
     client_id: str | None = None
     address: str | None = None
+    copied: int | None = None
 
 
 class EventFile(NamedTuple):

@@ -8,7 +8,11 @@
     refusals     why moves were refused
 
 A move starts with a partition's move.started and ends before the next one. Events are ordered by controller epoch and
-sequence number, not by the servers' clocks. The size of a move comes from its events, else from the snapshot.
+sequence number, not by the servers' clocks.
+
+`bytes` are those that a move has copied. The event of its end tells them if the controller had sampled the move. Else
+those of a completed move are the partition's size in the snapshot for each replica that it added. What another move has
+copied is not known: a cancelled one stops anywhere.
 """
 
 from pathlib import Path
@@ -25,6 +29,7 @@ _END_EVENTS = (catalogue.MOVE_COMPLETED, catalogue.MOVE_CANCELLED)
 _QUEUE_EVENTS = (catalogue.MOVE_WAITING, catalogue.MOVE_WITHDRAWN)
 _STALL_EVENTS = (catalogue.MOVE_STALLED, catalogue.MOVE_RESUMED, *_END_EVENTS)
 _BRIEF_COLUMNS = (*PARTITION, "original", "target", "outcome", "started", "waited_seconds", "seconds", "bytes")
+_REQUESTER = ("who", "principal", "reason")
 """The columns of a move in lists of moves; `moves` has all."""
 
 
@@ -37,11 +42,11 @@ def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, Data
     return {
         "outcomes": _outcomes(found),
         "slowest": ended.orderBy(F.desc("seconds"), *PARTITION, "started").select(
-            *_BRIEF_COLUMNS, "bytes_per_second", "who"
+            *_BRIEF_COLUMNS, "bytes_per_second", *_REQUESTER
         ),
         "stalled": found.where("stalls > 0")
         .orderBy(F.expr("outcome = 'stalled'").desc(), F.desc("stalled_seconds"))
-        .select(*_BRIEF_COLUMNS, "stalls", "stalled_seconds", "who"),
+        .select(*_BRIEF_COLUMNS, "stalls", "stalled_seconds", *_REQUESTER),
         "throttles": _throttles(events, found),
         "refusals": _refusals(events),
         "moves": found.orderBy("started", *PARTITION),
@@ -83,6 +88,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         F.max("id").alias("id"),
         first("route", starts),
         first("who", starts),
+        first("principal", starts),
         first("reason", starts),
         first("original", F.lit(True)),
         last("target", is_(*_START_EVENTS, *_END_EVENTS)),
@@ -97,7 +103,7 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
         F.sum(is_(catalogue.MOVE_STALLED).cast("int")).alias("stalls"),
         F.sum(F.when(is_(catalogue.MOVE_STALLED), F.coalesce(F.col("until"), F.col("at")) - F.col("at")).otherwise(0))
         .alias("stalled_ms"),
-        F.max("bytes").alias("event_bytes"),
+        last("copied", is_(*_END_EVENTS)),
     )  # fmt: skip
     outcome = (
         F.when(F.col("ending").isNotNull(), F.substring_index("ending", ".", -1))
@@ -110,12 +116,13 @@ def moves(events: DataFrame, sizes: DataFrame | None) -> DataFrame:
     size = F.lit(None).cast("long") if sizes is None else F.col("size")
     copies = F.size(F.array_except("target", "original"))
     seconds = (F.col("ended") - F.col("started")) / 1000
-    copied = F.coalesce(F.col("event_bytes"), size * copies)
+    copied = F.coalesce("copied", F.when(F.col("ending") == catalogue.MOVE_COMPLETED, size * copies))
     return known.select(
         *PARTITION,
         "id",
         "route",
         "who",
+        "principal",
         "reason",
         "original",
         "target",
@@ -153,7 +160,8 @@ def _outcomes(found: DataFrame) -> DataFrame:
 def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
     """One row for each rate of a broker, from when it was set to its next change.
 
-    The bytes that a move brings to the broker are spread evenly over the duration of the move.
+    The bytes that a move brings to the broker are spread evenly over the duration of the move. Where it is not known
+    what one of the moves has copied, the sum is not known.
     """
     of_broker = Window.partitionBy("broker").orderBy("epoch", "seq")
     last = events.agg(F.max("at").alias("last"))
@@ -172,24 +180,30 @@ def _throttles(events: DataFrame, found: DataFrame) -> DataFrame:
         )
         .where("ended > started")
     )
-    arriving = found.where("bytes is not null and seconds > 0").select(
-        F.explode(F.array_except("target", "original")).alias("broker"),
+    added = F.array_except("target", "original")
+    arriving = found.where("started is not null").select(
+        F.explode(added).alias("broker"),
         F.col("started").alias("from"),
         F.col("ended").alias("to"),
-        (F.col("bytes") / F.size(F.array_except("target", "original"))).alias("size"),
+        (F.col("bytes") / F.size(added)).alias("size"),
     )
-    overlap = F.least("to", "ended") - F.greatest("from", "started")
-    shared = spans.join(arriving, "broker", "left").withColumn(
-        "part", F.when(overlap > 0, F.col("size") * overlap / (F.col("to") - F.col("from")))
+    overlap = F.least(F.coalesce("to", "ended"), "ended") - F.greatest("from", "started")
+    share = F.col("size") * overlap / (F.col("to") - F.col("from"))
+    sums = (
+        spans.join(arriving, "broker", "left")
+        .groupBy("broker", "started", "ended", "rate")
+        .agg(
+            F.sum(F.when(overlap > 0, share)).alias("known"),
+            F.count(F.when((overlap > 0) & F.col("size").isNull(), 1)).alias("unknown"),
+        )
     )
-    seconds = (F.col("ended") - F.col("started")) / 1000
+    rate = F.col("bytes") / ((F.col("ended") - F.col("started")) / 1000)
     return (
-        shared.groupBy("broker", "started", "ended", "rate")
-        .agg(F.sum("part").alias("bytes"))
-        .select("*", (F.col("bytes") / seconds).alias("bytes_per_second"),
-                (F.col("bytes") / seconds / F.col("rate")).alias("efficiency"))
+        sums.withColumn("bytes", F.when(F.col("unknown") == 0, F.coalesce("known", F.lit(0.0))))
+        .drop("known", "unknown")
+        .select("*", rate.alias("bytes_per_second"), (rate / F.col("rate")).alias("efficiency"))
         .orderBy("started", "broker")
-    )  # fmt: skip
+    )
 
 
 def _refusals(events: DataFrame) -> DataFrame:

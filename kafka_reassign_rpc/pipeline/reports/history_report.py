@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_reassign_rpc.client.text_format import duration
@@ -12,7 +12,7 @@ from kafka_reassign_rpc.pipeline.reports.page_sections import add_table, number_
 from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt, utc_time
 
 _POINTS = 80
-"""Times at which the plot counts the moves in flight."""
+"""Stretches of time of the plot of moves in flight: it shows the most of each."""
 
 
 def history_page(frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcerpt]) -> str:
@@ -28,11 +28,11 @@ def history_page(frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcer
     page.tiles([(f"{by_outcome[name]:,}", name) for name in order if name in by_outcome])
     if start is not None:
         page.heading("Over time")
-        times, in_flight = _in_flight(moves, start, end)
+        times, most = in_flight(moves, start, end)
         page.figure(
             svg_plots.line_plot(
                 times,
-                [svg_plots.Line("moves", in_flight)],
+                [svg_plots.Line("moves", most)],
                 "Moves in flight",
                 number_text,
                 time_format(times),
@@ -50,9 +50,12 @@ def history_page(frames: Mapping[str, DataFrame], shown: Mapping[str, TableExcer
     return page.html()
 
 
-def _in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
-    """How many moves were in flight, at `_POINTS` times."""
-    step = max(1, (end - start) // _POINTS)
+def in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], list[float]]:
+    """Times (ms), one for each of `_POINTS` stretches, and the most moves that were in flight at once in each.
+
+    Moves that end and moves that start in the same ms are not in flight at once.
+    """
+    step = max(1, -(-(end - start + 1) // _POINTS))
     changes = (
         moves.where("started is not null")
         .select(F.explode(F.array(
@@ -60,16 +63,20 @@ def _in_flight(moves: DataFrame, start: int, end: int) -> tuple[list[float], lis
             F.struct(F.col("ended").alias("at"), F.lit(-1).alias("change")),
         )).alias("one"))
         .where("one.at is not null")
-        .groupBy((F.ceil((F.col("one.at") - start) / step) * step + start).alias("at"))
+        .groupBy(F.greatest("one.at", F.lit(start)).alias("at"))  # the clock of another server may be behind
         .agg(F.sum("one.change").alias("change"))
-        .orderBy("at")
+        .withColumn("stretch", F.floor((F.col("at") - start) / step))
     )  # fmt: skip
-    times, counts, running = [float(start)], [0.0], 0
-    for row in changes.collect():
-        running += row["change"]
-        times.append(float(row["at"]))
-        counts.append(float(running))
-    return times, counts
+    so_far = F.sum("change").over(Window.partitionBy("stretch").orderBy("at"))
+    rows = changes.withColumn("so_far", so_far).groupBy("stretch").agg(F.sum("change"), F.max("so_far")).collect()
+    by_stretch = {int(stretch): (int(change), int(most)) for stretch, change, most in rows}
+    times, counts, running = [], [], 0
+    for stretch in range((end - start) // step + 1):
+        change, most = by_stretch.get(stretch, (0, 0))
+        times.append(float(start + stretch * step))
+        counts.append(float(running + max(0, most)))
+        running += change
+    return [*times, float(end)], [*counts, float(running)]
 
 
 def _durations(moves: DataFrame) -> list[tuple[str, int]]:

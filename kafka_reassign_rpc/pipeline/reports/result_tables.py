@@ -14,6 +14,10 @@ EXCERPT_ROWS = 20
 """Rows that text, JSON and pages show; Parquet has all of them."""
 
 
+LONGEST_CELL = 40
+"""Characters of a cell in text."""
+
+
 class TableExcerpt(NamedTuple):
     """The first rows of a table, and how many it has."""
 
@@ -36,12 +40,17 @@ def text_lines(name: str, table: TableExcerpt, *, empty: str) -> list[str]:
     lines = [f"{name} ({table.total}):"]
     cells = [[column.replace("_", " ").upper() for column in table.columns]]
     cells += [
-        [cell_text(column, value) for column, value in zip(table.columns, row, strict=True)] for row in table.rows
+        [_cut(cell_text(column, value)) for column, value in zip(table.columns, row, strict=True)] for row in table.rows
     ]
     lines += [f"  {line}" for line in text_format.table(cells)]
     if table.total > len(table.rows):
         lines.append(f"  … and {table.total - len(table.rows)} more")
     return lines
+
+
+def _cut(text: str) -> str:
+    """A cell of a table in a terminal: a reason may have a thousand characters. Pages, JSON and Parquet have all."""
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def json_document(table: TableExcerpt) -> dict[str, Any]:

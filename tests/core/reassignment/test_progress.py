@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment.progress import SLICE, MoveProgress, ProgressTracker, SampledLogDir, Totals
-from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, TopicPartition
+from kafka_reassign_rpc.core.state.cluster import Cluster, MoveRecord, Partition, TopicPartition
 from tests.core.build import TOPIC, cluster, moving, not_moving
 
 STALL_S = 60.0
@@ -295,3 +296,25 @@ def test_240_6_the_garbage_collector_does_not_track_samples() -> None:
         assert len(gc.get_objects(0)) - before < 100
     finally:
         gc.enable()
+
+
+def ended(followed: Followed, name: str, id_: int = 7) -> int | None:
+    """`copied` of the event that ends the move; a move of another partition stays without."""
+    events = [Event(name, *NAME, id=id_), Event(name, TOPIC, 1, id=id_), Event(catalogue.MOVE_STARTED, *NAME, id=id_)]
+    found, *others = followed.tracker.with_copied_bytes(events)
+    assert others == events[1:]
+    return found.copied
+
+
+def test_240_6_the_end_of_a_move_tells_what_was_copied_as_far_as_samples_of_that_very_move_tell() -> None:
+    record = MoveRecord((3, 4), (1, 2), id=7)
+    followed = Followed(replace(MOVE, move=record))
+    assert ended(followed, catalogue.MOVE_CANCELLED) is None, "there was no sample"
+    followed.look(0, says(b1=100, b3=40, b4=120))
+    assert ended(followed, catalogue.MOVE_CANCELLED) == 140, "a replica that seems ahead has what its leader has"
+    assert ended(followed, catalogue.MOVE_COMPLETED) == 200, "all of it, whatever the last sample saw"
+    assert ended(followed, catalogue.MOVE_CANCELLED, id_=8) is None, "that is another move"
+    silent = Followed(replace(MOVE, move=record))
+    silent.look(0, {1: says(b1=100)[1], 3: says(b3=40)[3], 4: None})
+    assert ended(silent, catalogue.MOVE_CANCELLED) is None, "broker 4 did not say what it has"
+    assert ended(silent, catalogue.MOVE_COMPLETED) == 200

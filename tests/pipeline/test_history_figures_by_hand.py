@@ -1,0 +1,194 @@
+"""The figures of a history, each from a few events with numbers that anybody can add up.
+
+Each story has a topic, a route and brokers of its own, and all of them are one history. Time is in seconds here. Each
+partition has 10 bytes in the snapshot. A move is from broker 1 to 2 unless it says otherwise: it copies 10 bytes.
+"""
+
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from kafka_reassign_rpc.pipeline.event_logs import event_files
+from kafka_reassign_rpc.pipeline.move_history import history_job
+from kafka_reassign_rpc.pipeline.reports import history_report, result_tables
+from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
+from kafka_reassign_rpc.pipeline.reports.page_sections import add_table
+from tests.pipeline.test_audit import event, row_dicts, write_event_file, write_snapshot
+
+EVENTS: list[dict[str, Any]] = []
+"""The events of all stories."""
+Row = dict[str, Any]
+
+
+class Story:
+    """A topic, and a route of the same name."""
+
+    def __init__(self, name: str, *, sized: bool = True) -> None:
+        self.name = name
+        STORIES.append((name, sized))
+
+    def move(self, partition: int, *lives: tuple[str, float], **more: Any) -> None:
+        """The events of one move. `more` is in all of them."""
+        fields = {"topic": self.name, "partition": partition, "route": self.name, "original": [1], "target": [2]}
+        for name, at in lives:
+            EVENTS.append(event(len(EVENTS), f"move.{name}", int(1000 * at), **fields | more))
+
+
+STORIES: list[tuple[str, bool]] = []
+"""Their names, and whether the snapshot has their sizes."""
+
+
+def throttle(broker: int, rate: int, start: float, end: float) -> None:
+    EVENTS.append(event(len(EVENTS), "throttle.set", int(1000 * start), broker=broker, bytes=rate))
+    EVENTS.append(event(len(EVENTS), "throttle.restored", int(1000 * end), broker=broker))
+
+
+COPIES = Story("copies")
+COPIES.move(0, ("started", 1), ("completed", 3))
+COPIES.move(1, ("started", 1), ("completed", 3), original=[1, 5], target=[2, 3, 5])  # two new replicas
+COPIES.move(2, ("started", 1), ("completed", 3), original=[1, 2], target=[2, 1])  # another order
+COPIES.move(3, ("started", 1), ("completed", 3), copied=14)  # it grew while it moved, and the controller saw it
+
+UNFINISHED = Story("unfinished")
+UNFINISHED.move(0, ("started", 1), ("cancelled", 2), copied=4)
+UNFINISHED.move(1, ("started", 1), ("cancelled", 2))  # the controller had not sampled it
+UNFINISHED.move(2, ("started", 1))
+UNFINISHED.move(3, ("waiting", 1))
+UNFINISHED.move(4, ("waiting", 1), ("withdrawn", 2))
+
+STALLED = Story("stalled")
+STALLED.move(0, ("waiting", 1), ("started", 4), ("stalled", 6), ("resumed", 7), ("stalled", 8), ("completed", 10))
+
+DURATIONS = Story("durations")
+for number, duration in enumerate((1, 2, 3, 4, 20)):
+    DURATIONS.move(number, ("started", 0), ("completed", duration))
+
+throttle(20, 10, 0, 10)  # 100 bytes could arrive
+USED = Story("used")
+USED.move(0, ("started", 0), ("completed", 5), target=[20])  # 10 bytes
+USED.move(1, ("started", 8), ("completed", 12), target=[20])  # 10 bytes in 4 s, 2 s of them throttled: 5
+USED.move(2, ("started", 2), ("cancelled", 4), target=[20], copied=3)
+USED.move(3, ("started", 11), ("completed", 12), target=[20])  # after it
+USED.move(4, ("started", 0), ("completed", 5), target=[9])  # to another broker
+
+for one_broker in (30, 31, 32, 33):
+    throttle(one_broker, 10, 0, 10)
+UNKNOWN = Story("unknown", sized=False)
+UNKNOWN.move(0, ("started", 1), ("cancelled", 2), target=[30])
+UNKNOWN.move(1, ("started", 1), target=[31])
+UNKNOWN.move(2, ("started", 1), ("completed", 2), target=[32])
+UNKNOWN.move(3, ("started", 1), ("completed", 2), target=[33], copied=50)
+
+CROWD = Story("crowd")
+CROWD.move(0, ("started", 0), ("completed", 1000))
+for number in range(1, 14):
+    CROWD.move(number, ("started", 505 + number / 100), ("completed", 507 + number / 100))
+CROWD.move(20, ("started", 700), ("completed", 701))
+CROWD.move(20, ("started", 701), ("completed", 702))  # one ends where the other starts: never two
+
+WORDS = Story("words")
+REASON = "OPS-17: " + "the disks of rack b are full, and new ones come in May; " * 3 + "ask Ann"
+PRINCIPAL = "User:CN=" + "a" * 90
+WHO = f"{PRINCIPAL} as kafka-reassign-rpc from 10.0.0.7"
+WORDS.move(0, ("started", 0), ("stalled", 1), ("completed", 2), reason=REASON, who=WHO, principal=PRINCIPAL, target=[3])
+
+
+class History(NamedTuple):
+    """All tables, and the rows of some."""
+
+    frames: dict[str, DataFrame]
+    rows: dict[str, list[Row]]
+
+    def of(self, story: Story, table: str) -> list[Row]:
+        """The rows of a story, in the order of its partitions where the table has any."""
+        key = "topic" if table != "outcomes" else "route"
+        found = [row for row in self.rows[table] if row[key] == story.name]
+        return sorted(found, key=lambda row: row.get("partition", 0))
+
+    def throttle(self, broker: int) -> Row:
+        [found] = [row for row in self.rows["throttles"] if row["broker"] == broker]
+        return found
+
+
+@pytest.fixture(scope="module")
+def history(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> History:
+    path = tmp_path_factory.mktemp("history")
+    sized = [(name, index, [1], [1]) for name, is_sized in STORIES if is_sized for index in range(30)]
+    sizes = history_job.partition_sizes(spark, write_snapshot(path / "snapshot", 1, sized))
+    events = event_files.data_frame(spark, write_event_file(path / "events", EVENTS))
+    frames = history_job.history_tables(events, sizes)
+    return History(frames, {name: row_dicts(frames[name]) for name in ("moves", "outcomes", "throttles")})
+
+
+def test_dp_5_a_completed_move_has_copied_its_partition_once_for_each_replica_that_it_added(history: History) -> None:
+    moves = history.of(COPIES, "moves")
+    assert [(row["bytes"], row["bytes_per_second"]) for row in moves] == [(10, 5), (20, 10), (0, 0), (14, 7)]
+
+
+def test_dp_5_a_move_that_did_not_complete_has_copied_what_was_seen_and_never_its_whole_size(history: History) -> None:
+    assert [(row["outcome"], row["bytes"]) for row in history.of(UNFINISHED, "moves")] == [
+        ("cancelled", 4),
+        ("cancelled", None),
+        ("moving", None),
+        ("waiting", None),
+        ("withdrawn", None),
+    ]
+    [cancelled] = [row for row in history.of(UNFINISHED, "outcomes") if row["outcome"] == "cancelled"]
+    assert (cancelled["moves"], cancelled["bytes"]) == (2, 4)
+
+
+def test_dp_5_waiting_moving_and_stalling_are_counted_apart(history: History) -> None:
+    [row] = history.of(STALLED, "moves")
+    assert (row["waited_seconds"], row["seconds"]) == (3, 6)
+    assert (row["stalls"], row["stalled_seconds"]) == (2, 1 + 2)
+
+
+def test_dp_5_outcomes_have_the_middle_and_the_longest_of_the_durations(history: History) -> None:
+    [row] = history.of(DURATIONS, "outcomes")
+    assert (row["moves"], row["bytes"]) == (5, 50)
+    assert (row["median_seconds"], row["longest_seconds"]) == (3, 20)
+    assert row["p95_seconds"] == pytest.approx(4 + 0.8 * 16)  # 95 % of the way from the first to the fifth: 3.8 steps
+    assert row["median_bytes_per_second"] == pytest.approx(10 / 3)
+
+
+def test_dp_5_a_throttle_is_used_by_what_arrived_while_it_was_in_force(history: History) -> None:
+    row = history.throttle(20)
+    assert (row["bytes"], row["bytes_per_second"]) == (10 + 5 + 3, 1.8)
+    assert row["efficiency"] == pytest.approx(0.18)
+
+
+@pytest.mark.parametrize("broker", [30, 31, 32], ids=["cancelled", "moving", "without a size"])
+def test_dp_5_how_well_a_throttle_was_used_is_not_known_where_one_move_is_not(history: History, broker: int) -> None:
+    row = history.throttle(broker)
+    assert (row["bytes"], row["bytes_per_second"], row["efficiency"]) == (None, None, None)
+    assert history.throttle(33)["efficiency"] == 0.5
+
+
+def test_dp_5_the_plot_shows_the_most_moves_that_were_in_flight_at_once(history: History) -> None:
+    """Fourteen at once for 2 s, in 1000 s: the plot's stretches are longer than that."""
+    moves = history.frames["moves"].where(f"topic = '{CROWD.name}'")
+    times, counts = history_report.in_flight(moves, 0, 1_000_000)
+    assert len(times) == len(counts) == 81
+    assert times == sorted(times)
+    assert [count for count in counts if count > 2] == [14]
+    assert times[counts.index(14)] <= 505_010
+    assert times[counts.index(14) + 1] > 507_130
+    assert counts.count(2) == 2, "two moves one after the other, beside the long one, in two stretches"
+    assert (counts[0], counts[-1]) == (1, 0)
+
+
+def test_dp_5_the_page_and_json_have_the_whole_reason_and_the_principal_and_text_has_what_fits(
+    history: History,
+) -> None:
+    page = HtmlPage("", "")
+    for name in ("slowest", "stalled"):
+        found = result_tables.excerpt(history.frames[name].where(f"topic = '{WORDS.name}'"))
+        [row] = result_tables.json_document(found)["rows"]
+        assert (row["reason"], row["principal"], row["who"]) == (REASON, PRINCIPAL, WHO)
+        text = "\n".join(result_tables.text_lines(name, found, empty=""))
+        assert "OPS-17: the disks of rack b are full, a…" in text
+        assert "ask Ann" not in text
+        add_table(page, name, found)
+    assert page.html().count(REASON) == 2
+    assert page.html().count(f">{PRINCIPAL}<") == 2
