@@ -12,6 +12,7 @@ import msgspec
 
 from kafka_reassign_rpc.cli import outward_settings
 from kafka_reassign_rpc.cli.fleet_subprocess import fleet_process
+from kafka_reassign_rpc.cli.http_settings import http_security
 from kafka_reassign_rpc.cli.kafka_config import JAVA_ALONE
 from kafka_reassign_rpc.cli.listener_settings import listener_security, sasl_sources, settle_listeners
 from kafka_reassign_rpc.cli.long_running import announce, ended_first, run_until_signalled, set_up_logging
@@ -40,6 +41,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from kafka_reassign_rpc.server import file_descriptors
+from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.server_limits import ServerLimits, most_per_ip
 
 log = logging.getLogger(__name__)
@@ -169,6 +171,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
         authorizer=_authorizer_config(values),
+        metrics_security=HttpSecurity() if values["metrics.listener"] is None else http_security(values),
         settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
             InFlightCaps(values[MAX_PER_BROKER], values[MAX_PER_CLUSTER], values[MAX_BYTES_IN_FLIGHT]),

@@ -4,13 +4,13 @@ A setting with `dynamic=True` is only the server's default: the dynamic config o
 cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes precedence.
 """
 
+from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
 from kafka_reassign_rpc.cli.long_running import LEVELS
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
     authorizer_class,
     counts_by_address,
-    host_and_port,
     listeners,
     one_of,
     super_users,
@@ -46,7 +46,6 @@ TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
 SELF_HEALING = "self-healing"
 CONNECTIONS = "limits on connections and requests"
-PROCESS = "files, logs and metrics"
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -513,16 +512,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=PROCESS,
         metavar="FILES",
     ),
-    Setting(
-        "metrics.listener",
-        host_and_port,
-        None,
-        "The address on which the server serves /metrics (Prometheus), /health and /ready over HTTP, to anybody. Port 0"
-        " picks a free port.",
-        group=PROCESS,
-        metavar="HOST:PORT",
-        default_words="not served",
-    ),
+    *HTTP_SETTINGS,
     Setting(
         "log.level",
         one_of(*LEVELS),

@@ -1,4 +1,5 @@
-"""A few pages over HTTP, for monitoring: small answers from memory, to any client that may connect.
+"""A few pages over HTTP or HTTPS, for monitoring: small answers from memory, to any client that may connect, or to
+users with passwords (see `http_security`).
 
 Limits against hostile input: GET and HEAD of known pages only, no bodies, bounded heads, a bounded number of
 connections, and a short life for each of them. A newcomer beyond the number takes the place of the oldest connection,
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, cast
 
 from aiohttp import web
 
+from kafka_reassign_rpc.server.http_security import HandshakeDoor, HttpSecurity, credentials
 from kafka_reassign_rpc.server.listener import Listening, listen
 
 log = logging.getLogger(__name__)
@@ -40,8 +42,15 @@ class HttpPage(NamedTuple):
 class HttpServer:
     """Serves `pages`, by path. `start` binds (OSError where that fails); then `address` has host and port."""
 
-    def __init__(self, host: str, port: int, pages: Mapping[str, Callable[[], HttpPage]]) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        pages: Mapping[str, Callable[[], HttpPage]],
+        security: HttpSecurity = HttpSecurity(),  # noqa: B008 (a constant)
+    ) -> None:
         self.address = (host, port)
+        self._security = security
         self._pages = pages
         self._web: web.Server
         self._connect: Callable[[], _Connection]
@@ -61,7 +70,8 @@ class HttpServer:
         }
         self._connect = partial(_Connection, self._web, **options)
         host, port = self.address
-        self._listening = await listen(host, port, self._accept)
+        door = HandshakeDoor(MAX_CONNECTIONS)
+        self._listening = await listen(host, port, self._accept, door=door, tls=self._security.tls)
         self.address = self._listening.address
 
     async def close(self) -> None:
@@ -80,6 +90,9 @@ class HttpServer:
 
     async def _answer(self, request: web.BaseRequest) -> web.StreamResponse:
         cast(_Connection, request.protocol).asks()
+        if not await self._may_read(request):
+            head = {"WWW-Authenticate": 'Basic realm="kafka-reassign-rpc", charset="UTF-8"', **SERVER}
+            return web.Response(status=401, headers=head)
         page = self._pages.get(request.path)
         if page is None:
             return web.Response(status=404, text=f"there are {', '.join(self._pages)}\n", headers=SERVER)
@@ -91,6 +104,12 @@ class HttpServer:
             log.exception("the page %s cannot be made", request.path)
             return web.Response(status=500, headers=SERVER)
         return web.Response(status=status, body=body, headers={"Content-Type": content_type, **SERVER})
+
+    async def _may_read(self, request: web.BaseRequest) -> bool:
+        if self._security.users is None:
+            return True
+        given = credentials(request.headers.get("Authorization", ""))
+        return given is not None and await self._security.users.verify(*given)
 
 
 class _Connection(web.RequestHandler):

@@ -7,6 +7,7 @@ ended the oldest makes room for the next one, of the address that has the most.
 
 import asyncio
 from collections import OrderedDict
+from collections.abc import Callable
 
 PER_TURN = 5
 """Handshakes that begin at once ..."""
@@ -39,6 +40,10 @@ class Handshake:
 
     def drain(self) -> None:
         self.abort()
+
+    def when_over(self, callback: Callable[[], object]) -> None:
+        """`callback` is called when the handshake has succeeded or failed."""
+        self._task.add_done_callback(lambda _: callback())
 
     def abort(self) -> None:
         """Ends the handshake; its connection closes."""

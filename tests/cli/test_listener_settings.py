@@ -14,6 +14,7 @@ from kafka_reassign_rpc.cli.serve_command import server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import LEFT_OUT, add_flags, read_settings
 from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.security.sasl.hashed_users import hashed_line
 from tests.certificates import PASSWORD, Authority
 
 ZK = ("--zookeeper-connect", "127.0.0.1:1")
@@ -194,3 +195,22 @@ def test_sv_5_a_server_properties_that_cannot_be_read_is_told(
     with pytest.raises(UsageError) as error:
         read("--kafka-config", str(path))
     assert str(error.value) == f"--kafka-config: {saying.format(path=path)}"
+
+
+def test_sv_5_pages_for_monitoring_need_tls_where_they_need_passwords(
+    tmp_path: Path, stores: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = (*ZK, "--metrics-listener", "127.0.0.1:0", "--metrics-users-file", str(tmp_path / "users.toml"))
+    line = refusal(capsys, "serve", *asked)
+    assert "metrics.users.file: passwords need metrics.security.protocol=SSL" in line
+    path = properties_file(tmp_path / "k.properties", stores)
+    secured = (*asked, "--kafka-config", path, "--metrics-security-protocol", "SSL")
+    assert f"metrics.users.file: cannot read {tmp_path}/users.toml" in refusal(capsys, "serve", *secured)
+    (tmp_path / "users.toml").write_text('prometheus = "s3cr3t"')
+    line = refusal(capsys, "serve", *secured)
+    assert f"metrics.users.file: {tmp_path}/users.toml: user 'prometheus': expected salt=" in line
+    assert "s3cr3t" not in line
+    (tmp_path / "users.toml").write_text(f'prometheus = "{hashed_line("s3cr3t", 4096)}"')
+    security = server_config(read(*secured)).metrics_security
+    assert security.users is not None
+    assert security.tls is not None

@@ -44,6 +44,7 @@ from kafka_reassign_rpc.core.reassignment_settings import (
 )
 from kafka_reassign_rpc.core.state.cluster import BATCH, Cluster, Endpoint
 from kafka_reassign_rpc.server import interpreter_tuning
+from kafka_reassign_rpc.server.http_security import HttpSecurity
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import ListenerSecurity
 from kafka_reassign_rpc.server.sasl_sources import SaslSources
@@ -119,6 +120,7 @@ class ServerConfig(msgspec.Struct, frozen=True):
     sampling: Sampling = Sampling()
     metrics_listener: tuple[str, int] | None = None
     authorizer: AuthorizerConfig | None = None
+    metrics_security: HttpSecurity = HttpSecurity()
 
 
 async def cluster_id(zk: ZooKeeper) -> str:
@@ -357,7 +359,7 @@ class ControllerProcess:
         with _listening("listeners", _listed(config.listeners)):
             await self._server.start()
         await registration.ensure(self._endpoints())
-        self._reloading = [
+        self._reloading += [
             asyncio.create_task(one.tls.keep(), name="certificates") for one in config.security.values() if one.tls
         ]
         self._supervisor = Supervisor(
@@ -423,9 +425,12 @@ class ControllerProcess:
 
         metrics.show(self._status, self._stats, {key: api.name for key, api in SERVER_APIS.items()})
         pages = {"/metrics": metrics.page, "/health": health, "/ready": lambda: readiness(self._status())}
-        self._http = HttpServer(host, port, pages)
+        security = self._config.metrics_security
+        self._http = HttpServer(host, port, pages, security)
         with _listening("metrics.listener", f"{host}:{port}"):
             await self._http.start()
+        if security.tls is not None:
+            self._reloading.append(asyncio.create_task(security.tls.keep(), name="certificates"))
         self._pauses = asyncio.create_task(
             interpreter_tuning.measure_loop_delay(lambda seconds: metrics.observe_duration(PAUSE, seconds))
         )
