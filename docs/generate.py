@@ -30,7 +30,7 @@ SCHEMAS = FOLDER.parent / "schemas"
 
 NOTE = "<!-- `python -m docs.generate` writes this page from {source}. Do not edit it. -->"
 
-COMMANDS_WITH_EXIT_CODES = ("check", "status", "export", "plan", "submit", "audit", "history")
+COMMANDS_WITH_EXIT_CODES = ("check", "status", "export", "plan", "submit", "audit", "history", "hash")
 
 HERE = {
     "UnknownServerError": "The message says what happened; a line on the server's standard error says more. Try again",
@@ -41,7 +41,8 @@ HERE = {
     "CoordinatorNotAvailable": "`__consumer_offsets` or `__transaction_state` has no leader for this group yet",
     "InvalidTopic": "Choose a legal topic name",
     "UnsupportedVersion": "The server or broker is older than the option that was asked for",
-    "IllegalSaslState": "This version has no SASL. Use a PLAINTEXT client configuration",
+    "IllegalSaslState": "The listener has no SASL, or the client is authenticated already. Compare the client's"
+    " `security.protocol` with the listener's",
     "TopicAlreadyExists": "Choose another name, or use the existing topic",
     "InvalidPartitions": "A topic needs at least one partition, and it can only grow",
     "InvalidReplicationFactor": "The target has another number of replicas than the partition, and the request or"

@@ -1,6 +1,7 @@
-"""SaslHandshake (key 17), versions 0-1, on a listener without SASL.
+"""SaslHandshake (key 17), versions 0-1, where no authentication is under way.
 
-Behaviour   ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on Kafka's PLAINTEXT listeners.
+Behaviour   ILLEGAL_SASL_STATE and no mechanisms. The connection stays open, as on Kafka's PLAINTEXT listeners, and on
+            SASL listeners for a client that is authenticated and may not begin again (see `security.sasl`).
 """
 
 from typing import NoReturn

@@ -1,6 +1,7 @@
-"""SaslAuthenticate (key 36), versions 0-2, on a listener without SASL.
+"""SaslAuthenticate (key 36), versions 0-2, where no authentication is under way.
 
-Behaviour   ILLEGAL_SASL_STATE. The connection stays open, as on Kafka's PLAINTEXT listeners.
+Behaviour   ILLEGAL_SASL_STATE. The connection stays open, as on Kafka's PLAINTEXT listeners, and on SASL listeners for
+            a client that is authenticated already (see `security.sasl`).
 """
 
 from typing import NoReturn

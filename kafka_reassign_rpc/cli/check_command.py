@@ -14,6 +14,8 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
 from kafka_reassign_rpc.preflight import findings
 from kafka_reassign_rpc.preflight.check import check
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.server.sasl_sources import SaslSources
 
 HELP = "look whether a server could control a cluster; changes nothing"
 USAGE = "kafka-reassign-rpc check --zookeeper-connect HOST:PORT[,…][/CHROOT] [--json] [--SETTING VALUE …]"
@@ -57,12 +59,24 @@ def timeout_seconds(arguments: argparse.Namespace) -> float:
         raise UsageError(f"--timeout-ms: {error}") from None
 
 
+async def _read(sasl: SaslSources) -> None:
+    """Finds what `serve` would find in files of users and keys of tokens."""
+    try:
+        await sasl.start()
+    except BadSetting as error:
+        raise UsageError(str(error)) from None
+    finally:
+        await sasl.close()
+
+
 def run(arguments: argparse.Namespace) -> int:
     values = settle_listeners(read_settings(arguments, SETTINGS))
     if values["zookeeper.connect"] is None:
         raise UsageError("--zookeeper-connect is needed")
     seconds = timeout_seconds(arguments)
     config = server_config(values)
+    if config.sasl is not None:
+        asyncio.run(_read(config.sasl))
     logging.disable(logging.CRITICAL)  # the findings say what the log would
     found = asyncio.run(check(config, seconds))
     if arguments.json:

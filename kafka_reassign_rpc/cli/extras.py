@@ -18,6 +18,7 @@ EXTRA_OF_COMMAND: dict[str, str] = {
     "status": "server",
     "fleet": "server",
     "zookeeper": "server",
+    "hash": "server",
     "export": "pipeline",
     "plan": "pipeline",
     "submit": "pipeline",

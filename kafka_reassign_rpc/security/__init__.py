@@ -3,6 +3,7 @@
     authenticator.py    the seam: what a connection asks before any handler sees a request
     bad_setting.py      the error of a security setting, and text that never shows
     login/              logins of this process, as JAAS spells them
+    sasl/               the order of messages of SASL, and its mechanisms
     tls/                keystores, contexts and principals of TLS
 
 A listener makes one authenticator for each connection (`server.listener.Listener.authenticator`). Source: the

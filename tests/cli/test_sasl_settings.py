@@ -15,6 +15,7 @@ JAAS = "listener.name.a.plain.sasl.jaas.config"
 JWKS = "sasl.oauthbearer.jwks.endpoint.url"
 
 
+@pytest.mark.parametrize("command", ["serve", "check"])
 @pytest.mark.parametrize(
     ("properties", "saying"),
     [
@@ -29,10 +30,10 @@ JWKS = "sasl.oauthbearer.jwks.endpoint.url"
     ],
 )
 def test_sv_5_a_mistake_in_sasl_is_one_line_and_exit_code_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], properties: dict[str, str], saying: str
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], properties: dict[str, str], saying: str, command: str
 ) -> None:
     path = properties_file(tmp_path / "k.properties", LISTENER | properties)
-    line = refusal(capsys, "serve", *ZK, "--kafka-config", path, "--kafka-config-listeners", "true")
+    line = refusal(capsys, command, *ZK, "--kafka-config", path, "--kafka-config-listeners", "true")
     assert saying in line
     assert SECRET not in line
 

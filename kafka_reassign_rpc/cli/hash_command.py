@@ -1,0 +1,50 @@
+"""`kafka-reassign-rpc hash`: a line of sasl.plain.users.file for a user."""
+
+import argparse
+import getpass
+import sys
+
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.core.scram_credentials import LEAST_ITERATIONS
+from kafka_reassign_rpc.security.sasl.hashed_users import ITERATIONS, MOST_ITERATIONS, hashed_line
+
+HELP = "hash the password of a user for sasl.plain.users.file"
+DESCRIPTION = """\
+Reads a password, from the terminal or as the first line of standard input, and prints the line for the file of
+sasl.plain.users.file. The line holds a salted hash, not the password.
+"""
+EPILOG = """\
+exit codes: 0 the line is printed, 2 wrong flags or no password
+example:    kafka-reassign-rpc hash alice >> /etc/kafka-reassign/users.toml
+"""
+LONGEST = 4096
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = EPILOG
+    parser.add_argument("user", metavar="USER", help="the name of the user")
+    parser.add_argument(
+        "--iterations",
+        type=int,
+        default=ITERATIONS,
+        metavar="COUNT",
+        help=f"rounds of the hash, {LEAST_ITERATIONS} to {MOST_ITERATIONS}: more of them cost whoever guesses passwords"
+        " more time, and the server too (default: %(default)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    if not LEAST_ITERATIONS <= arguments.iterations <= MOST_ITERATIONS:
+        raise UsageError(f"--iterations: expected {LEAST_ITERATIONS} to {MOST_ITERATIONS}, got {arguments.iterations}")
+    user: str = arguments.user
+    if not user or not user.isprintable():
+        raise UsageError("USER: expected a name without control characters")
+    if sys.stdin.isatty():
+        password = getpass.getpass(f"password of {user}: ", stream=sys.stderr)
+    else:
+        password = sys.stdin.readline(LONGEST).rstrip("\r\n")
+    if not password:
+        raise UsageError("the password is empty")
+    quoted = user.replace("\\", "\\\\").replace('"', '\\"')
+    sys.stdout.write(f'"{quoted}" = "{hashed_line(password, arguments.iterations)}"\n')
+    return 0
