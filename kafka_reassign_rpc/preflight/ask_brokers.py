@@ -4,12 +4,17 @@ import asyncio
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, broker_configs
+from kafka_reassign_rpc.controller_channel.broker_client import ConfigsRefused, RpcClient, broker_configs
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks, BrokerRefuses
 from kafka_reassign_rpc.core.state.cluster import Broker, Endpoint
 from kafka_reassign_rpc.protocol.frame_errors import ProtocolError
+from kafka_reassign_rpc.protocol.messages import StopReplicaRequest
 
 AT_ONCE = 50
+FIRST_WITH_BROKER_EPOCH = 1
+NO_REGISTRATION = 0
+"""A broker epoch before any other: that of a registration is the czxid of its znode."""
+CLUSTER_AUTHORIZATION_FAILED, STALE_BROKER_EPOCH = 31, 77
 
 CONFIGS = (
     "alter.config.policy.class.name",
@@ -31,6 +36,7 @@ class BrokerAnswer(NamedTuple):
 
     versions  of each API that it serves, by key
     configs   those of CONFIGS that are set or have a default
+    obeys     whether it takes this server's principal as a controller; None: it did not say
     """
 
     broker: Broker
@@ -38,6 +44,7 @@ class BrokerAnswer(NamedTuple):
     problem: str = ""
     versions: Mapping[int, tuple[int, int]] = {}
     configs: Mapping[str, str] = {}
+    obeys: bool | None = None
 
 
 async def ask_all(brokers: Iterable[Broker], links: BrokerLinks, client_id: str, seconds: float) -> list[BrokerAnswer]:
@@ -58,10 +65,11 @@ async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: floa
             client = await links.open(broker, client_id, seconds)
             try:
                 versions = await client.versions()
+                obeys = await _obeys(client)
                 try:
                     entries = await broker_configs(client, broker.id, CONFIGS)
                 except ConfigsRefused as error:
-                    return BrokerAnswer(broker, endpoint, str(error), versions)
+                    return BrokerAnswer(broker, endpoint, str(error), versions, {}, obeys)
             finally:
                 client.close()
     except BrokerRefuses as error:
@@ -71,4 +79,26 @@ async def _ask(broker: Broker, links: BrokerLinks, client_id: str, seconds: floa
     except (OSError, EOFError, ProtocolError) as error:
         return BrokerAnswer(broker, endpoint, str(error) or type(error).__name__)
     configs = {entry.name: entry.value for entry in entries if entry.value is not None}
-    return BrokerAnswer(broker, endpoint, "", versions, configs)
+    return BrokerAnswer(broker, endpoint, "", versions, configs, obeys)
+
+
+async def _obeys(client: RpcClient) -> bool | None:
+    """Whether the broker authorizes a controller's requests.
+
+    It is asked by a StopReplica of nothing for a registration that it never had: KafkaApis looks for CLUSTER_ACTION
+    first, then at the broker's epoch, and does nothing.
+    """
+    version = min(4, (await client.versions()).get(StopReplicaRequest.API_KEY, (0, -1))[1])
+    if version < FIRST_WITH_BROKER_EPOCH:
+        return None
+    request = StopReplicaRequest(
+        version=version,
+        controller_id=-1,
+        controller_epoch=0,
+        broker_epoch=NO_REGISTRATION,
+        delete_partitions=False,
+        topics=[],
+        topic_states=[],
+    )
+    answer = await client.call(StopReplicaRequest, request, version)
+    return {STALE_BROKER_EPOCH: True, CLUSTER_AUTHORIZATION_FAILED: False}.get(answer.error_code)

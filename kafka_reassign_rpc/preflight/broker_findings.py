@@ -37,6 +37,7 @@ def findings(
         yield _versions(heard)
         yield _protocol(heard)
         yield _listeners(heard, advertised)
+        yield from _cluster_action(heard)
         yield from _configs(heard, marks, balances=balances, deletes=deletes)
 
 
@@ -127,6 +128,20 @@ def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) ->
     return fine("listeners", f"brokers would find the server at {places}")
 
 
+def _cluster_action(heard: Sequence[BrokerAnswer]) -> Iterator[Finding]:
+    """CLUSTER_ACTION of this server's principal at the brokers."""
+    refusing = [one.broker.id for one in heard if one.obeys is False]
+    if refusing:
+        yield unsafe(
+            "cluster-action",
+            f"brokers {some(refusing)} do not take the principal of this server's login as a controller",
+            "allow it CLUSTER_ACTION on the cluster (kafka-acls.sh --cluster --operation ClusterAction), or name it in"
+            " super.users",
+        )
+    elif all(one.obeys for one in heard):
+        yield fine("cluster-action", "the brokers take this server's principal as a controller")
+
+
 def _address(endpoint: Endpoint) -> str:
     return f"{endpoint.host}:{endpoint.port}"
 
@@ -169,7 +184,7 @@ def _configs(
         yield unsafe(
             "authorizer",
             f"brokers {some(next(iter(authorizers.values())))} have authorizer.class.name={next(iter(authorizers))}: a"
-            " server has no ACLs, and it controls brokers as User:ANONYMOUS",
+            " server has no ACLs",
             "a server is for clusters without an authorizer",
         )
     migrating = _with(heard, "zookeeper.metadata.migration.enable", "true")

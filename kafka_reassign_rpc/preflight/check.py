@@ -6,6 +6,7 @@ from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
 from kafka_reassign_rpc.preflight import ask_brokers, broker_findings, read_state, znode_findings, znode_rights
 from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.znode_acls import secured
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
@@ -35,7 +36,7 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
             if zk.chroot and await zk.exists("/") is None:
                 text = f"there is no chroot {zk.chroot} in this ZooKeeper"
                 return [unsafe("chroot", text, "give the zookeeper.connect of the brokers")]
-            found += await _rights(zk)
+            found += await _rights(zk, sets_acl=config.zookeeper_access.acl_of is secured)
             state = await read_state.read(zk)
             first = await read_state.first_decisions(state.cluster, config.server_id, config.settings)
     except NoAuth as error:
@@ -58,13 +59,13 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
     return found
 
 
-async def _rights(zk: ZooKeeper) -> list[Finding]:
+async def _rights(zk: ZooKeeper, *, sets_acl: bool) -> list[Finding]:
     topics, brokers, admin = [
         await _readable_children(zk, path)
         for path in (znode_paths.TOPICS, znode_paths.config_type("brokers"), znode_paths.ADMIN)
     ]
     batch = znode_paths.REASSIGN_PARTITIONS.rpartition("/")[2] in admin
-    return await znode_rights.find(zk, znode_rights.needed_if_present(topics, brokers, batch=batch))
+    return await znode_rights.find(zk, znode_rights.needed_if_present(topics, brokers, batch=batch), sets_acl=sets_acl)
 
 
 async def _readable_children(zk: ZooKeeper, path: str) -> list[str]:

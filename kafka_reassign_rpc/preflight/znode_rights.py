@@ -1,7 +1,7 @@
 """Whether the ACLs of the znodes permit what a server does with them. Reads ACLs, and tries nothing out.
 
-A server has no credentials: it is `world:anyone`. ZooKeeper wants WRITE on a znode to change its data, and CREATE or
-DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
+A server is `world:anyone`, and whoever it logs in as. ZooKeeper wants WRITE on a znode to change its data, and CREATE
+or DELETE on its parent to create or delete it. Source: ZooKeeper's PrepRequestProcessor.checkACL.
 """
 
 import asyncio
@@ -16,6 +16,8 @@ from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, NoNode
 
 READ, WRITE, CREATE, DELETE = 1, 2, 4, 8
+_OWNERS = ("sasl", "x509", "digest")
+"""The schemes of brokers' own identities."""
 _CHILDREN = READ | CREATE | DELETE
 _DATA = READ | WRITE
 _NAMES = {READ: "read", WRITE: "write", CREATE: "create", DELETE: "delete"}
@@ -23,6 +25,9 @@ _NAMES = {READ: "read", WRITE: "write", CREATE: "create", DELETE: "delete"}
 TOPICS = 2000
 """Topics of which the ACLs are read."""
 AT_ONCE = 500
+
+Identities = frozenset[tuple[str, str]]
+"""(scheme, id) of those that ZooKeeper takes a client for."""
 
 NEEDED: Mapping[str, int] = {
     "/": CREATE | DELETE,
@@ -61,11 +66,11 @@ def needed_if_present(topics: Iterable[str], brokers: Iterable[str], *, batch: b
     return found
 
 
-def lacking(entries: Sequence[AclEntry], needed: int) -> tuple[int, int]:
-    """Of the needed rights, those that nobody unauthenticated has; and those that only some addresses have."""
+def lacking(entries: Sequence[AclEntry], needed: int, own: Identities = frozenset()) -> tuple[int, int]:
+    """Of the needed rights, those that this client does not have; and those that only some addresses have."""
     anyone = of_addresses = 0
     for entry in entries:
-        if (entry.scheme, entry.id) == ("world", "anyone"):
+        if (entry.scheme, entry.id) == ("world", "anyone") or (entry.scheme, entry.id) in own:
             anyone |= entry.permissions
         elif entry.scheme == "ip":
             of_addresses |= entry.permissions
@@ -73,8 +78,12 @@ def lacking(entries: Sequence[AclEntry], needed: int) -> tuple[int, int]:
     return missing & ~of_addresses, missing & of_addresses
 
 
-async def find(zk: ZooKeeper, if_present: Mapping[str, int]) -> list[Finding]:
-    """Read the ACLs and judge them. Raises ZkError where ZooKeeper cannot be asked."""
+async def find(zk: ZooKeeper, if_present: Mapping[str, int], *, sets_acl: bool) -> list[Finding]:
+    """Read the ACLs and judge them. Raises ZkError where ZooKeeper cannot be asked.
+
+    sets_acl   whether a server would own the znodes that it creates
+    """
+    own = frozenset(one for one in await zk.who_am_i() if one[0] != "ip")
     wanted = dict(NEEDED)
     acls: dict[str, list[AclEntry] | None] = {}
     while unread := [path for path in wanted if path not in acls]:
@@ -89,20 +98,34 @@ async def find(zk: ZooKeeper, if_present: Mapping[str, int]) -> list[Finding]:
     for path, rights in wanted.items():
         entries = acls[path]
         if entries is not None:
-            missing, of_addresses = lacking(entries, rights)
+            missing, of_addresses = lacking(entries, rights, own)
             if missing:
                 refused.append(f"{path} ({_shown(missing)})")
             elif of_addresses:
                 perhaps.append(f"{path} ({_shown(of_addresses)})")
-    return list(_findings(refused, perhaps, sum(entries is not None for entries in acls.values())))
+    found = list(_findings(refused, perhaps, sum(entries is not None for entries in acls.values()), own))
+    owned = [path for path, entries in acls.items() if any(one.scheme in _OWNERS for one in entries or ())]
+    return found + list(_of_new_znodes(owned, sets_acl=sets_acl))
 
 
-def _findings(refused: Sequence[str], perhaps: Sequence[str], count: int) -> Iterator[Finding]:
+def _of_new_znodes(owned: Sequence[str], *, sets_acl: bool) -> Iterator[Finding]:
+    if owned and not sets_acl:
+        yield warning(
+            "new-znodes",
+            f"brokers have znodes that others may not write ({some(owned)}), and a server would create open ones",
+            "start the server with --zookeeper-set-acl true and the login of the brokers, if brokers have"
+            " zookeeper.set.acl=true",
+        )
+
+
+def _findings(refused: Sequence[str], perhaps: Sequence[str], count: int, own: Identities) -> Iterator[Finding]:
     if refused:
+        who = " and ".join(f"{scheme}:{name}" for scheme, name in sorted(own)) or "a client without credentials"
         yield unsafe(
             "rights",
-            f"the ACLs refuse a client without credentials on {some(refused)}",
-            "open these znodes (zookeeper-security-migration.sh --zookeeper.acl=unsecure)",
+            f"the ACLs refuse {who} on {some(refused)}",
+            "log in to ZooKeeper as the brokers do (docs/security-outward.md), or open these znodes"
+            " (zookeeper-security-migration.sh --zookeeper.acl=unsecure)",
         )
     if perhaps:
         yield warning(

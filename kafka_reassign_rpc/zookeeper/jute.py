@@ -212,6 +212,18 @@ def decode_strings(answer: bytes, at: int) -> tuple[list[str], int]:
     return strings, at
 
 
+def decode_pairs(answer: bytes, at: int) -> list[tuple[str, str]]:
+    """The list of pairs of strings at `at`. Raises ValueError or struct.error on garbage."""
+    count = max(_INT.unpack_from(answer, at)[0], 0)
+    at += 4
+    found = []
+    for _ in range(count):
+        first, at = decode_buffer(answer, at)
+        second, at = decode_buffer(answer, at)
+        found.append((first.decode(errors="replace"), second.decode(errors="replace")))
+    return found
+
+
 def decode_buffer(answer: bytes, at: int) -> tuple[bytes, int]:
     """The byte buffer at `at` (null reads as empty), and the offset of its end."""
     size = max(_INT.unpack_from(answer, at)[0], 0)

@@ -31,7 +31,14 @@ from kafka_reassign_rpc.zookeeper.operations import (
 )
 from kafka_reassign_rpc.zookeeper.tcp_connection import MAX_FRAME, Parse
 from kafka_reassign_rpc.zookeeper.transactions import MAX_MULTI_BYTES, pipeline, split_ops
-from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, NotEmpty, NotSent, TransactionFailed
+from kafka_reassign_rpc.zookeeper.zookeeper_errors import (
+    Answered,
+    NodeExists,
+    NoNode,
+    NotEmpty,
+    NotSent,
+    TransactionFailed,
+)
 from kafka_reassign_rpc.zookeeper.zookeeper_session import ZooKeeperSession
 
 __all__ = [
@@ -56,6 +63,7 @@ DELETE_TREE_PASSES = 5
 DECODED_AT_ONCE_BYTES = 100_000
 
 _GET_DATA, _EXISTS, _GET_ACL, _CHILDREN, _SYNC, _SET_DATA, _DELETE, _CREATE2 = 4, 3, 6, 8, 9, 5, 2, 15
+_WHO_AM_I = 107
 _INT = struct.Struct(">i")
 
 T = TypeVar("T")
@@ -197,6 +205,18 @@ class ZooKeeper:
     async def acl(self, path: str) -> list[AclEntry]:
         """Who may do what with the znode. Raises NoNode, and NoAuth where not even that may be read."""
         return await self._call(_GET_ACL, path, b"", lambda answer: jute.decode_acl(answer, jute.HEADER))
+
+    async def who_am_i(self) -> frozenset[tuple[str, str]]:
+        """(scheme, id) of this connection's identities, such as ("sasl", "kafka"). Empty before ZooKeeper 3.7."""
+        xid = self._session.next_xid()
+        packet = struct.pack(">ii", xid, _WHO_AM_I)
+        try:
+            found = await self._session.connection().submit(
+                xid, packet, lambda answer: jute.decode_pairs(answer, jute.HEADER)
+            )
+        except Answered:
+            return frozenset()
+        return frozenset(found)
 
     async def create(
         self,

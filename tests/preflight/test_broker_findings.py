@@ -28,10 +28,11 @@ def judged(
     advertised: Endpoint = HERE,
     marks: tuple[str, ...] = (),
     deletes: bool = True,
+    obeys: bool | None = True,
 ) -> dict[str, Level]:
     """The level of every subject that is not OK. `configs`: those of each broker, beside CONFIGS."""
     answers = [
-        BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one)
+        BrokerAnswer(Broker(index, 1, (at,)), at, "", versions or KAFKA_3_9, CONFIGS | one, obeys)
         for index, one in enumerate(configs or ({},), start=1)
     ]
     found = findings(answers, [advertised], listener, marks, balances=True, deletes=deletes)
@@ -81,6 +82,11 @@ def test_sv_4_an_authorizer_is_unsafe() -> None:
     authorizer = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
     assert judged(authorizer) == {"authorizer": Level.UNSAFE}
     assert judged({"authorizer.class.name": ""}) == {}
+
+
+def test_sv_5_brokers_that_do_not_take_this_principal_as_a_controller_are_unsafe() -> None:
+    assert judged(obeys=False) == {"cluster-action": Level.UNSAFE}
+    assert judged(obeys=None) == {}, "a broker that does not say is not accused"
 
 
 @pytest.mark.parametrize("name", ["create.topic.policy.class.name", "alter.config.policy.class.name"])

@@ -158,6 +158,18 @@ async def test_sv_4_znodes_that_a_server_may_not_even_read_are_unsafe(simulated:
     assert "/admin/reassign_partitions (read, write)" in text_of(found, "rights")
 
 
+async def test_sv_5_znodes_of_brokers_with_an_identity_are_a_warning_for_a_server_that_would_create_open_ones(
+    simulated: Cluster,
+) -> None:
+    acl = [(31, "digest", "kafka:xyz"), (31, "world", "anyone")]
+    async with standing(simulated.zk, znode_paths.config_broker("7"), b'{"version":1,"config":{}}', acl):
+        found = await checked(simulated.connect)
+
+    assert subjects(found, Level.UNSAFE) == set()
+    assert subjects(found, Level.WARNING) == {"new-znodes"}
+    assert "/config/brokers/7" in text_of(found, "new-znodes")
+
+
 async def test_sv_4_rights_that_some_addresses_have_are_a_warning(simulated: Cluster) -> None:
     acl = [(31, "ip", "127.0.0.0/8"), (1, "world", "anyone")]
     async with standing(simulated.zk, znode_paths.config_broker("7"), b'{"version":1,"config":{}}', acl):

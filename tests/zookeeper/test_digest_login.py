@@ -113,6 +113,12 @@ async def test_sv_5_the_login_is_repeated_on_every_connection(server: EmbeddedZo
             assert client.session_id == session
 
 
+async def test_sv_5_a_client_learns_whom_zookeeper_takes_it_for(server: EmbeddedZooKeeper, kafka: ZooKeeper) -> None:
+    assert await kafka.who_am_i() == {("sasl", "kafka"), ("ip", "127.0.0.1")}
+    async with ZooKeeper(server.address) as nobody:
+        assert await nobody.who_am_i() == {("ip", "127.0.0.1")}
+
+
 @pytest.mark.parametrize("name", ["kafka", "nobody"])
 async def test_sv_5_a_refused_login_is_said_and_shows_no_password(server: EmbeddedZooKeeper, name: str) -> None:
     client = ZooKeeper(server.address, access=as_user(name, "wrong horse"))

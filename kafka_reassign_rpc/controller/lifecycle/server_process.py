@@ -464,6 +464,7 @@ class ControllerProcess:
             events_lost=self._recorder.lost,
             progress=self._service.totals,
             healing=self._service.repairs,
+            refusing=self._config.links.troubles,
         )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:

@@ -52,6 +52,10 @@ MOVES_BYTES_LEFT = _gauge("moves_bytes_left", "Bytes that moves still have to co
 MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress.")
 MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the batch, by route.", "route")
 BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
+BROKERS_REFUSING = _gauge(
+    "brokers_refusing",
+    "Brokers that do not take this server: its login, its TLS or its right to CLUSTER_ACTION fails there.",
+)
 BROKERS_FAILED = _gauge("brokers_failed", "Failed brokers whose replicas have not been moved yet.")
 BROKERS_ALERTED = _gauge("brokers_alerted", "Failed brokers that are gone for longer than the alert interval.")
 REPAIRS_WAITING = _gauge("repairs_waiting", "Moves of repairs that wait in the queue.")
@@ -133,6 +137,7 @@ METRICS: tuple[MetricType, ...] = (
     MOVES,
     MOVE_DURATION,
     BROKERS_LIVE,
+    BROKERS_REFUSING,
     BROKERS_FAILED,
     BROKERS_ALERTED,
     REPAIRS_WAITING,

@@ -51,6 +51,7 @@ class ServerStatus(NamedTuple):
     events_lost     events that could not be written to the event log
     progress        bytes that moves still have to copy, and stalled moves, as of the last sample
     healing         failed brokers and their repairs, as last diagnosed
+    refusing        brokers that do not take this server
     """
 
     role: str
@@ -65,6 +66,7 @@ class ServerStatus(NamedTuple):
     events_lost: int
     progress: Totals = NO_TOTALS
     healing: RepairCounts = NO_REPAIRS
+    refusing: int = 0
 
 
 class Metrics:
@@ -163,6 +165,7 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.REPAIRS_IMPOSSIBLE, status.healing.impossible),
             (metric_catalogue.HEALING_HELD_BACK, status.healing.held_back),
             (metric_catalogue.BROKERS_LIVE, status.brokers),
+            (metric_catalogue.BROKERS_REFUSING, status.refusing),
             (metric_catalogue.ZOOKEEPER_CONNECTED, status.connected),
             (metric_catalogue.ZOOKEEPER_ROUND_TRIP, status.round_trip),
             (metric_catalogue.EVENT_LOG_LOST, status.events_lost),
