@@ -4,8 +4,10 @@ import argparse
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol, cast
 
+from kafka_reassign_rpc.cli.completion import SHELLS, CompletionAction
 from kafka_reassign_rpc.cli.extras import EXTRA_OF_COMMAND, missing_extra
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
@@ -39,6 +41,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         description="A Kafka cluster's reassignment controller (serve), and tools to plan and execute reassignments.",
         epilog="`kafka-reassign-rpc COMMAND --help` explains a command.",
     )
+    parser.add_argument("--version", action="version", version=f"%(prog)s {_version()}")
+    parser.add_argument(
+        "--completion",
+        action=CompletionAction,
+        choices=SHELLS,
+        help="print a script with which the shell completes commands and options",
+    )
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     modules: dict[str, CliCommand] = {}
     for name in COMMANDS:
@@ -63,6 +72,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _version() -> str:
+    try:
+        return version("kafka-reassign-rpc")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 if __name__ == "__main__":
