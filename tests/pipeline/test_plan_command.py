@@ -113,7 +113,7 @@ GOALS: dict[str, tuple[str, ...]] = {
     "heal": (),
     "drain": ("--brokers", "2"),
     "expand": ("--brokers", "8,9", "--tolerance", "0.2"),
-    "rebalance": ("--tolerance", "0.3"),
+    "rebalance": ("--tolerance", "0.1", "--max-bytes", "20000000"),
     "set-rf": ("--replication-factor", "3", "--topics", "t0,t1"),
 }
 
@@ -155,6 +155,12 @@ def test_dp_2_the_command_plans_and_verifies_every_goal_and_the_plan_reaches_it(
         assert all(share >= 0.8 for share in shares), shares
     else:
         assert summary.imbalance_after["bytes"] < summary.imbalance_before["bytes"]
+        assert 15_000_000 < summary.bytes <= 20_000_000, "as much as it may"
+        less = summary.bytes - 1
+        text = (out / plan_summary.SUMMARY).read_text()
+        (out / plan_summary.SUMMARY).write_text(text.replace('"max_bytes": 20000000', f'"max_bytes": {less}'))
+        assert main(["plan", "verify", *where, "--plan", str(out)]) == 1
+        assert capsys.readouterr().err == f"max-bytes: plan: copies {summary.bytes} bytes\n"
     assert sum(one.moves for one in summary.batches) == summary.moves == len(moved)
 
 

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import random
 import shutil
 from pathlib import Path
 from typing import NamedTuple
@@ -11,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning import plan_job, snapshot_chunks
 from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
 from kafka_reassign_rpc.pipeline.plans import plan_summary, plan_writer
@@ -28,10 +29,17 @@ from tests.planner.clusters import random_cluster, topic
 REBALANCE = Goal(GoalKind.REBALANCE)
 
 
-def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, str, str]] | None = None) -> Path:
-    """The cluster as a snapshot on disk."""
+def written(
+    path: Path,
+    cluster: PlannerCluster,
+    configs: list[tuple[str, str, str, str]] | None = None,
+    shuffled: random.Random | None = None,
+) -> Path:
+    """The cluster as a snapshot on disk; its rows in another order where a source of chance is given."""
+    partitions: list[tuple[object, ...]] = []
+    brokers = list(cluster.brokers)
     with SnapshotWriter(path) as writer:
-        for broker in cluster.brokers:
+        for broker in brokers if shuffled is None else shuffled.sample(brokers, len(brokers)):
             sizes = [None if size < 0 else size for size in (broker.capacity, broker.free)]
             writer.brokers.add((broker.id, broker.rack, "h", 9092, *sizes, broker.live))
             volumes = enumerate(broker.volumes)
@@ -41,7 +49,8 @@ def written(path: Path, cluster: PlannerCluster, configs: list[tuple[str, str, s
                 size = None if held.bytes < 0 else held.bytes
                 moving = [held.replicas[0]] if held.moving else []
                 row: tuple[object, ...] = (one.name, held.index, held.replicas, held.leader, held.isr, [], moving, size)
-                writer.partitions.add((*row, float(held.produce), float(held.fetch)))
+                partitions.append((*row, float(held.produce), float(held.fetch)))
+        writer.partitions.extend(partitions if shuffled is None else shuffled.sample(partitions, len(partitions)))
         writer.configs.extend(configs or [])
         writer.finish(SnapshotMeta(cluster_id="c", at=5))
     return path
@@ -74,7 +83,7 @@ OPTIONS = PlanOptions(seed=3, tolerance=0.2, rounds=3)
 
 
 def planned(spark: SparkSession, directory: Path, cluster: PlannerCluster, goal: Goal, limits: BatchLimits) -> Planned:
-    path = written(directory / "snapshot", cluster)
+    path = written(directory / "snapshot", cluster, shuffled=random.Random(3))
     made = PlanJob(path, directory / "plan", goal, OPTIONS, limits)
     return Planned(cluster, path, made, plan_job.run(spark, made))
 
@@ -94,6 +103,21 @@ def test_dp_6_spark_heals_as_the_pure_planner_does(heal_plan: Planned) -> None:
 def test_dp_6_spark_rebalances_as_the_pure_planner_does(tmp_path: Path, spark: SparkSession) -> None:
     limits = BatchLimits(moves_per_broker=5, bytes_per_broker=40 << 20)
     must_equal_the_pure_plan(planned(spark, tmp_path, random_cluster(12, 4, 400), REBALANCE, limits))
+
+
+@pytest.mark.in_ci
+def test_dp_6_the_plan_is_the_same_for_any_order_of_rows_and_any_number_of_tasks(
+    tmp_path: Path, spark: SparkSession, heal_plan: Planned, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(plan_job, "_ROWS_PER_TASK", 25)
+    monkeypatch.setattr(snapshot_chunks, "CHUNK_PARTITIONS", 7)
+    path = written(tmp_path / "snapshot", heal_plan.cluster, shuffled=random.Random(5))
+    plan_job.run(spark, heal_plan.job._replace(snapshot=path, out=tmp_path / "plan"))
+    assert files(tmp_path / "plan") == files(heal_plan.job.out)
+
+
+def files(plan: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(plan)): file.read_bytes() for file in plan.rglob("*") if file.is_file()}
 
 
 def must_equal_the_pure_plan(found: Planned) -> None:

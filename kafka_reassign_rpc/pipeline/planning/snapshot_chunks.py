@@ -156,10 +156,11 @@ def _survey_topic(
 def _add_unlisted(
     unlisted: dict[int, tuple[str, ...]], partition: PlannerPartition, topic: str, listed: frozenset[int]
 ) -> None:
+    """Keep the first names by order of text, as `merge` does: they do not depend on how topics are cut into chunks."""
     for broker in partition.replicas:
-        names = unlisted.get(broker, ())
-        if broker not in listed and len(names) < NAMED_ROWS:
-            unlisted[broker] = (*names, f"{topic}-{partition.index}")
+        if broker not in listed:
+            names = (*unlisted.get(broker, ()), f"{topic}-{partition.index}")
+            unlisted[broker] = tuple(sorted(names)[:NAMED_ROWS])
 
 
 def _row_fault(partition: PlannerPartition) -> str:

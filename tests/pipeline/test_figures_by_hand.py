@@ -1,0 +1,245 @@
+"""Every figure of summaries, reports and audits, for clusters that are small enough to compute in one's head.
+
+Read it as documentation: each case says what there is, and each expectation says how it comes about.
+"""
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pyspark.sql import SparkSession
+
+from kafka_reassign_rpc.cli.plan_command import summary_text
+from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.auditing import audit_job
+from kafka_reassign_rpc.pipeline.planning import plan_job
+from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+from kafka_reassign_rpc.pipeline.plans import plan_writer
+from kafka_reassign_rpc.pipeline.plans.plan_summary import BrokerFigures, LoadFigures, PlanSummary, RackFigures
+from kafka_reassign_rpc.pipeline.reports import plan_report
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
+from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, GoalWeights, PlanOptions
+from kafka_reassign_rpc.planner.in_memory_planner import make_plan
+from kafka_reassign_rpc.planner.move_batching import BatchLimits
+from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster
+from tests.planner.clusters import partition, topic
+
+# -- a drain -----------------------------------------------------------------------------------------------------------
+
+DRAINED: dict[str, list[Any]] = {
+    # broker, rack, host, port, capacity, free, live
+    "brokers": [(1, "a", "h", 1, None, None, True), (2, "b", "h", 1, None, None, True),
+                (3, "a", "h", 1, None, None, True)],
+    # topic, partition, replicas, leader, ISR, adding, removing, bytes, produce rate, fetch rate
+    "partitions": [
+        ("t", 0, [1, 2], 1, [1, 2], [], [], 100, 8.0, 2.0),
+        ("t", 1, [3, 2], 3, [3, 2], [], [], 60, 4.0, 6.0),
+        ("t", 2, [2, 3], 2, [2, 3], [], [], 40, None, None),
+        ("u", 0, [2, 1], 2, [2, 1], [], [], 20, None, None),
+    ],
+}  # fmt: skip
+"""Broker 3 is drained. Broker 1 is the only other one in rack a, so both of its replicas go there."""
+
+
+class PlannedByHand(NamedTuple):
+    """The plan of the drain: on disk, and its summary."""
+
+    directory: Path
+    summary: PlanSummary
+
+
+def write(path: Path, at: int = 5, **tables: list[Any]) -> Path:
+    with SnapshotWriter(path) as writer:
+        for name, rows in tables.items():
+            getattr(writer, name).extend(rows)
+        writer.finish(SnapshotMeta("c1", at))
+    return path
+
+
+@pytest.fixture(scope="module")
+def drain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> PlannedByHand:
+    """One move of each broker at a time, 10 bytes per second for each broker and direction."""
+    directory = tmp_path_factory.mktemp("by-hand")
+    snapshot = write(directory / "snapshot", 5, **DRAINED)
+    limits = BatchLimits(moves_per_broker=1)
+    job = PlanJob(snapshot, directory / "plan", Goal(GoalKind.DRAIN, (3,)), PlanOptions(), limits, bandwidth=10)
+    summary = plan_job.run(spark, job)
+    plan_report.write(job.out)
+    return PlannedByHand(job.out, summary)
+
+
+def test_dp_3_the_moves_of_the_drain(drain: PlannedByHand) -> None:
+    rows = parquet_files.read(drain.directory / plan_writer.MOVES, plan_writer.MOVES_SCHEMA).to_pylist()
+    assert {
+        (row["topic"], row["partition"]): (row["to_replicas"], row["leader"], row["bytes"], row["reason"], row["rule"])
+        for row in rows
+    } == {
+        ("t", 1): ([1, 2], 3, 60, "broker 3 is to be drained", "drain"),
+        ("t", 2): ([2, 1], 2, 40, "broker 3 is to be drained", "drain"),
+    }
+
+
+def test_dp_3_the_load_of_each_broker_before_and_after_the_drain_and_its_share(drain: PlannedByHand) -> None:
+    """Produce counts for each replica, fetch only for the preferred leader. A drained broker has no share.
+
+    Bytes: 440 in all, 220 for each of the two brokers that stay. Replicas: 8, so 4. Leaders: 4, so 2. Produce: 24, so
+    12. Fetch: 8, so 4.
+    """
+    share = LoadFigures(bytes=220, replicas=4, leaders=2, produce=12, fetch=4)
+    one_before = LoadFigures(bytes=100 + 20, replicas=2, leaders=1, produce=8, fetch=2)
+    one_after = LoadFigures(bytes=120 + 60 + 40, replicas=4, leaders=2, produce=12, fetch=2 + 6)
+    two = LoadFigures(bytes=100 + 60 + 40 + 20, replicas=4, leaders=2, produce=12, fetch=0)
+    three = LoadFigures(bytes=60 + 40, replicas=2, leaders=1, produce=4, fetch=6)
+    nothing = LoadFigures()
+    assert drain.summary.brokers == [
+        BrokerFigures(1, "a", True, None, one_before, one_after, share),
+        BrokerFigures(2, "b", True, None, two, two, share),
+        BrokerFigures(3, "a", True, None, three, nothing, nothing),
+    ]
+    rack_a = LoadFigures(bytes=120 + 100, replicas=4, leaders=2, produce=12, fetch=8)
+    assert drain.summary.racks == [RackFigures("a", 2, rack_a, one_after), RackFigures("b", 1, two, two)]
+
+
+def test_dp_3_how_far_the_worst_broker_is_from_its_share(drain: PlannedByHand) -> None:
+    """Of the brokers that stay. Before, broker 1 has 120 of 220 bytes, 2 of 4 replicas, 1 of 2 leaders, 8 of 12 of the
+    produce rate; of the fetch rate, broker 2 has 0 of 4. After, broker 1 has 8 of 4 of it.
+    """
+    before, after = drain.summary.imbalance_before, drain.summary.imbalance_after
+    assert before == pytest.approx({"bytes": 100 / 220, "replicas": 0.5, "leaders": 0.5, "produce": 4 / 12, "fetch": 1})
+    assert after == {"bytes": 0, "replicas": 0, "leaders": 0, "produce": 0, "fetch": 1}
+
+
+def test_dp_3_the_costs_of_the_drain(drain: PlannedByHand) -> None:
+    summary = drain.summary
+    assert (summary.kind, summary.cluster_id, summary.at, summary.complete) == ("drain", "c1", 5, True)
+    assert (summary.partitions, summary.moves, summary.unknown_sizes, summary.left_out) == (4, 2, 0, [])
+    assert (summary.bytes, summary.lower_bound) == (60 + 40, 100), "broker 3 held 100 bytes, each is copied once"
+
+
+def test_dp_3_the_time_of_each_batch_is_that_of_its_busiest_broker(drain: PlannedByHand) -> None:
+    """Broker 1 receives both, one at a time: 60 bytes take 6 s, 40 bytes take 4 s."""
+    one, two = drain.summary.batches
+    assert (one.batch, one.moves, one.starts_after_seconds) == (1, 1, 0)
+    assert (two.batch, two.moves, two.starts_after_seconds) == (2, 1, one.expected_seconds)
+    assert {batch.bytes: batch.expected_seconds for batch in (one, two)} == {60: 6, 40: 4}
+    assert {batch.bytes: (batch.busiest, batch.busiest_bytes) for batch in (one, two)} == {60: (1, 60), 40: (1, 40)}
+    assert (drain.summary.bandwidth, drain.summary.expected_seconds) == (10, 10)
+
+
+def test_dp_3_the_summary_as_text_and_the_page_show_these_figures(drain: PlannedByHand) -> None:
+    assert summary_text(drain.summary, Path("plan")).splitlines() == [
+        "plan: 2 of 4 partitions move in 2 batches",
+        "  copied    100 B; at least 100 B would have to be",
+        "  takes     10 s at 10 B/s for each broker",
+        "  bytes     furthest from its target 45.5%, then 0.0%",
+        "  replicas  furthest from its target 50.0%, then 0.0%",
+        "  leaders   furthest from its target 50.0%, then 0.0%",
+        "  produce   furthest from its target 33.3%, then 0.0%",
+        "  fetch     furthest from its target 100.0%, then 100.0%",
+    ]
+    page = (drain.directory / plan_report.NAME).read_text()
+    for shown in ("100 B", "1.00 times", "10 s", "45.5 %", "broker 3 is to be drained"):
+        assert shown in page
+
+
+# -- a rebalance, where brokers tell what they have room for ----------------------------------------------------------
+
+
+def rebalanced(**options: Any) -> Any:
+    """Broker 1 holds twelve partitions of 25 bytes and has 100 bytes free; broker 2 is empty and has 1200 free."""
+    brokers = [PlannerBroker(1, None, True, 400, 100), PlannerBroker(2, None, True, 1200, 1200)]
+    cluster = PlannerCluster(brokers, [topic("t", *[partition(n, 1, size=25) for n in range(12)])])
+    chosen = PlanOptions(tolerance=0.01, weights=GoalWeights(1, 0, 0, 0, 0, 0), **options)
+    return make_plan(cluster, Goal(GoalKind.REBALANCE), chosen).summary
+
+
+def test_dp_3_bytes_are_shared_in_proportion_to_what_brokers_can_hold() -> None:
+    """Broker 1 can hold 400 bytes, broker 2 1200: of 300 bytes their shares are 75 and 225. Nine partitions move.
+
+    Broker 1 must give all but 75.75 bytes, which is 1 % over its share: 224.25 bytes, rounded down.
+    """
+    made = rebalanced()
+    assert (made.targets[1][0], made.targets[2][0]) == (75, 225)
+    assert (made.after[1].bytes, made.after[2].bytes) == (75, 225)
+    assert (made.moves, made.bytes, made.lower_bound) == (9, 225, 224)
+    assert (made.imbalance_before["bytes"], made.imbalance_after["bytes"]) == (300 / 75 - 1, 0)
+
+
+@pytest.mark.parametrize(("limit", "copied"), [(0, 0), (24, 0), (25, 25), (110, 100), (10_000, 225)])
+def test_dp_2_a_plan_copies_no_more_than_its_max_bytes(limit: int, copied: int) -> None:
+    assert rebalanced(max_bytes=limit).bytes == copied
+
+
+# -- an audit ---------------------------------------------------------------------------------------------------------
+
+MINUTE = 60_000
+BROKERS = [(number, rack, "h", 1, None, None, number != 4) for number, rack in enumerate("aabbc", 1)]
+EARLIER: list[tuple[Any, ...]] = [
+    ("t", 0, [3], 3, [3], [], [], 30, None, None),
+    ("t", 1, [1, 2], 1, [1, 2], [], [], 30, None, None),
+    ("u", 0, [2, 4], 2, [2], [], [], 30, None, None),
+]
+LATER: list[tuple[Any, ...]] = [
+    ("t", 0, [3, 1, 2], 3, [3, 1, 2], [], [], 30, None, None),
+    ("t", 1, [1, 2], 1, [1], [], [], 30, None, None),
+    ("u", 0, [2, 4], 2, [2], [], [], 30, None, None),
+]
+"""Broker 4 is lost, 5 is empty. The replica of t-0 on broker 2 takes 50 bytes, every other one 30."""
+
+
+@pytest.fixture(scope="module")
+def audited(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    directory = tmp_path_factory.mktemp("audit-by-hand")
+    write(directory / "one", MINUTE, brokers=BROKERS, partitions=EARLIER)
+    larger = [("t", 0, 2, 50, "/d", False)]
+    write(directory / "two", 2 * MINUTE, brokers=BROKERS, partitions=LATER, replicas=larger)
+    frames = audit_job.audit_tables(spark, audit_job.find_snapshots(directory), None)
+    return {name: [row.asDict() for row in frame.collect()] for name, frame in frames.items()}
+
+
+def test_dp_5_the_load_of_each_broker(audited: dict[str, list[dict[str, Any]]]) -> None:
+    now = [row for row in audited["brokers"] if row["at"] == 2 * MINUTE]
+    assert [(row["broker"], row["bytes"], row["replicas"], row["leaders"], row["live"]) for row in now] == [
+        (1, 30 + 30, 2, 1, True),
+        (2, 50 + 30 + 30, 3, 1, True),
+        (3, 30, 1, 1, True),
+        (4, 30, 1, 0, False),
+        (5, 0, 0, 0, True),
+    ]
+
+
+def test_dp_5_skew_compares_the_fullest_live_broker_with_the_mean(audited: dict[str, list[dict[str, Any]]]) -> None:
+    """Bytes of 1, 2, 3 and 5: 60, 110, 30, 0. Their mean is 50, their distances from it are 10, 60, 20 and 50."""
+    now = {row["measure"]: row for row in audited["spread"] if row["at"] == 2 * MINUTE}
+    found = now["bytes"]
+    assert (found["brokers"], found["least"], found["most"], found["mean"], found["fullest"]) == (4, 0, 110, 50, 2)
+    assert found["worst"] == 110 / 50
+    assert found["deviation"] == pytest.approx((((10**2 + 60**2 + 20**2 + 50**2) / 4) ** 0.5) / 50)
+    assert (now["replicas"]["mean"], now["replicas"]["worst"]) == (6 / 4, 3 / 1.5)
+    assert (now["leaders"]["mean"], now["leaders"]["worst"]) == (3 / 4, pytest.approx(4 / 3))
+
+
+def test_dp_5_drift_and_mixed_factors(audited: dict[str, list[dict[str, Any]]]) -> None:
+    (drift,) = audited["drift"]
+    assert (drift["topic"], drift["partition"], drift["before"], drift["after"]) == ("t", 0, 1, 3)
+    assert (drift["seen_before"], drift["seen"]) == (MINUTE, 2 * MINUTE)
+    assert audited["mixed"] == [{"topic": "t", "least": 2, "most": 3, "partitions": 2}]
+
+
+def test_dp_5_rack_violations_show_the_rack_of_each_replica_in_its_place(
+    audited: dict[str, list[dict[str, Any]]],
+) -> None:
+    """Three racks have live brokers. t-0 is in two of them, t-1 in one; u-0 is in as many as it has replicas."""
+    assert audited["rack_violations"] == [
+        {"topic": "t", "partition": 0, "replicas": [3, 1, 2], "racks": ["b", "a", "a"], "on_racks": 2, "possible": 3},
+        {"topic": "t", "partition": 1, "replicas": [1, 2], "racks": ["a", "a"], "on_racks": 1, "possible": 2},
+    ]
+
+
+def test_dp_5_under_replicated_partitions_and_since_when(audited: dict[str, list[dict[str, Any]]]) -> None:
+    """t-1 was in sync in the first snapshot, u-0 was not."""
+    assert [(row["topic"], row["partition"], row["missing"], row["since"]) for row in audited["under_replicated"]] == [
+        ("t", 1, [2], 2 * MINUTE),
+        ("u", 0, [4], MINUTE),
+    ]
