@@ -1,7 +1,6 @@
 """Which broker gets a new replica: first a rack with few replicas of the partition, then a broker by weight."""
 
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Sequence
 
 import msgspec
@@ -58,17 +57,20 @@ class BrokerChoice(msgspec.Struct, frozen=True):
 
         A rack without a replica comes first, drawn by weight; after that the racks in order of their replicas.
         """
-        held = Counter(self.rack_rule.racks.get(broker) for broker in kept)
+        held: dict[str | None, int] = {}
+        for broker in kept:
+            rack_held = self.rack_rule.racks.get(broker)
+            held[rack_held] = held.get(rack_held, 0) + 1
         tried = set()
         names = self.rack_names
         for draw in range(_DRAWS):
             rack = names[self.rack_weights.draw(random_bits(key, draw))] if len(names) > 1 else names[0]
-            if (not held[rack] or len(names) == 1) and rack not in tried:
+            if (not held.get(rack) or len(names) == 1) and rack not in tried:
                 tried.add(rack)
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:
                     return chosen
-        for rack in sorted(self.by_rack, key=lambda name: (held[name], -self.by_rack[name].total, name)):
+        for rack in sorted(self.by_rack, key=lambda name: (held.get(name, 0), -self.by_rack[name].total, name)):
             if rack not in tried:
                 chosen = self._choose_in_rack(rack, kept, size, key)
                 if chosen is not None:
