@@ -2,14 +2,10 @@
 
 import argparse
 import shlex
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say, sigterm_as_ctrl_c
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
@@ -93,7 +89,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
     plan = read_plan(path)
     status = Status()
     output = ProgressOutput(status.show, status.say)
-    with _sigterm_as_ctrl_c(), connected(arguments) as client:
+    with sigterm_as_ctrl_c(), connected(arguments) as client:
         submission = Submission(client, path, plan, output, throttle=throttle, reason=arguments.reason)
         try:
             if arguments.execute:
@@ -113,19 +109,6 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
         finally:
             status.clear()
     return 0
-
-
-@contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():  # only there Python runs handlers
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _interrupted(submission: "Submission", arguments: argparse.Namespace) -> list[str]:

@@ -6,6 +6,7 @@ Memory is bounded by one row group, whatever the number of rows.
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -67,7 +68,8 @@ class TableWriter:
         self._hidden.rename(self._path)
 
     def discard(self) -> None:
-        self._file.close()
+        with suppress(OSError):  # it writes a footer: on a full disk that fails as well
+            self._file.close()
         self._hidden.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
@@ -142,6 +144,7 @@ def check(path: Path, schema: pa.Schema) -> int:
         try:
             with pq.ParquetFile(file) as opened:
                 found, rows = opened.schema_arrow, rows + opened.metadata.num_rows
+                nulls = _columns_with_nulls(opened.metadata)
         except (pa.ArrowException, OSError) as error:
             raise BadInput(f"{file}: not a readable Parquet file: {_first_line(error)}") from None
         for field in schema:
@@ -150,7 +153,16 @@ def check(path: Path, schema: pa.Schema) -> int:
                 raise BadInput(f"{file}: the column {field.name!r} is missing")
             if not _same(found.field(index).type, field.type):
                 raise BadInput(f"{file}: the column {field.name!r} is {found.field(index).type}, not {field.type}")
+            if not field.nullable and field.name in nulls:
+                raise BadInput(f"{file}: the column {field.name!r} has rows without a value")
     return rows
+
+
+def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
+    """The columns of plain values in which a row has none, by the statistics in the footer."""
+    groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+    columns = (group.column(number) for group in groups for number in range(group.num_columns))
+    return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
 def read(path: Path, schema: pa.Schema) -> pa.Table:

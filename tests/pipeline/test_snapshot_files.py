@@ -1,14 +1,19 @@
 """Snapshots on disk: pyarrow and Spark read what was written; errors name the broken file."""
 
+import random
+import resource
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
+from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 
@@ -76,6 +81,37 @@ def test_dp_1_an_export_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_dp_1_an_export_onto_a_full_disk_is_one_error_and_leaves_nothing(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the disk. A writer that gives up writes its footer: that fails too."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    rows = [("topic", f"t{index}", "n", str(random.Random(index).random())) for index in range(60_000)]
+
+    def export() -> None:
+        with SnapshotWriter(tmp_path / "out") as writer:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+            writer.partitions.extend(PARTITIONS)
+            writer.configs.extend(rows)
+            writer.finish(META)
+
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            export()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_dp_1_an_export_that_is_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    def export() -> None:
+        with SnapshotWriter(tmp_path / "out") as writer:
+            writer.partitions.extend(PARTITIONS)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_dp_1_a_snapshot_never_overwrites_anything(tmp_path: Path) -> None:
     path = write(tmp_path / "out")
     with pytest.raises(BadInput, match="out: exists already"):
@@ -92,6 +128,10 @@ def test_dp_1_a_directory_that_is_no_snapshot_is_named(tmp_path: Path) -> None:
     path = write(tmp_path / "newer", SnapshotMeta("c", 1, version=2))
     with pytest.raises(BadInput, match="version 2; this release reads version 1"):
         snapshot_files.check(path)
+    for at in (-1, 2**60, '"monday"'):
+        (path / "meta.json").write_text(f'{{"cluster_id": "c", "at": {at}}}')
+        with pytest.raises(BadInput, match=r"newer/meta\.json: Expected `int`.*at `\$\.at`"):
+            snapshot_files.check(path)
     (path / "meta.json").write_text("{")
     with pytest.raises(BadInput, match=r"newer/meta\.json: "):
         snapshot_files.check(path)
@@ -105,6 +145,39 @@ def test_dp_1_truncated_parquet_is_named(tmp_path: Path, name: str, keep: float)
     (path / name).write_bytes(whole[: keep if isinstance(keep, int) else int(len(whole) * keep)])
     with pytest.raises(BadInput, match=f"{name}: not a readable Parquet file"):
         snapshot_files.check(path)
+
+
+FOREIGN: list[tuple[str, Any, str]] = [
+    ("topic", [None, "orders"], "the column 'topic' has rows without a value"),
+    ("leader", [1, None], "the column 'leader' has rows without a value"),
+    ("bytes", ["7", "8"], "the column 'bytes' is string, not int64"),
+    ("isr", [1, 2], "the column 'isr' is int64, not list<element: int32 not null>"),
+]
+
+
+@pytest.mark.parametrize(("column", "values", "saying"), FOREIGN, ids=[f"{one[0]} {one[1]}" for one in FOREIGN])
+def test_dp_1_a_table_that_another_program_wrote_differently_is_named(
+    tmp_path: Path, column: str, values: list[Any], saying: str
+) -> None:
+    path = write(tmp_path / "out")
+    file = path / "partitions" / "part-00000.parquet"
+    table = pq.read_table(file)
+    place = table.schema.get_field_index(column)
+    pq.write_table(table.set_column(place, column, pa.array(values)), file)
+    if values[-1] is None:
+        pq.write_table(table.set_column(place, column, pa.array(values, pa.int32())), file)
+    with pytest.raises(BadInput) as found:
+        snapshot_files.check(path)
+    assert str(found.value) == f"{file}: {saying}"
+
+
+@pytest.mark.parametrize("partition", [-1, 2**31 - 1])
+def test_dp_1_sizes_of_partitions_that_cannot_be_are_refused_and_take_no_memory(tmp_path: Path, partition: int) -> None:
+    with SnapshotWriter(tmp_path / "out") as writer:
+        writer.partitions.add(("t", partition, [1], 1, [1], [], [], 7, None, None))
+        writer.finish(META)
+    with pytest.raises(BadInput, match=f"t-{partition} is no partition"):
+        EarlierSizes(tmp_path / "out")
 
 
 def test_dp_1_missing_tables_and_columns_are_named(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 
 _UNKNOWN = -1
+MOST_PARTITIONS = 2**24
+"""Partitions of a topic: the znode of one with so many would be larger than ZooKeeper allows a hundred times over."""
 
 
 class EarlierSizes:
@@ -20,6 +22,8 @@ class EarlierSizes:
         for batch in snapshot_files.record_batches(path, "partitions"):
             columns = (batch.column(name).to_pylist() for name in ("topic", "partition", "bytes"))
             for topic, partition, size in zip(*columns, strict=True):
+                if not 0 <= partition < MOST_PARTITIONS:
+                    raise BadInput(f"{path}: {topic}-{partition} is no partition")
                 sizes = self._sizes.setdefault(topic, array("q"))
                 if partition >= len(sizes):
                     sizes.extend([_UNKNOWN] * (partition + 1 - len(sizes)))

@@ -10,10 +10,14 @@
 A null means "not known": the size of a partition whose leader did not answer, a rate that was not measured.
 """
 
+from typing import Annotated
+
 import msgspec
 import pyarrow as pa
 
 VERSION = 1
+LAST_AT = 253_402_300_799_000
+"""The end of the year 9999, the last that Python can show, in ms since the epoch."""
 META = "meta.json"
 
 _BROKER_IDS = pa.list_(pa.field("element", pa.int32(), nullable=False))
@@ -120,7 +124,7 @@ class SnapshotMeta(msgspec.Struct, frozen=True):
     """
 
     cluster_id: str
-    at: int
+    at: Annotated[int, msgspec.Meta(ge=0, le=LAST_AT)]
     source: str = ""
     server: str = "kafka"
     version: int = VERSION
