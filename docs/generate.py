@@ -21,7 +21,7 @@ from kafka_reassign_rpc.controller.telemetry.metric_catalogue import METRICS
 from kafka_reassign_rpc.controller.telemetry.refusal_limit import OF_ALL_ADDRESSES, OF_AN_ADDRESS, OF_ZNODES, REPORT_MS
 from kafka_reassign_rpc.core import kafka_errors
 from kafka_reassign_rpc.core.events import catalogue
-from kafka_reassign_rpc.core.events.requesters import LONGEST_PART
+from kafka_reassign_rpc.core.events.requesters import LONGEST_PART, LONGEST_PRINCIPAL
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.support.bounded_log import LONGEST_FIELD, LONGEST_LINE
 
@@ -182,14 +182,16 @@ def events_page() -> str:
         f" {OF_ALL_ADDRESSES.per_second}, those of znodes {OF_ZNODES.at_once} and {OF_ZNODES.per_second}. The others"
         f" are counted in the metrics, and in an event `refusals.left_out` {REPORT_MS // 1000} seconds later.",
         f"Long values are cut: a `reason` after {LONGEST_REASON} characters, `who` after {LONGEST_WHO}, a topic after"
-        f" {LONGEST_NAME}, a principal or client id after {LONGEST_PART}, a list of brokers after {MOST_IDS}. Texts for"
+        f" {LONGEST_NAME}, a principal after {LONGEST_PRINCIPAL}, a client id after"
+        f" {LONGEST_PART}, a list of brokers after {MOST_IDS}. Texts for"
         " people that were cut end with their full length. On standard error every other"
         f" value is cut after {LONGEST_FIELD} characters and a line after {LONGEST_LINE}.",
         "```\n"
         '{"seq":12,"at":1795257132502,"server":1000,"epoch":1,"event":"move.refused","topic":"payments","partition":1,\n'
         ' "who":"User:ANONYMOUS as kafka-python-3.0.12 from 127.0.0.1","reason":"INVALID_REPLICA_ASSIGNMENT: Replica'
         ' assignment has brokers that are not alive. …","target":[9],\n'
-        ' "principal":"User:ANONYMOUS","client_id":"kafka-python-3.0.12","address":"127.0.0.1"}\n'
+        ' "principal":"User:ANONYMOUS","client_id":"kafka-python-3.0.12","address":"127.0.0.1",\n'
+        ' "listener":"PLAINTEXT"}\n'
         "```",
         "## Names",
         table(["event", "level", "meaning", "fields"], rows),

@@ -20,8 +20,8 @@ LONGEST_TOPIC = 249
 """Kafka's limit, in characters."""
 POLL_S = 1.0
 _IN_FRONT = ("at", "event", "topic", "partition", "seq", "epoch", "server")
-_IN_WHO = ("principal", "client_id", "address")
-"""Fields that only documents have: `who` has them too."""
+_IN_WHO = ("principal", "client_id", "address", "listener", "mechanism")
+"""Fields that only documents have: `who` has most of them too."""
 _BROKER_LISTS = ("target", "original", "replicas")
 _SHOWN: dict[str, Callable[[Any], str]] = {
     "bytes": lambda rate: f"{text_format.size(rate)}/s".replace(" ", ""),

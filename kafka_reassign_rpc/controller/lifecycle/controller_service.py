@@ -41,7 +41,7 @@ a request that waits takes the place of others."""
 
 def _asked(ctx: RequestContext) -> Requester:
     """The client that sent a request."""
-    return requesters.client(ctx.principal, ctx.client_id, ctx.client_host)
+    return requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
 
 
 class TermServices(NamedTuple):

@@ -118,7 +118,7 @@ class ServedAcls:
         except ZkError as error:
             log.warning("the ACLs of %s cannot be changed: %s", pattern, error)
             return UnknownServerError(f"The ACLs of {pattern} cannot be changed: {error}")
-        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host)
+        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
         self._record(
             Event(event, reason=_shown(pattern, changed), count=len(changed)).asked_by(by)
             for event, changed in ((catalogue.ACL_CREATED, after - before), (catalogue.ACL_DELETED, before - after))

@@ -413,7 +413,7 @@ class ControllerProcess:
         self._recorder.record(-1 if self._service.cluster is None else self._service.epoch, events)
 
     def _tell_denied(self, ctx: RequestContext) -> None:
-        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host)
+        by = requesters.client(ctx.principal, ctx.client_id, ctx.client_host, ctx.listener, ctx.mechanism)
         reason = f"{SERVER_APIS[ctx.api_key].name}: {ctx.access.describe_denied()}"
         self._record([Event(catalogue.ACCESS_DENIED, reason=reason, count=ctx.access.refusals).asked_by(by)])
 

@@ -43,7 +43,7 @@ LONGEST = 20_000
 LONGEST_NAME, LONGEST_REASON, MOST_IDS = 250, 1000, 100
 """Characters of a topic's name (Kafka allows 249) or another text, characters of a `reason`, and broker ids of a list,
 in an event and its line: a request or a znode may name a topic of any length."""
-LONGEST_WHO, LONGEST_WORD = 400, 130
+LONGEST_WHO, LONGEST_WORD = 550, 280
 """Characters of `who`, which has a principal, a client id and an address, and of each of these, or of a route."""
 
 _LEVELS = {name: logging.getLevelNamesMapping()[type_.level] for name, type_ in catalogue.EVENTS.items()}
@@ -248,7 +248,7 @@ _TEXTS = {
     "topic": LONGEST_NAME,
     "who": LONGEST_WHO,
     "reason": LONGEST_REASON,
-    **dict.fromkeys(("route", "principal", "client_id", "address"), LONGEST_WORD),
+    **dict.fromkeys(("route", "principal", "client_id", "address", "listener", "mechanism"), LONGEST_WORD),
 }
 _ID_LISTS = ("target", "original", "replicas")
 

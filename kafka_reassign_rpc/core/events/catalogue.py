@@ -111,6 +111,8 @@ EVENT_FIELDS = {
     "principal": "the principal of the client that asked",
     "client_id": "the client id of the client that asked, if it sends one: it may be anything",
     "address": "the address of the client that asked",
+    "listener": "the listener that the client came in by",
+    "mechanism": "the SASL mechanism by which the client authenticated, if it did",
     "reason": "free text: the error of a refusal; for a move, the reason that was given together with its target",
     "target": "replicas that the move leads to",
     "original": "replicas that a cancel goes back to",
@@ -124,7 +126,7 @@ EVENT_FIELDS = {
 }
 """The fields that only some events have, and their meaning."""
 
-_WHO = ("who", "principal", "client_id", "address")
+_WHO = ("who", "principal", "client_id", "address", "listener", "mechanism")
 _MOVE = ("topic", "partition", "id", "route", *_WHO, "reason", "target", "original", "replicas", "started")
 _QUEUED = ("topic", "partition", "route", *_WHO, "reason", "target")
 _ENTRY = ("topic", "partition", *_WHO, "reason", "target")

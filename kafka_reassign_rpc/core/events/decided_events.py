@@ -72,11 +72,12 @@ class Event(msgspec.Struct, frozen=True, omit_defaults=True, gc=False):
     client_id: str | None = None
     address: str | None = None
     copied: int | None = None
+    listener: str | None = None
+    mechanism: str | None = None
 
     def asked_by(self, requester: Requester) -> "Event":
         """The same event with its requester."""
-        who, principal, client_id, address = requester
-        return replace(self, who=who, principal=principal, client_id=client_id, address=address)
+        return replace(self, **requester._asdict())
 
 
 class AssignmentDecision(NamedTuple):
@@ -192,24 +193,20 @@ def _events_of_decision(decision: AssignmentDecision, durable: Mapping[TopicPart
     id_, started = (None, None) if move is None else (move.id, move.started)
     back, target = original(before), after.target
     for name in _event_names(before, after, back):
-        who, principal, client_id, address = CONTROLLER if name == catalogue.MOVE_COMPLETED else by
-        yield Event(
+        event = Event(
             name,
             topic,
             partition,
             id_,
             route,
-            who,
-            reason,
-            before.target if name == catalogue.MOVE_CANCELLED else target,
-            back,
-            after.replicas,
+            reason=reason,
+            target=before.target if name == catalogue.MOVE_CANCELLED else target,
+            original=back,
+            replicas=after.replicas,
             started=started,
-            principal=principal,
-            client_id=client_id,
-            address=address,
             copied=len(before.adding) * size if size is not None and name == catalogue.MOVE_COMPLETED else None,
         )
+        yield event.asked_by(CONTROLLER if name == catalogue.MOVE_COMPLETED else by)
 
 
 def _event_names(before: Partition, after: Partition, back: tuple[int, ...]) -> tuple[str, ...]:

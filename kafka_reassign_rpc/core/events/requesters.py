@@ -9,16 +9,21 @@ from typing import NamedTuple
 from kafka_reassign_rpc.support.bounded_text import word
 
 LONGEST_PART = 100
-"""Characters of a principal or client id that are kept: clients choose their length."""
+"""Characters of a client id that are kept: clients choose its length."""
+LONGEST_PRINCIPAL = 250
+"""... and of a principal: names of certificates are long."""
 
 
 class Requester(NamedTuple):
-    """Who asked. `who`: for people. A client has a principal and an address, and a client id where it sends one."""
+    """Who asked. `who`: for people. A client has a principal, an address and the listener that it came in by, a
+    client id where it sends one, and a mechanism where it has authenticated by SASL."""
 
     who: str
     principal: str | None = None
     client_id: str | None = None
     address: str | None = None
+    listener: str | None = None
+    mechanism: str | None = None
 
 
 CONTROLLER = Requester("controller")
@@ -30,16 +35,16 @@ def znode(path: str) -> Requester:
     return Requester(f"znode {path}")
 
 
-def client(principal: str, client_id: str | None, address: str) -> Requester:
-    """A client with its connection's principal and address."""
+def client(
+    principal: str, client_id: str | None, address: str, listener: str | None = None, mechanism: str | None = None
+) -> Requester:
+    """A client with what its connection is known by."""
     named = f" as {word(client_id, LONGEST_PART)}" if client_id else ""
     return Requester(
-        f"{word(principal, LONGEST_PART)}{named} from {word(address, LONGEST_PART)}",
-        _cut(principal),
-        _cut(client_id) if client_id else None,
+        f"{word(principal, LONGEST_PRINCIPAL)}{named} from {word(address, LONGEST_PART)}",
+        principal[:LONGEST_PRINCIPAL],
+        client_id[:LONGEST_PART] if client_id else None,
         address,
+        listener or None,
+        mechanism or None,
     )
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST_PART else text[:LONGEST_PART]

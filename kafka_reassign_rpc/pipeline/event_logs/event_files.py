@@ -44,11 +44,13 @@ EVENTS = pa.schema(
         pa.field("client_id", pa.string()),
         pa.field("address", pa.string()),
         pa.field("copied", pa.int64()),
+        pa.field("listener", pa.string()),
+        pa.field("mechanism", pa.string()),
     ]
 )
 """`at`: ms since the epoch (UTC). `copied`: bytes. `more`: fields that this release does not know, as JSON."""
 
-_ADDED = ("principal", "client_id", "address", "copied")
+_ADDED = ("principal", "client_id", "address", "copied", "listener", "mechanism")
 """Columns that files of release 0.1.0 do not have."""
 _IN_EVERY_FILE = pa.schema([field for field in EVENTS if field.name not in _ADDED])
 WHAT_AND_WHEN = pa.schema([EVENTS.field("at"), EVENTS.field("event")])
@@ -77,6 +79,8 @@ class _KnownFields(msgspec.Struct):
     client_id: str | None = None
     address: str | None = None
     copied: int | None = None
+    listener: str | None = None
+    mechanism: str | None = None
 
 
 class EventFile(NamedTuple):

@@ -6,7 +6,14 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_reassign_rpc.core.events.requesters import CONTROLLER, LONGEST_PART, Requester, client, znode
+from kafka_reassign_rpc.core.events.requesters import (
+    CONTROLLER,
+    LONGEST_PART,
+    LONGEST_PRINCIPAL,
+    Requester,
+    client,
+    znode,
+)
 
 ADDRESS = "10.0.0.7"
 WORD = r'[^ "]+|"(?:[^"\\]|\\.)*"'
@@ -28,10 +35,17 @@ def test_sv_7_a_client_is_named_as_it_calls_itself_where_that_is_one_plain_word(
     assert CONTROLLER.address is None
 
 
+def test_sv_5_a_requester_has_the_listener_the_mechanism_and_the_whole_name_of_a_certificate() -> None:
+    name = "User:CN=alice," + ",".join(f"OU=unit {number}" for number in range(15)) + ",O=Acme,C=DE"
+    found = client(name, None, ADDRESS, "EXTERNAL", "")
+    assert (found.principal, found.listener, found.mechanism) == (name, "EXTERNAL", None)
+    assert client("User:bob", None, ADDRESS, "SASL_SSL", "SCRAM-SHA-512").mechanism == "SCRAM-SHA-512"
+
+
 def test_sv_7_a_client_id_that_looks_like_another_client_is_quoted() -> None:
     forged = client("User:mallory", "root from 10.0.0.9", ADDRESS)
     assert forged.who == 'User:mallory as "root from 10.0.0.9" from 10.0.0.7'
-    assert forged[1:] == ("User:mallory", "root from 10.0.0.9", "10.0.0.7")
+    assert forged[1:4] == ("User:mallory", "root from 10.0.0.9", "10.0.0.7")
     assert client("User:m", 'x" from 10.0.0.9 "', ADDRESS).who == r'User:m as "x\" from 10.0.0.9 \"" from 10.0.0.7'
     assert client("User:a b", "c\n", ADDRESS).who == r'"User:a b" as "c\n" from 10.0.0.7'
 
@@ -41,7 +55,7 @@ def test_sv_7_whatever_a_client_calls_itself_its_address_and_principal_can_be_to
     principal: str, client_id: str
 ) -> None:
     found = client(principal, client_id, ADDRESS)
-    assert len(found.who) < 3 * LONGEST_PART
+    assert len(found.who) < LONGEST_PRINCIPAL + 2 * LONGEST_PART
     assert found.who.isascii() or found.who.replace("…", "").isascii()
     assert found.who.isprintable()
     parts = WHO.fullmatch(found.who)
