@@ -72,7 +72,7 @@ async def create(here: Cluster, *acls: Acl) -> list[tuple[int, str | None]]:
         values: dict[str, Any] = dict(zip((*fields, "permission_type"), one, strict=True))
         made.append(CreateAclsRequest.AclCreation(**values))
     answer = await here.ask(CreateAclsRequest(creations=made), 2)
-    return [(one.error_code, one.error_message) for one in answer.results]
+    return [(one.error_code, one.error_message or None) for one in answer.results]
 
 
 def wanted(kind: int = 1, name: str | None = None, pattern: int = 1, who: str | None = None) -> dict[str, Any]:
