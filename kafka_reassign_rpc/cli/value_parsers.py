@@ -7,6 +7,7 @@ from collections.abc import Callable
 from ipaddress import ip_address
 from typing import Any
 
+from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME
 from kafka_reassign_rpc.core.acls.acl_binding import parse_super_users
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.security.bad_setting import Password
@@ -74,7 +75,6 @@ def password(value: Any) -> Password:
     return Password(value)
 
 
-ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
 _BEFORE_KAFKA_3 = "kafka.security.auth.SimpleAclAuthorizer"
 _IN_KRAFT = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
@@ -82,14 +82,14 @@ _IN_KRAFT = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 def authorizer_class(value: Any) -> str:
     """The one class of authorizers whose decisions the server makes; empty for none."""
     name = text_or_empty(value)
-    if name in ("", ACL_AUTHORIZER):
+    if name in ("", CLASS_NAME):
         return name
     why = "this server runs no Java classes"
     if name == _BEFORE_KAFKA_3:
         why = "Kafka 3.0 removed it: AclAuthorizer decides by the same ACLs"
     elif name == _IN_KRAFT:
         why = "its ACLs are in KRaft, not in ZooKeeper"
-    raise ValueError(f"expected {ACL_AUTHORIZER} or nothing, not {name!r}: {why}")
+    raise ValueError(f"expected {CLASS_NAME} or nothing, not {name!r}: {why}")
 
 
 def super_users(value: Any) -> frozenset[str]:

@@ -161,6 +161,8 @@ def differences(
                 where = _brokers([id_ for id_, answered in of_brokers.items() if answered.get(name)])
                 text = f"{name}=true on {where}: this server cannot take part in a migration to KRaft"
                 yield Difference(name, frozenset({True}), text)
+        elif name == AUTHORIZER and own.get(AUTHORIZER):
+            yield from _other_authorizers(own[AUTHORIZER], of_brokers)
         elif name == AUTHORIZER or name in POLICIES:
             if values:
                 text = (
@@ -179,6 +181,17 @@ def differences(
                 why = "set for this server" if name in own else "in force here"
                 text = f"{name}={shown(value)} is {why}, but the brokers have {_by_value(name, of_brokers)}"
                 yield Difference(name, frozenset(values) | {value}, text)
+
+
+def _other_authorizers(own: Value, of_brokers: Mapping[int, Mapping[str, Value]]) -> Iterator[Difference]:
+    """Brokers that have answered and do not have this server's authorizer."""
+    found = {id_: answered.get(AUTHORIZER, "none") for id_, answered in of_brokers.items() if answered}
+    others = {id_: {AUTHORIZER: value} for id_, value in found.items() if value != own}
+    if others:
+        text = f"{AUTHORIZER}={own} is set for this server, but the brokers have {_by_value(AUTHORIZER, others)}"
+        yield Difference(
+            AUTHORIZER, frozenset(found.values()) | {own}, f"{text}: they do not decide as this server does"
+        )
 
 
 def _instead(name: str, refuses: bool) -> str:

@@ -107,7 +107,7 @@ def _protocol(heard: Sequence[BrokerAnswer]) -> Finding:
 def _listeners(heard: Sequence[BrokerAnswer], advertised: Sequence[Endpoint]) -> Finding:
     """Brokers look for their controller under the name of their own listener for it, at its advertised address."""
     offered = {one.listener: one for one in advertised}
-    wanted = _by_value(heard, _name_for_controller)
+    wanted = _by_value(heard, name_for_controller)
     missing = {name: brokers for name, brokers in wanted.items() if name not in offered}
     if missing:
         return unsafe(
@@ -146,7 +146,8 @@ def _address(endpoint: Endpoint) -> str:
     return f"{endpoint.host}:{endpoint.port}"
 
 
-def _name_for_controller(configs: Configs) -> str:
+def name_for_controller(configs: Configs) -> str:
+    """The name of the listener on which a broker looks for its controller."""
     for name in ("control.plane.listener.name", "inter.broker.listener.name", "security.inter.broker.protocol"):
         if configs.get(name):
             return configs[name]
@@ -179,14 +180,6 @@ def _configs(
         )
     else:
         yield fine("policies", "no broker has a policy for topics or configs")
-    authorizers = _by_value(heard, lambda configs: configs.get("authorizer.class.name") or None)
-    if authorizers:
-        yield unsafe(
-            "authorizer",
-            f"brokers {some(next(iter(authorizers.values())))} have authorizer.class.name={next(iter(authorizers))}: a"
-            " server has no ACLs",
-            "a server is for clusters without an authorizer",
-        )
     migrating = _with(heard, "zookeeper.metadata.migration.enable", "true")
     if migrating:
         yield warning(

@@ -1,12 +1,24 @@
 """The check of a cluster: asks ZooKeeper and the brokers, each within a time limit, and changes nothing."""
 
 import asyncio
+from contextlib import suppress
 
 from kafka_reassign_rpc.controller.lifecycle.server_process import ServerConfig
-from kafka_reassign_rpc.preflight import ask_brokers, broker_findings, read_state, znode_findings, znode_rights
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.preflight import (
+    ask_brokers,
+    authorizer_findings,
+    broker_findings,
+    read_state,
+    znode_findings,
+    znode_rights,
+)
 from kafka_reassign_rpc.preflight.findings import Finding, fine, unsafe
+from kafka_reassign_rpc.support.slice_timer import SliceTimer
 from kafka_reassign_rpc.zookeeper import znode_paths
+from kafka_reassign_rpc.zookeeper.acl_znodes import AclStore
 from kafka_reassign_rpc.zookeeper.znode_acls import secured
+from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode
 from kafka_reassign_rpc.zookeeper.zookeeper_client import ZooKeeper
 from kafka_reassign_rpc.zookeeper.zookeeper_errors import NoAuth, ZkError
 
@@ -56,7 +68,26 @@ async def _check(zk: ZooKeeper, config: ServerConfig, seconds: float) -> list[Fi
         balances=config.broker_settings.get("auto.leader.rebalance.enable") is True,
         deletes=config.broker_settings.get("delete.topic.enable") is True,
     )
+    found += authorizer_findings.findings(
+        answers, config.advertised or config.listeners, await _authorizer(zk, config, seconds)
+    )
     return found
+
+
+async def _authorizer(zk: ZooKeeper, config: ServerConfig, seconds: float) -> AclAuthorizer | None:
+    """The authorizer that the server would have, with the ACLs that can be read in time."""
+    if config.authorizer is None:
+        return None
+    authorizer = AclAuthorizer(
+        config.authorizer.super_users, allow_everyone=config.authorizer.allow_everyone_if_no_acl_found
+    )
+    pace = SliceTimer()
+    with suppress(ZkError, TimeoutError):
+        async with asyncio.timeout(seconds):
+            async for pattern, found in AclStore(zk).read_all():
+                await pace.through(authorizer.cache.put(pattern, None if isinstance(found, BadZnode) else found))
+            authorizer.loaded = True
+    return authorizer
 
 
 async def _rights(zk: ZooKeeper, *, sets_acl: bool) -> list[Finding]:

@@ -68,6 +68,18 @@ FLEET = ("fleet", *ANY, "--broker-ids", "1")
         (("serve", "--listeners", "NOISE://127.0.0.1:0"), "--listeners: listener 'NOISE'"),
         (("serve", "--listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--listeners: a listener's name stands twice"),
         (("serve", "--advertised-listeners", "PLAINTEXT://a:1,PLAINTEXT://b:2"), "--advertised-listeners"),
+        (
+            ("serve", "--authorizer-class-name", "kafka.security.auth.SimpleAclAuthorizer"),
+            "--authorizer-class-name: expected kafka.security.authorizer.AclAuthorizer or nothing, not"
+            " 'kafka.security.auth.SimpleAclAuthorizer': Kafka 3.0 removed it",
+        ),
+        (("serve", "--authorizer-class-name", "com.example.Mine"), "this server runs no Java classes"),
+        (
+            ("serve", "--authorizer-class-name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer"),
+            "its ACLs are in KRaft",
+        ),
+        (("serve", "--super-users", "alice,bob"), "--super-users: needs principals such as User:alice"),
+        (("serve", "--allow-everyone-if-no-acl-found", "maybe"), "--allow-everyone-if-no-acl-found: expected true"),
         (("serve", "--broker-id", "-2"), "--broker-id"),
         (("serve", "--broker-id", "one"), "--broker-id: expected a whole number, got 'one'"),
         (("serve", "--broker-id", "2147483648"), "--broker-id"),

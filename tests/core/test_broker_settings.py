@@ -131,6 +131,15 @@ def test_sv_5_an_authorizer_of_any_broker_counts_and_none_counts_only_when_all_h
     ]
 
 
+def test_sv_5_brokers_with_another_authorizer_than_the_server_are_told() -> None:
+    own: Mapping[str, Value] = {AUTHORIZER: "org.Acl"}
+    assert told(own, b1={AUTHORIZER: "org.Acl"}, b2={}) == []
+    assert told(own, b1={AUTHORIZER: "org.Acl"}, b2={COUNT: 1}, b3={AUTHORIZER: "org.Other"}) == [
+        "authorizer.class.name=org.Acl is set for this server, but the brokers have none on broker 2; org.Other on"
+        " broker 3: they do not decide as this server does"
+    ]
+
+
 def test_sv_10_whether_topics_may_be_deleted_is_not_known_before_most_brokers_have_said_so() -> None:
     allows, forbids = {DELETE: True}, {DELETE: False}
     assert in_force({}, [], AT_FIRST).delete_topic_enable is None

@@ -78,12 +78,6 @@ def test_sv_4_brokers_without_the_listener_that_the_server_is_to_use_are_unsafe(
     assert judged(listener="INTERNAL") == {"brokers": Level.UNSAFE}
 
 
-def test_sv_4_an_authorizer_is_unsafe() -> None:
-    authorizer = {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
-    assert judged(authorizer) == {"authorizer": Level.UNSAFE}
-    assert judged({"authorizer.class.name": ""}) == {}
-
-
 def test_sv_5_brokers_that_do_not_take_this_principal_as_a_controller_are_unsafe() -> None:
     assert judged(obeys=False) == {"cluster-action": Level.UNSAFE}
     assert judged(obeys=None) == {}, "a broker that does not say is not accused"

@@ -33,8 +33,8 @@ from kafka_reassign_rpc.controller.telemetry.metrics import PAUSE, Metrics, Serv
 from kafka_reassign_rpc.controller.watches.user_credentials import UserCredentials
 from kafka_reassign_rpc.controller_channel.broker_links import BrokerLinks
 from kafka_reassign_rpc.core import reassignment_settings
-from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
-from kafka_reassign_rpc.core.broker_settings import Value, shown
+from kafka_reassign_rpc.core.acls.acl_authorizer import CLASS_NAME, AclAuthorizer
+from kafka_reassign_rpc.core.broker_settings import AUTHORIZER, Value, shown
 from kafka_reassign_rpc.core.events import catalogue, requesters
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.reassignment_settings import (
@@ -176,6 +176,7 @@ def _static_configs(config: ServerConfig) -> dict[str, str]:
             else {}
         ),
         **({"advertised.listeners": _listed(config.advertised)} if config.advertised else {}),
+        **({AUTHORIZER: CLASS_NAME} if config.authorizer else {}),
         **{name: shown(value) for name, value in config.broker_settings.items()},
         **{
             name: str(value)
@@ -257,7 +258,7 @@ class ControllerProcess:
         self._survey = BrokerSurvey(
             str(config.server_id),
             config.links,
-            config.broker_settings,
+            config.broker_settings if config.authorizer is None else {**config.broker_settings, AUTHORIZER: CLASS_NAME},
             refuses=config.refuses_by_policy,
         )
         self._metrics = None if config.metrics_listener is None else Metrics()

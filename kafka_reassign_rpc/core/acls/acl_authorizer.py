@@ -20,6 +20,8 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 )
 from kafka_reassign_rpc.core.acls.acl_cache import AclCache
 
+CLASS_NAME = "kafka.security.authorizer.AclAuthorizer"
+
 
 def _bits(*operations: AclOperation) -> int:
     return sum(1 << one for one in {*operations, AclOperation.ALL})
