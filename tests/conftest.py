@@ -50,6 +50,7 @@ ON_SPARK = (
     "tests/pipeline/test_snapshot_files",
     "tests/pipeline/test_waiting_moves",
     "tests/pipeline/test_history_figures_by_hand",
+    "tests/pipeline/test_stores",
 )
 """These share a Spark session: to start one and to make it warm takes as long as half of them."""
 TAKE_MINUTES = (

@@ -1,11 +1,9 @@
 """`kafka-reassign-rpc audit`: finds problems of replica placement in snapshots taken over time."""
 
 import argparse
-from pathlib import Path
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
 from kafka_reassign_rpc.cli.status_line import Status
-from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
 DESCRIPTION = """\
@@ -48,16 +46,18 @@ def run(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
     from kafka_reassign_rpc.pipeline.spark_session import session
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
-    taken = audit_job.find_snapshots(Path(arguments.snapshots))
-    events = None if arguments.events is None else Path(arguments.events)
+    taken = audit_job.find_snapshots(store_path(arguments.snapshots))
+    events = None if arguments.events is None else store_path(arguments.events)
     if events is not None:
         event_files.check(events)
     if arguments.out is not None:
-        require_free(Path(arguments.out))
+        require_free(store_path(arguments.out))
     status.show("starting Spark")
     with session("audit", master=arguments.master, memory=arguments.driver_memory) as spark:
         status.show(f"reading {len(taken)} snapshots")
@@ -65,10 +65,12 @@ def _audit(arguments: argparse.Namespace) -> int:
         if arguments.out is None:
             shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
         else:
-            with result_directory.ResultDirectory(Path(arguments.out)) as writer:
+            with result_directory.ResultDirectory(store_path(arguments.out)) as writer:
                 frames = writer.write_tables(frames)
                 shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
-                writer.write_page("report.html", audit_report.audit_page([one.meta for one in taken], frames, shown))
+                writer.write_page(
+                    result_directory.REPORT, audit_report.audit_page([one.meta for one in taken], frames, shown)
+                )
     status.clear()
     if arguments.json:
         head = {"cluster_id": taken[0].meta.cluster_id, "snapshots": len(taken)}

@@ -5,18 +5,20 @@ import signal
 import threading
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say, sigterm_as_ctrl_c
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
-from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 if TYPE_CHECKING:
     from kafka_reassign_rpc.client import ReassignmentClient
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
+
+Export = Callable[["StorePath | None", "StorePath | None"], None]
+"""Exports to the first place; the second is that of the snapshot before."""
 
 HELP = "write a snapshot of a cluster as Parquet files"
 DESCRIPTION = """\
@@ -72,10 +74,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace, interval: int | None) -> int:
-    out = None if arguments.out is None else Path(arguments.out)
+    from kafka_reassign_rpc.pipeline.output_directory import require_free
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
+
+    out = None if arguments.out is None else store_path(arguments.out)
     if interval is None and out is not None:
         require_free(out)
-    before = None if arguments.rates_from is None else Path(arguments.rates_from)
+    before = None if arguments.rates_from is None else store_path(arguments.rates_from)
     stop = threading.Event()
     with sigterm_as_ctrl_c(), connected(arguments) as client:
         if interval is None:
@@ -87,9 +92,7 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
     return 0
 
 
-def watch(
-    export_all: Callable[[Path | None, Path | None], None], out: Path | None, interval: int, stop: threading.Event
-) -> None:
+def watch(export_all: Export, out: "StorePath | None", interval: int, stop: threading.Event) -> None:
     """Call `export_all` with the directories of the next and of the former snapshot, every `interval` s until `stop`.
 
     If the cluster does not answer, the next turn tries again. Raises KafkaError if it has never answered, or if a retry
@@ -112,19 +115,22 @@ def watch(
         stop.wait(max(0.0, began + interval - time.monotonic()))
 
 
-def _all(client: "ReassignmentClient", arguments: argparse.Namespace, out: Path | None, before: Path | None) -> None:
+def _all(
+    client: "ReassignmentClient", arguments: argparse.Namespace, out: "StorePath | None", before: "StorePath | None"
+) -> None:
     if out is not None:
         _print_snapshot(_one(client, out, arguments.bootstrap_server, before), out)
     if arguments.events is not None:
         from kafka_reassign_rpc.pipeline.event_logs.export_events import export_new_events
+        from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-        followed = export_new_events(client, Path(arguments.events))
+        followed = export_new_events(client, store_path(arguments.events))
         for warning in followed.warnings:
             say(f"warning: {warning}")
         print(f"{arguments.events}: {followed.events} new events of {followed.servers} servers", flush=True)  # noqa: T201
 
 
-def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | None) -> "ExportedSnapshot":
+def _one(client: "ReassignmentClient", out: "StorePath", source: str, before: "StorePath | None") -> "ExportedSnapshot":
     from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import export
     from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 
@@ -139,7 +145,7 @@ def _one(client: "ReassignmentClient", out: Path, source: str, before: Path | No
     return found
 
 
-def _print_snapshot(found: "ExportedSnapshot", out: Path) -> None:
+def _print_snapshot(found: "ExportedSnapshot", out: "StorePath") -> None:
     moving = f", {found.moving} moving" if found.moving else ""
     moving += f", {found.waiting} waiting to move" if found.waiting else ""
     print(  # noqa: T201

@@ -3,18 +3,17 @@
 import argparse
 import signal
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
-from kafka_reassign_rpc.pipeline.output_directory import require_free
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from kafka_reassign_rpc.pipeline.reports.result_tables import TableExcerpt
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 HELP = "show how long moves waited and took, which were slow or stalled, how throttles were used"
 DESCRIPTION = """\
@@ -60,15 +59,17 @@ def run(arguments: argparse.Namespace) -> int:
 def _history(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
+    from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.spark_session import session
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    events = Path(arguments.events)
-    out = None if arguments.out is None else Path(arguments.out)
+    events = store_path(arguments.events)
+    out = None if arguments.out is None else store_path(arguments.out)
     if not (arguments.follow and events.is_dir() and not event_files.list_files(events)):
         event_files.check(events)
     if arguments.snapshot is not None:
-        snapshot_files.check(Path(arguments.snapshot))
+        snapshot_files.check(store_path(arguments.snapshot))
     if out is not None and not (arguments.follow and checkpoint_directory(out).exists()):
         require_free(out)
     status = Status()
@@ -98,20 +99,21 @@ def _history(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: Path | None) -> "dict[str, TableExcerpt]":
+def _tables(spark: "SparkSession", arguments: argparse.Namespace, out: "StorePath | None") -> "dict[str, TableExcerpt]":
     """Make the tables, and put them in place."""
     from kafka_reassign_rpc.pipeline.event_logs import event_files
     from kafka_reassign_rpc.pipeline.move_history import history_job
     from kafka_reassign_rpc.pipeline.reports import history_report, result_directory, result_tables
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, Path(arguments.snapshot))
-    frames = history_job.history_tables(event_files.data_frame(spark, Path(arguments.events)), sizes)
+    sizes = None if arguments.snapshot is None else history_job.partition_sizes(spark, store_path(arguments.snapshot))
+    frames = history_job.history_tables(event_files.data_frame(spark, store_path(arguments.events)), sizes)
     if out is None:
         return {name: result_tables.excerpt(frames[name]) for name in EMPTY}
     with result_directory.ResultDirectory(out) as writer:
         frames = writer.write_tables(frames)
         shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}
-        writer.write_page("report.html", history_report.history_page(frames, shown))
+        writer.write_page(result_directory.REPORT, history_report.history_page(frames, shown))
     return shown
 
 

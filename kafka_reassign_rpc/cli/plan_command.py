@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say
@@ -13,6 +12,7 @@ from kafka_reassign_rpc.cli.value_parsers import share, whole
 if TYPE_CHECKING:
     from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
     from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
+    from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 T = TypeVar("T")
 
@@ -150,6 +150,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _job(arguments: argparse.Namespace) -> "PlanJob":
     from kafka_reassign_rpc.pipeline.planning.plan_job import PlanJob
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
     from kafka_reassign_rpc.planner.move_batching import BatchLimits
 
@@ -180,7 +181,7 @@ def _job(arguments: argparse.Namespace) -> "PlanJob":
         _checked("--max-moves-per-batch", whole(1), arguments.max_moves_per_batch),
     )
     bandwidth = _checked("--bandwidth", whole(1), arguments.bandwidth)
-    return PlanJob(Path(arguments.snapshot), Path(arguments.out), goal, options, caps, bandwidth)
+    return PlanJob(store_path(arguments.snapshot), store_path(arguments.out), goal, options, caps, bandwidth)
 
 
 def _weights(given: list[str]) -> Any:
@@ -235,7 +236,7 @@ def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     return 0 if summary.moves else NOTHING_TO_MOVE
 
 
-def summary_text(summary: "PlanSummary", out: Path) -> str:
+def summary_text(summary: "PlanSummary", out: "StorePath") -> str:
     """The plan in a few lines; the first says if it is incomplete."""
     from kafka_reassign_rpc.pipeline.plans.plan_summary import incomplete_text
 
@@ -243,7 +244,7 @@ def summary_text(summary: "PlanSummary", out: Path) -> str:
     return "\n".join([*([f"{out}: {incomplete}"] if incomplete else []), *_lines(summary, out)])
 
 
-def _lines(summary: "PlanSummary", out: Path) -> list[str]:
+def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
     from kafka_reassign_rpc.client.text_format import duration, size
     from kafka_reassign_rpc.pipeline.plans.plan_summary import known_imbalance
 
@@ -264,8 +265,9 @@ def _verify(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.plans import plan_writer
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
     from kafka_reassign_rpc.pipeline.spark_session import session
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
 
-    path, plan = Path(arguments.snapshot), Path(arguments.plan)
+    path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
     summary = plan_writer.check(plan)
     with session("verify", master=arguments.master, memory=arguments.driver_memory) as spark:

@@ -2,7 +2,6 @@
 
 import argparse
 import shlex
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say, sigterm_as_ctrl_c
@@ -81,11 +80,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
     from kafka_reassign_rpc.pipeline.plans.batch_reader import read_plan
+    from kafka_reassign_rpc.pipeline.store_paths import store_path
     from kafka_reassign_rpc.pipeline.submission.stop_conditions import SubmitStopped
     from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
     from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, ProgressOutput
 
-    path = Path(arguments.plan)
+    path = store_path(arguments.plan)
     plan = read_plan(path)
     status = Status()
     output = ProgressOutput(status.show, status.say)

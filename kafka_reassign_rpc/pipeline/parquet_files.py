@@ -15,7 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.support.atomic_files import hidden_path
+from kafka_reassign_rpc.pipeline.store_paths import (
+    RemotePath,
+    StoreError,
+    StorePath,
+    matching,
+    open_for_arrow,
+    rename,
+    store_error,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType, StructType
@@ -32,14 +40,15 @@ Row = Sequence[Any]
 class TableWriter:
     """Writes one file. As a context manager: the file exists after the block if the block succeeds."""
 
-    def __init__(self, path: Path, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
+    def __init__(self, path: StorePath, schema: pa.Schema, *, group_rows: int = GROUP_ROWS) -> None:
         self.rows = 0
         self._path = path
         self._schema = schema
         self._group_rows = group_rows
         self._pending: list[Row] = []
-        self._hidden = hidden_path(path)
-        self._file = pq.ParquetWriter(self._hidden, schema, compression="zstd")
+        self._hidden = path.with_name(f".{path.name}.{os.getpid()}")
+        self._sink = open_for_arrow(self._hidden, "wb")
+        self._file = pq.ParquetWriter(self._sink, schema, compression="zstd")
 
     def add(self, row: Row) -> None:
         left_out = len(self._schema) - len(row)
@@ -63,14 +72,18 @@ class TableWriter:
         """Write the pending rows and rename the file."""
         self._flush()
         self._file.close()
-        with self._hidden.open("rb") as written:
-            os.fsync(written.fileno())
-        self._hidden.rename(self._path)
+        self._sink.close()
+        if isinstance(self._hidden, Path):
+            with self._hidden.open("rb") as written:
+                os.fsync(written.fileno())
+        rename(self._hidden, self._path)
 
     def discard(self) -> None:
-        with suppress(OSError):  # it writes a footer: on a full disk that fails as well
+        with suppress(OSError, StoreError):  # on a full disk, and where the store is gone, writing the footer fails too
             self._file.close()
-        self._hidden.unlink(missing_ok=True)
+            self._sink.close()
+        with suppress(StoreError):
+            self._hidden.unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         return self
@@ -85,7 +98,7 @@ class TableWriter:
 class DirectoryWriter:
     """Writes a table as a directory of files `part-00000.parquet`, …; at least one, even without rows."""
 
-    def __init__(self, directory: Path, schema: pa.Schema, *, file_rows: int = FILE_ROWS) -> None:
+    def __init__(self, directory: StorePath, schema: pa.Schema, *, file_rows: int = FILE_ROWS) -> None:
         directory.mkdir()
         self.rows = 0
         self._directory = directory
@@ -124,17 +137,17 @@ class DirectoryWriter:
         return writer
 
 
-def table_files(path: Path) -> list[Path]:
+def table_files(path: StorePath) -> list[StorePath]:
     """The Parquet files of a table: `path` itself, or those in that directory, in order. Raises BadInput for none."""
     if path.is_file():
         return [path]
-    found = sorted(file for file in path.glob("*.parquet") if not file.name.startswith("."))
+    found = matching(path, "*.parquet")
     if not found:
         raise BadInput(f"{path}: no Parquet file there")
     return found
 
 
-def check(path: Path, schema: pa.Schema) -> int:
+def check(path: StorePath, schema: pa.Schema) -> int:
     """The number of rows of a table. Raises BadInput for a file that is missing or cut short or lacks a column.
 
     Columns beyond the schema are allowed: a later release may write more.
@@ -142,11 +155,11 @@ def check(path: Path, schema: pa.Schema) -> int:
     rows = 0
     for file in table_files(path):
         try:
-            with pq.ParquetFile(file) as opened:
+            with open_for_arrow(file, "rb") as source, pq.ParquetFile(source) as opened:
                 found, rows = opened.schema_arrow, rows + opened.metadata.num_rows
                 nulls = _columns_with_nulls(opened.metadata)
         except (pa.ArrowException, OSError) as error:
-            raise BadInput(f"{file}: not a readable Parquet file: {_first_line(error)}") from None
+            raise _unreadable(file, "not a readable Parquet file", error) from None
         for field in schema:
             index = found.get_field_index(field.name)
             if index < 0:
@@ -165,21 +178,21 @@ def _columns_with_nulls(metadata: pq.FileMetaData) -> set[str]:
     return {one.path_in_schema for one in columns if one.statistics is not None and one.statistics.null_count}
 
 
-def read(path: Path, schema: pa.Schema) -> pa.Table:
+def read(path: StorePath, schema: pa.Schema) -> pa.Table:
     """A whole table in memory: for small tables."""
     return pa.Table.from_batches(list(record_batches(path, schema)), schema=schema)
 
 
-def record_batches(path: Path, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
+def record_batches(path: StorePath, schema: pa.Schema, *, rows: int = GROUP_ROWS) -> Iterator[pa.RecordBatch]:
     """A table batch by batch, in the order of its rows. Raises BadInput."""
     check(path, schema)
     for file in table_files(path):
         try:
-            with pq.ParquetFile(file) as opened:
+            with open_for_arrow(file, "rb") as source, pq.ParquetFile(source) as opened:
                 for batch in opened.iter_batches(rows, columns=schema.names):
                     yield batch.select(schema.names).cast(schema)
         except (pa.ArrowException, OSError) as error:
-            raise BadInput(f"{file}: cannot be read to its end: {_first_line(error)}") from None
+            raise _unreadable(file, "cannot be read to its end", error) from None
 
 
 def spark_schema(schema: pa.Schema) -> "StructType":
@@ -211,5 +224,8 @@ def _same(found: pa.DataType, wanted: pa.DataType) -> bool:
     return bool(found == wanted)
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]
+def _unreadable(file: StorePath, why: str, error: Exception) -> Exception:
+    """BadInput for a bad file, StoreError for a store that does not answer."""
+    if isinstance(file, RemotePath) and isinstance(error, OSError):
+        return store_error(file, error)
+    return BadInput(f"{file}: {why}: {str(error).partition(chr(10))[0]}")

@@ -40,6 +40,7 @@ from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapsh
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from tests.cli.test_usage import run as process
 from tests.waiting import eventually
 
@@ -313,7 +314,9 @@ async def test_dp_1_a_cluster_is_watched_until_ctrl_c_and_every_snapshot_is_whol
     assert said.count(" 6 brokers, 3 topics, 42 partitions") == len(found) == len(list(out.iterdir())) >= 3
     assert all(not path.name.startswith(".") for path in events.iterdir())
     for one in found[1:]:  # nobody produces, so the rate is known and zero
-        assert {row["produce_rate"] for row in rows(one.path, "partitions") if row["topic"] == "clicks"} == {0.0}
+        assert {row["produce_rate"] for row in rows(out / one.path.name, "partitions") if row["topic"] == "clicks"} == {
+            0.0
+        }
 
 
 def test_dp_1_a_watch_goes_on_after_a_cluster_did_not_answer_for_a_while(
@@ -321,7 +324,7 @@ def test_dp_1_a_watch_goes_on_after_a_cluster_did_not_answer_for_a_while(
 ) -> None:
     stop, asked = threading.Event(), list[tuple[str, str | None]]()
 
-    def export_all(to: Path | None, before: Path | None) -> None:
+    def export_all(to: StorePath | None, before: StorePath | None) -> None:
         assert to is not None
         asked.append((to.name, None if before is None else before.name))
         if len(asked) == 2:
@@ -340,7 +343,7 @@ def test_dp_1_an_error_that_waiting_does_not_cure_ends_the_watch(tmp_path: Path,
     """No server answers at all; or one refuses although it answered before."""
     calls = 0
 
-    def export_all(_to: Path | None, _before: Path | None) -> None:
+    def export_all(_to: StorePath | None, _before: StorePath | None) -> None:
         nonlocal calls
         calls += 1
         if calls == 2 or isinstance(error, Unreachable):

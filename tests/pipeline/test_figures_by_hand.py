@@ -66,7 +66,7 @@ def drain(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Plan
     job = PlanJob(snapshot, directory / "plan", Goal(GoalKind.DRAIN, (3,)), PlanOptions(), limits, bandwidth=10)
     summary = plan_job.run(spark, job)
     plan_report.write(job.out)
-    return PlannedByHand(job.out, summary)
+    return PlannedByHand(directory / "plan", summary)
 
 
 def test_dp_3_the_moves_of_the_drain(drain: PlannedByHand) -> None:

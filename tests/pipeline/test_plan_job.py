@@ -20,6 +20,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.in_memory_planner import make_plan
 from kafka_reassign_rpc.planner.move_batching import BatchLimits
@@ -56,13 +57,13 @@ def written(
     return path
 
 
-def in_batches(directory: Path, name: str) -> list[dict[tuple[str, int], tuple[list[int], list[int]]]]:
+def in_batches(directory: StorePath, name: str) -> list[dict[tuple[str, int], tuple[list[int], list[int]]]]:
     return [
         {
             (entry["topic"], entry["partition"]): (entry["replicas"], entry["expected_replicas"])
             for entry in json.loads(file.read_bytes())["partitions"]
         }
-        for file in sorted((directory / name).iterdir())
+        for file in matching(directory / name, "*")
     ]
 
 
@@ -76,7 +77,7 @@ class Planned(NamedTuple):
 
     def copy(self, to: Path) -> Path:
         """A copy of the plan to damage."""
-        return Path(shutil.copytree(self.job.out, to))
+        return Path(shutil.copytree(str(self.job.out), to))
 
 
 OPTIONS = PlanOptions(seed=3, tolerance=0.2, rounds=3)
@@ -113,7 +114,7 @@ def test_dp_6_the_plan_is_the_same_for_any_order_of_rows_and_any_number_of_tasks
     monkeypatch.setattr(snapshot_chunks, "CHUNK_PARTITIONS", 7)
     path = written(tmp_path / "snapshot", heal_plan.cluster, shuffled=random.Random(5))
     plan_job.run(spark, heal_plan.job._replace(snapshot=path, out=tmp_path / "plan"))
-    assert files(tmp_path / "plan") == files(heal_plan.job.out)
+    assert files(tmp_path / "plan") == files(Path(str(heal_plan.job.out)))
 
 
 def files(plan: Path) -> dict[str, bytes]:

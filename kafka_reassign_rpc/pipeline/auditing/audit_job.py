@@ -12,7 +12,6 @@ ignores brokers without a rack.
 """
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession, Window
@@ -23,6 +22,7 @@ from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import META, SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 MEASURES = ("bytes", "replicas", "leaders")
 PARTITION = ("topic", "partition")
@@ -33,11 +33,11 @@ _TARGET_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_RETARGETED)
 class FoundSnapshot(NamedTuple):
     """A snapshot, and when it was taken."""
 
-    path: Path
+    path: StorePath
     meta: SnapshotMeta
 
 
-def find_snapshots(directory: Path) -> list[FoundSnapshot]:
+def find_snapshots(directory: StorePath) -> list[FoundSnapshot]:
     """The snapshots in a directory (or the directory itself if it is one), the oldest first.
 
     Raises BadInput where there is none or one cannot be read, and for snapshots of several clusters.
@@ -63,13 +63,13 @@ def find_snapshots(directory: Path) -> list[FoundSnapshot]:
     return found
 
 
-def _directories_inside(directory: Path) -> list[Path]:
+def _directories_inside(directory: StorePath) -> list[StorePath]:
     """Directories that look like snapshots, complete or not. A hidden one belongs to an unfinished export."""
     inside = [path for path in directory.iterdir() if path.is_dir() and not path.name.startswith(".")]
     return [path for path in inside if (path / META).exists() or (path / "partitions").exists()]
 
 
-def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Path | None) -> dict[str, DataFrame]:
+def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: StorePath | None) -> dict[str, DataFrame]:
     """The tables. Raises BadInput for events that cannot be read; later errors come from Spark."""
     metas = {one.path: one.meta for one in found}
     last = {found[-1].path: found[-1].meta}
@@ -91,7 +91,7 @@ def audit_tables(spark: SparkSession, found: Sequence[FoundSnapshot], events: Pa
     }
 
 
-def _partitions(spark: SparkSession, metas: Mapping[Path, SnapshotMeta]) -> DataFrame:
+def _partitions(spark: SparkSession, metas: Mapping[StorePath, SnapshotMeta]) -> DataFrame:
     return snapshot_files.data_frame_of_all(spark, metas, "partitions").select(
         "at",
         *PARTITION,
@@ -103,7 +103,7 @@ def _partitions(spark: SparkSession, metas: Mapping[Path, SnapshotMeta]) -> Data
     )
 
 
-def _brokers(spark: SparkSession, metas: Mapping[Path, SnapshotMeta]) -> DataFrame:
+def _brokers(spark: SparkSession, metas: Mapping[StorePath, SnapshotMeta]) -> DataFrame:
     return snapshot_files.data_frame_of_all(spark, metas, "brokers").select("at", "broker", "rack", "live")
 
 

@@ -6,7 +6,6 @@ holds events 0 to 41 of server 1000, of its first log; a log that the server sta
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -14,6 +13,7 @@ import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching, spark_uri
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -90,7 +90,7 @@ class EventFile(NamedTuple):
     first, last    sequence numbers
     """
 
-    path: Path
+    path: StorePath
     server: int
     generation: int
     first: int
@@ -101,20 +101,18 @@ def spark_schema() -> "StructType":
     return parquet_files.spark_schema(EVENTS)
 
 
-def list_files(directory: Path) -> list[EventFile]:
+def list_files(directory: StorePath) -> list[EventFile]:
     """The files of a directory, in order. Raises BadInput for a file with another name."""
     found = []
-    for path in sorted(directory.glob("*.parquet")):
-        parts = path.stem.split("-")
-        if path.name.startswith("."):
-            continue
+    for path in matching(directory, "*.parquet"):
+        parts = path.name.removesuffix(".parquet").split("-")
         if len(parts) != 5 or parts[0] != "events" or not all(part.isdigit() for part in parts[1:]):
             raise BadInput(f"{path}: not a file of events, by its name")
         found.append(EventFile(path, *map(int, parts[1:])))
     return found
 
 
-def check(directory: Path) -> int:
+def check(directory: StorePath) -> int:
     """The number of events in a directory. Raises BadInput where there is no file, or a file cannot be read."""
     if not directory.is_dir():
         raise BadInput(f"{directory}: no such directory")
@@ -135,6 +133,6 @@ def to_row(event: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(text if name == "more" else getattr(known, name) for name in EVENTS.names)
 
 
-def data_frame(spark: "SparkSession", directory: Path) -> "DataFrame":
+def data_frame(spark: "SparkSession", directory: StorePath) -> "DataFrame":
     """The events of a directory for Spark; call `check` before."""
-    return spark.read.schema(spark_schema()).parquet(str(directory))
+    return spark.read.schema(spark_schema()).parquet(spark_uri(directory))

@@ -6,7 +6,6 @@ started its log anew; the files of the new log get the next generation number.
 """
 
 from collections.abc import Iterator, Set
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +16,7 @@ from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
 from kafka_reassign_rpc.pipeline.server_nodes import is_server
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class ExportedEvents(NamedTuple):
@@ -27,7 +27,7 @@ class ExportedEvents(NamedTuple):
     warnings: list[str]
 
 
-def export_new_events(client: ReassignmentClient, directory: Path) -> ExportedEvents:
+def export_new_events(client: ReassignmentClient, directory: StorePath) -> ExportedEvents:
     """Add the events that servers have recorded since the last export.
 
     Raises UnsupportedHere where the controller is not a kafka-reassign-rpc server, BadInput for unreadable files or
@@ -60,7 +60,7 @@ class _ServerLog:
     def __init__(
         self,
         client: ReassignmentClient,
-        directory: Path,
+        directory: StorePath,
         server: int,
         last: event_files.EventFile | None,
         warnings: list[str],

@@ -15,13 +15,12 @@ those of a completed move are the partition's size in the snapshot for each repl
 copied is not known: a cancelled one stops anywhere.
 """
 
-from pathlib import Path
-
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 PARTITION = ("topic", "partition")
 _START_EVENTS = (catalogue.MOVE_STARTED, catalogue.MOVE_WAITING, catalogue.MOVE_RETARGETED)
@@ -53,7 +52,7 @@ def history_tables(events: DataFrame, sizes: DataFrame | None) -> dict[str, Data
     }
 
 
-def partition_sizes(spark: SparkSession, path: Path) -> DataFrame:
+def partition_sizes(spark: SparkSession, path: StorePath) -> DataFrame:
     """The sizes of a snapshot's partitions: topic, partition, size. Raises BadInput."""
     snapshot_files.check(path)
     return snapshot_files.data_frame(spark, path, "partitions").select(*PARTITION, F.col("bytes").alias("size"))

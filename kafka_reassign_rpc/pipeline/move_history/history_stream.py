@@ -5,7 +5,6 @@ and does nothing if there are no new files. With each new file the tables are ma
 """
 
 from collections.abc import Callable
-from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
@@ -13,6 +12,7 @@ from pyspark.sql.streaming import StreamingQuery
 
 from kafka_reassign_rpc.pipeline.event_logs import event_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 
 CHECKPOINT = ".checkpoint"
 
@@ -23,17 +23,17 @@ class HistoryStream:
     """One run. `update` makes the tables from all events; a thread of Spark calls it."""
 
     def __init__(
-        self, spark: SparkSession, events: Path, out: Path, update: Update, *, every: str = "5 seconds"
+        self, spark: SparkSession, events: StorePath, out: StorePath, update: Update, *, every: str = "5 seconds"
     ) -> None:
         out.mkdir(parents=True, exist_ok=True)
         self._update = update
         self._events = events
         self._error: Exception | None = None
-        stream = spark.readStream.schema(event_files.spark_schema()).parquet(str(events))
+        stream = spark.readStream.schema(event_files.spark_schema()).parquet(spark_uri(events))
         # The checkpoint is not inside `out`: an update replaces that directory as a whole.
         self._query: StreamingQuery = (
             stream.writeStream.foreachBatch(self._on_new_events)
-            .option("checkpointLocation", str(checkpoint_directory(out)))
+            .option("checkpointLocation", spark_uri(checkpoint_directory(out)))
             .trigger(processingTime=every)
             .start()
         )
@@ -76,6 +76,6 @@ class HistoryStream:
         return JobFailed(f"{self._events} cannot be followed: {' '.join(first)}")
 
 
-def checkpoint_directory(out: Path) -> Path:
+def checkpoint_directory(out: StorePath) -> StorePath:
     """Where Spark remembers the files that it has read, for tables in `out`."""
     return out.with_name(f"{out.name}{CHECKPOINT}")

@@ -5,7 +5,6 @@ table. It reads the moves one Spark partition at a time, in the order in which t
 """
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -33,6 +32,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 from kafka_reassign_rpc.pipeline.plans.plan_writer import PlanWriter
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schema
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
 from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
@@ -55,8 +55,8 @@ Status = Callable[[str], None]
 class PlanJob(NamedTuple):
     """The input of the job. `bandwidth`: bytes/s that each broker sends and receives, for the expected duration."""
 
-    snapshot: Path
-    out: Path
+    snapshot: StorePath
+    out: StorePath
     goal: Goal
     options: PlanOptions = PlanOptions()
     limits: BatchLimits = BatchLimits()
@@ -130,7 +130,7 @@ def _decide(coordinator: RoundCoordinator, rounds: RoundsOnSpark, show_status: S
 # -- input -------------------------------------------------------------------------------------------------------------
 
 
-def _min_isrs(path: Path) -> tuple[dict[str, int], int]:
+def _min_isrs(path: StorePath) -> tuple[dict[str, int], int]:
     """min.insync.replicas of the topics that set it, and the cluster's default."""
     own: dict[str, int] = {}
     default = 1

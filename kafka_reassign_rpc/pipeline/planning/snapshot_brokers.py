@@ -1,7 +1,6 @@
 """The brokers of a snapshot for the planner: their volumes, and what moves in flight have yet to copy to them."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
@@ -10,6 +9,7 @@ from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, PlannerBroker, Volume
 
 _KEY = ("topic", "partition", "broker")
@@ -22,7 +22,7 @@ class Arriving(NamedTuple):
     unknown: int = 0
 
 
-def read_brokers(path: Path) -> dict[int, PlannerBroker]:
+def read_brokers(path: StorePath) -> dict[int, PlannerBroker]:
     """The brokers that the snapshot lists, without what is on its way to them. Raises BadInput."""
     volumes = _volumes(snapshot_files.read(path, "log_dirs").to_pylist())
     found: dict[int, PlannerBroker] = {}
@@ -48,7 +48,7 @@ def _volumes(log_dirs: Iterable[dict[str, Any]]) -> dict[int, tuple[Volume, ...]
     return {broker: tuple(of[number] for number in sorted(of)) for broker, of in found.items() if None not in of}  # type: ignore[type-var]
 
 
-def with_arriving(spark: SparkSession, path: Path, brokers: dict[int, PlannerBroker]) -> dict[int, PlannerBroker]:
+def with_arriving(spark: SparkSession, path: StorePath, brokers: dict[int, PlannerBroker]) -> dict[int, PlannerBroker]:
     """The brokers, each with what moves in flight have yet to copy to it."""
     found = _arriving(
         snapshot_files.data_frame(spark, path, "partitions"), snapshot_files.data_frame(spark, path, "replicas")

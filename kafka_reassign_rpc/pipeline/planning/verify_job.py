@@ -8,7 +8,6 @@ empty list.
 from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,6 +29,7 @@ from kafka_reassign_rpc.pipeline.planning.verify_room import overfull_brokers
 from kafka_reassign_rpc.pipeline.plans import plan_writer
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, PlanSummary
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri
 
 _NAMED_ROWS = 20
 _BATCH_FILE = (
@@ -48,7 +48,7 @@ class RuleViolation(NamedTuple):
         return f"{self.rule}: {self.name}: {self.detail}"
 
 
-def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
+def verify(spark: SparkSession, path: StorePath, plan: StorePath) -> list[RuleViolation]:
     """The rules that the plan breaks, with the first rows for each. Raises BadInput for unreadable files."""
     meta, summary = snapshot_files.check(path), plan_writer.check(plan)
     if (meta.cluster_id, meta.at) != (summary.cluster_id, summary.at):
@@ -61,7 +61,7 @@ def verify(spark: SparkSession, path: Path, plan: Path) -> list[RuleViolation]:
     facts = PlanFacts.of(summary.kind, listed, requested.brokers, requested.factor, requested.topics)
     partitions = snapshot_files.data_frame(spark, path, "partitions")
     moves, left_out = (
-        spark.read.schema(parquet_files.spark_schema(schema)).parquet(str(plan / name))
+        spark.read.schema(parquet_files.spark_schema(schema)).parquet(spark_uri(plan / name))
         for name, schema in ((plan_writer.MOVES, plan_writer.MOVES_SCHEMA),
                              (plan_writer.LEFT_OUT, plan_writer.LEFT_OUT_SCHEMA))
     )  # fmt: skip
@@ -242,10 +242,10 @@ def _check_batches(joined: DataFrame, summary: PlanSummary) -> list[RuleViolatio
 
 
 def _check_files(
-    spark: SparkSession, joined: DataFrame, plan: Path, directory: str, replicas: str, expected: str
+    spark: SparkSession, joined: DataFrame, plan: StorePath, directory: str, replicas: str, expected: str
 ) -> list[RuleViolation]:
     """The JSON files hold the same as the table of moves: the batches forward, the rollback back."""
-    files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(str(plan / directory))
+    files = spark.read.schema(_BATCH_FILE).option("multiLine", True).json(spark_uri(plan / directory))
     number = f.regexp_extract(f.input_file_name(), r"-(\d+)\.json$", 1).cast("int")
     entries = files.select(number.alias("number"), f.explode("partitions").alias("entry")).select(
         f.col("entry.topic").alias("topic"),

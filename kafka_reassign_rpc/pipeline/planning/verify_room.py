@@ -4,13 +4,13 @@ It shares nothing with the planner. Sizes that the snapshot does not know count 
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 
 class BrokerSpace(NamedTuple):
@@ -20,7 +20,7 @@ class BrokerSpace(NamedTuple):
     volumes: tuple[int, ...]
 
 
-def overfull_brokers(spark: SparkSession, path: Path, moves: DataFrame, headroom: float) -> dict[int, str]:
+def overfull_brokers(spark: SparkSession, path: StorePath, moves: DataFrame, headroom: float) -> dict[int, str]:
     """The brokers to which more comes than fits, with what comes and fits.
 
     path        the snapshot
@@ -65,7 +65,7 @@ def _without_places(spark: SparkSession, arriving: DataFrame, volumes: Mapping[i
     }
 
 
-def broker_spaces(spark: SparkSession, path: Path, headroom: float) -> dict[int, BrokerSpace]:
+def broker_spaces(spark: SparkSession, path: StorePath, headroom: float) -> dict[int, BrokerSpace]:
     """The space of each broker of which it is known."""
     partitions = snapshot_files.data_frame(spark, path, "partitions")
     brokers = snapshot_files.read(path, "brokers").to_pylist()

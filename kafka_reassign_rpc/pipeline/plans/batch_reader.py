@@ -9,7 +9,6 @@ Stock tools skip fields that they do not know: they take a batch as it is.
 
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import NamedTuple, TypeVar
 
 import msgspec
@@ -17,6 +16,7 @@ import msgspec
 from kafka_reassign_rpc.core.state.cluster import TopicPartition
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, matching
 
 SET_RF = "set-rf"
 """The only kind of plan that may change replication factors."""
@@ -54,22 +54,22 @@ class SubmittablePlan(NamedTuple):
     """What a plan is for, and its batch files in order."""
 
     info: PlanInfo
-    batches: list[Path]
+    batches: list[StorePath]
 
 
 T = TypeVar("T", PlanInfo, PlanBatch)
 
 
-def read_plan(path: Path) -> SubmittablePlan:
+def read_plan(path: StorePath) -> SubmittablePlan:
     """What the plan is for and where its batches are. Raises BadInput."""
     if not path.is_dir():
         raise BadInput(f"{path}: no such directory")
     info = _read(path / SUMMARY, PlanInfo)
-    batches = {_number(file): file for file in (path / BATCHES).glob("batch-*.json")}
+    batches = {_number(file): file for file in matching(path / BATCHES, "batch-*.json")}
     return SubmittablePlan(info, [batches[number] for number in sorted(batches)])
 
 
-def _number(file: Path) -> int:
+def _number(file: StorePath) -> int:
     """The number of a batch: its name has at least four digits, so names alone are no order."""
     number = file.stem.removeprefix("batch-")
     if not number.isdecimal():
@@ -77,7 +77,7 @@ def _number(file: Path) -> int:
     return int(number)
 
 
-def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:
+def read_batch(file: StorePath, kind: str) -> Mapping[TopicPartition, PlanEntry]:
     """The partitions of a batch. Raises BadInput for a batch that no server would accept."""
     batch = _read(file, PlanBatch)
     if batch.version != 1:
@@ -99,7 +99,7 @@ def read_batch(file: Path, kind: str) -> Mapping[TopicPartition, PlanEntry]:
     return found
 
 
-def _read(file: Path, kind: type[T]) -> T:
+def _read(file: StorePath, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(file.read_bytes(), type=kind)
     except FileNotFoundError:

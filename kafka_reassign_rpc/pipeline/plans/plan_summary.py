@@ -1,10 +1,9 @@
 """summary.json: its fields, and how it is read."""
 
-from pathlib import Path
-
 import msgspec
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 VERSION = 1
 SUMMARY, BATCHES = "summary.json", "batches"
@@ -153,7 +152,7 @@ def _is_to_be_empty(summary: PlanSummary, broker: BrokerFigures) -> bool:
     return summary.kind in ("heal", "drain") and broker.broker in summary.requested.brokers
 
 
-def read_summary(path: Path) -> PlanSummary:
+def read_summary(path: StorePath) -> PlanSummary:
     """Read summary.json. Raises BadInput."""
     file = path / SUMMARY
     try:

@@ -10,7 +10,6 @@ The directory appears when all of it is written.
 """
 
 import os
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,10 +17,10 @@ import msgspec
 import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
-from kafka_reassign_rpc.pipeline.output_directory import require_free
+from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter
 from kafka_reassign_rpc.pipeline.plans.plan_summary import BATCHES, SUMMARY, PlanSummary, read_summary
-from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
+from kafka_reassign_rpc.pipeline.store_paths import RemotePath, StorePath
 
 MOVES, LEFT_OUT, ROLLBACK = "moves", "left_out", "rollback"
 
@@ -56,9 +55,9 @@ LEFT_OUT_SCHEMA = pa.schema(
 class PlanWriter:
     """Writes a plan under a hidden name (`hidden`) and renames it at the end; a block that fails leaves nothing."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StorePath) -> None:
         require_free(path)
-        self._directory = AtomicDirectory(path)
+        self._directory = output_directory(path, last=SUMMARY)
         self.hidden = self._directory.hidden
         for name in (BATCHES, ROLLBACK):
             (self.hidden / name).mkdir()
@@ -80,7 +79,8 @@ class PlanWriter:
 
     def publish(self) -> None:
         """Make the plan durable and give it its name."""
-        os.sync()  # one call for thousands of small files
+        if not isinstance(self.hidden, RemotePath):
+            os.sync()  # one call for thousands of small files
         self._directory.publish()
 
     def __enter__(self) -> Self:
@@ -97,12 +97,12 @@ def _entry(topic: str, partition: int, replicas: tuple[int, ...], expected: tupl
     return {"topic": topic, "partition": partition, "replicas": replicas, "expected_replicas": expected}
 
 
-def _write(file: Path, value: object) -> None:
+def _write(file: StorePath, value: object) -> None:
     encoded = msgspec.json.encode(value)
     file.write_bytes(msgspec.json.format(encoded, indent=1 if file.name == SUMMARY else 0) + b"\n")
 
 
-def check(path: Path) -> PlanSummary:
+def check(path: StorePath) -> PlanSummary:
     """Read the summary and all footers before a job starts. Raises BadInput."""
     summary = read_summary(path)
     parquet_files.check(path / MOVES, MOVES_SCHEMA)

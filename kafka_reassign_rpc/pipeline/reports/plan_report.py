@@ -1,7 +1,6 @@
 """The page of a plan: its costs, the brokers before and after, when each batch runs, the reasons of the moves."""
 
 from collections import Counter
-from pathlib import Path
 
 from kafka_reassign_rpc.client.text_format import duration, size
 from kafka_reassign_rpc.pipeline import parquet_files
@@ -18,7 +17,7 @@ from kafka_reassign_rpc.pipeline.plans.plan_summary import (
 from kafka_reassign_rpc.pipeline.reports import svg_plots
 from kafka_reassign_rpc.pipeline.reports.html_page import HtmlPage
 from kafka_reassign_rpc.pipeline.reports.result_tables import utc_time
-from kafka_reassign_rpc.support.atomic_files import write_file
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 
 NAME = "report.html"
 _TABLE_ROWS = 20
@@ -33,15 +32,15 @@ _TITLES = {
 }
 
 
-def write(plan: Path) -> Path:
+def write(plan: StorePath) -> StorePath:
     """Write report.html into a plan's directory; returns its path. Raises BadInput for a plan that cannot be read."""
     summary = plan_writer.check(plan)
     file = plan / NAME
-    write_file(file, (_page(plan, summary).html().encode(),))
+    write_file(file, _page(plan, summary).html().encode())
     return file
 
 
-def _page(plan: Path, summary: PlanSummary) -> HtmlPage:
+def _page(plan: StorePath, summary: PlanSummary) -> HtmlPage:
     page = HtmlPage(
         _TITLES.get(summary.kind, summary.kind),
         f"Plan “{summary.kind}” for cluster {summary.cluster_id}, made from the snapshot of {utc_time(summary.at)} UTC",
@@ -133,7 +132,7 @@ def _batch_row(one: BatchFigures) -> list[str]:
     ]
 
 
-def _add_reasons(page: HtmlPage, plan: Path) -> None:
+def _add_reasons(page: HtmlPage, plan: StorePath) -> None:
     moves: Counter[tuple[str, str]] = Counter()
     copied: Counter[tuple[str, str]] = Counter()
     for batch in parquet_files.record_batches(plan / plan_writer.MOVES, plan_writer.MOVES_SCHEMA):

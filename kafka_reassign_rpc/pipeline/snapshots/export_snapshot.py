@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from pathlib import Path
 
 from kafka_reassign_rpc.client import ClusterNode, KafkaError, ReassignmentClient, TopicPartition
 from kafka_reassign_rpc.client.config_calls import BROKER, TOPIC, Configs
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.pipeline.snapshots.export_warnings import ExportWarnings
 from kafka_reassign_rpc.pipeline.snapshots.growth_rates import EarlierSizes
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.log_dir_volumes import LogDirSpace, by_volume, known_apart, volumes
 from kafka_reassign_rpc.planner.planner_cluster import UNKNOWN, Volume
 
@@ -53,7 +53,7 @@ class ExportedSnapshot:
 
 def export(
     client: ReassignmentClient,
-    out: Path,
+    out: StorePath,
     *,
     source: str,
     show_status: Status,

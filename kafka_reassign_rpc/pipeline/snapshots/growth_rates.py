@@ -1,10 +1,10 @@
 """Produce rates: how fast partitions have grown since an earlier snapshot of the same cluster."""
 
 from array import array
-from pathlib import Path
 
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 
 _UNKNOWN = -1
 MOST_PARTITIONS = 2**24
@@ -14,7 +14,7 @@ MOST_PARTITIONS = 2**24
 class EarlierSizes:
     """The sizes of an earlier snapshot: eight bytes of memory for each partition."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StorePath) -> None:
         """Raises BadInput where there is no snapshot at `path`."""
         self._path = path
         self._meta = snapshot_files.check(path)

@@ -3,9 +3,7 @@
 A directory without meta.json is no snapshot.
 """
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -14,7 +12,7 @@ import pyarrow as pa
 
 from kafka_reassign_rpc.pipeline import parquet_files
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
-from kafka_reassign_rpc.pipeline.output_directory import require_free
+from kafka_reassign_rpc.pipeline.output_directory import output_directory, require_free
 from kafka_reassign_rpc.pipeline.parquet_files import DirectoryWriter, TableWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     BROKERS,
@@ -30,7 +28,7 @@ from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import (
     VERSION,
     SnapshotMeta,
 )
-from kafka_reassign_rpc.support.atomic_files import AtomicDirectory
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, spark_uri, write_file
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -47,9 +45,9 @@ class SnapshotWriter:
     Rows are tuples in the order of `snapshot_schema`. Raises BadInput where `path` is taken.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: StorePath) -> None:
         require_free(path)
-        self._directory = AtomicDirectory(path)
+        self._directory = output_directory(path, last=META)
         self._hidden = self._directory.hidden
         self.brokers = TableWriter(self._hidden / FILES["brokers"], BROKERS)
         self.log_dirs = TableWriter(self._hidden / FILES["log_dirs"], LOG_DIRS)
@@ -61,10 +59,7 @@ class SnapshotWriter:
         """Call this when all rows are written: it writes meta.json and renames the directory."""
         for writer in self._writers():
             writer.close()
-        with (self._hidden / META).open("wb") as file:
-            file.write(msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        write_file(self._hidden / META, msgspec.json.format(msgspec.json.encode(meta), indent=2) + b"\n", sync=True)
         self._directory.publish()
 
     def _writers(self) -> Sequence[TableWriter | DirectoryWriter]:
@@ -80,7 +75,7 @@ class SnapshotWriter:
             self._directory.discard()
 
 
-def read_meta(path: Path) -> SnapshotMeta:
+def read_meta(path: StorePath) -> SnapshotMeta:
     """Read meta.json. Raises BadInput."""
     file = path / META
     try:
@@ -96,12 +91,12 @@ def read_meta(path: Path) -> SnapshotMeta:
     return meta
 
 
-def table_path(path: Path, table: str) -> Path:
+def table_path(path: StorePath, table: str) -> StorePath:
     """The file or directory of one of TABLES."""
     return path / FILES[table]
 
 
-def check(path: Path) -> SnapshotMeta:
+def check(path: StorePath) -> SnapshotMeta:
     """Read the footer of every file, so that a job does not fail half way. Raises BadInput."""
     meta = read_meta(path)
     for name, schema in IN_EVERY_SNAPSHOT.items():
@@ -113,7 +108,7 @@ def check(path: Path) -> SnapshotMeta:
     return meta
 
 
-def read(path: Path, table: str) -> pa.Table:
+def read(path: StorePath, table: str) -> pa.Table:
     """A whole small table in memory, with the columns of every snapshot. Empty where the snapshot lacks an
     optional one."""
     if table in OPTIONAL and not table_path(path, table).exists():
@@ -121,21 +116,21 @@ def read(path: Path, table: str) -> pa.Table:
     return parquet_files.read(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 
-def record_batches(path: Path, table: str) -> Iterator[pa.RecordBatch]:
+def record_batches(path: StorePath, table: str) -> Iterator[pa.RecordBatch]:
     """One table with the columns of every snapshot, batch by batch."""
     return parquet_files.record_batches(table_path(path, table), IN_EVERY_SNAPSHOT[table])
 
 
-def data_frame(spark: "SparkSession", path: Path, table: str) -> "DataFrame":
+def data_frame(spark: "SparkSession", path: StorePath, table: str) -> "DataFrame":
     """One table for Spark. Call `check` before: Spark finds a bad file late and reports it at length."""
-    return spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(str(table_path(path, table)))
+    return spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(spark_uri(table_path(path, table)))
 
 
-def data_frame_of_all(spark: "SparkSession", metas: Mapping[Path, SnapshotMeta], table: str) -> "DataFrame":
+def data_frame_of_all(spark: "SparkSession", metas: Mapping[StorePath, SnapshotMeta], table: str) -> "DataFrame":
     """One table of several snapshots of one directory, as one relation, with `at`: the time of each row's snapshot."""
     from pyspark.sql import functions as f
 
-    paths = [str(table_path(path, table)) for path in metas]
+    paths = [spark_uri(table_path(path, table)) for path in metas]
     rows = spark.read.schema(parquet_files.spark_schema(TABLES[table])).parquet(*paths)
     depth = -2 if FILES[table].endswith(".parquet") else -3  # a file of the snapshot, or one in a directory of it
     in_uri = f.element_at(f.split(f.input_file_name(), "/"), depth)

@@ -8,7 +8,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
@@ -24,6 +23,7 @@ from kafka_reassign_rpc.client.reassignment_calls import NO_LEASES, NO_REASONS
 from kafka_reassign_rpc.client.text_format import amounts, bar
 from kafka_reassign_rpc.pipeline.job_errors import BadInput
 from kafka_reassign_rpc.pipeline.plans.batch_reader import SET_RF, PlanEntry, SubmittablePlan, read_batch
+from kafka_reassign_rpc.pipeline.store_paths import StorePath, write_file
 from kafka_reassign_rpc.pipeline.submission.batch_changes import BatchChanges
 from kafka_reassign_rpc.pipeline.submission.batch_state import BatchState
 from kafka_reassign_rpc.pipeline.submission.patient_cluster import PatientCluster
@@ -34,7 +34,6 @@ from kafka_reassign_rpc.pipeline.submission.submit_settings import (
     ProgressOutput,
     first_lines,
 )
-from kafka_reassign_rpc.support.atomic_files import write_file
 
 JOURNAL = "submit.json"
 _BAR_WIDTH = 24
@@ -50,7 +49,7 @@ class Journal(msgspec.Struct, frozen=True):
 class UnderWay(NamedTuple):
     """The batch that submit works on: its file, and how many of its moves were under way when submit looked last."""
 
-    file: Path
+    file: StorePath
     moves: int
 
 
@@ -65,7 +64,7 @@ class Submission:
     """
 
     client: ReassignmentClient
-    path: Path
+    path: StorePath
     plan: SubmittablePlan
     output: ProgressOutput
     intervals: PollIntervals = field(default_factory=PollIntervals)
@@ -161,7 +160,7 @@ class Submission:
                 pass
             except (OSError, msgspec.MsgspecError) as error:
                 raise BadInput(f"{file}: {error}; remove it to take the cluster as it is now") from None
-        write_file(file, (msgspec.json.encode(Journal(self.plan.info.cluster_id, health)),))
+        write_file(file, msgspec.json.encode(Journal(self.plan.info.cluster_id, health)))
         return health
 
     def _settled_state(self, batch: Mapping[TopicPartition, PlanEntry]) -> BatchState:
@@ -174,7 +173,7 @@ class Submission:
         return f"{self.reason}; {plan}" if self.reason else plan
 
     def _follow_batch(
-        self, file: Path, batch: Mapping[TopicPartition, PlanEntry], stop_conditions: StopConditions, title: str
+        self, file: StorePath, batch: Mapping[TopicPartition, PlanEntry], stop_conditions: StopConditions, title: str
     ) -> None:
         """Show progress until no partition of the batch moves any more."""
         tracker = LogDirProgressTracker()

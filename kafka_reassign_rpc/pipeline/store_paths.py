@@ -1,0 +1,244 @@
+"""Where jobs read and write: a local path, or a URI of a store that several machines reach.
+
+    snapshots/monday                    on the disk of this machine
+    file:/mnt/shared/snapshots/monday   the same for this machine; Spark's executors read it where it is mounted too
+    s3a://bucket/snapshots/monday       an object store (s3: means the same), by the AWS_… environment variables
+    hdfs://namenode:8020/snapshots      HDFS, by the configuration in HADOOP_CONF_DIR
+
+`store_path` gives pathlib's Path for the first two and a RemotePath with the same methods for the others, so that the
+code of the pipeline is the same for all. The driver reads and writes through pyarrow's file systems, Spark's executors
+through Hadoop's: `spark_uri` says how the latter name a path.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+from pyarrow import fs
+
+from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
+from kafka_reassign_rpc.support import atomic_files
+
+_S3 = ("s3", "s3a")
+_SCHEMES = ("file", *_S3, "hdfs")
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+"""The environment variables of AWS's tools that name another endpoint; the first that is set counts."""
+
+
+class StoreError(JobFailed):
+    """A store does not do what it was asked: it does not answer, or the credentials do not allow it. One line."""
+
+
+class RemotePath(NamedTuple):
+    """A file or directory of a store, with the methods of pathlib's Path that the pipeline uses.
+
+    scheme      "s3a" or "hdfs"
+    authority   the bucket; the name node, which may be empty
+    path        inside of it, without a slash at its ends
+
+    All methods that reach the store raise StoreError, FileNotFoundError for a file that is not there.
+    """
+
+    scheme: str
+    authority: str
+    path: str
+
+    def __str__(self) -> str:
+        return f"{self.scheme}://{self.authority}/{self.path}"
+
+    def __truediv__(self, name: str) -> "RemotePath":
+        return self._replace(path=str(PurePosixPath(self.path) / name))
+
+    @property
+    def name(self) -> str:
+        return PurePosixPath(self.path).name
+
+    @property
+    def stem(self) -> str:
+        return PurePosixPath(self.path).stem
+
+    @property
+    def parent(self) -> "RemotePath":
+        return self._replace(path=str(PurePosixPath(self.path).parent).removeprefix("."))
+
+    def with_name(self, name: str) -> "RemotePath":
+        return self.parent / name
+
+    def resolve(self) -> "RemotePath":
+        return self
+
+    def exists(self) -> bool:
+        return self._type() is not fs.FileType.NotFound
+
+    def is_file(self) -> bool:
+        return self._type() is fs.FileType.File
+
+    def is_dir(self) -> bool:
+        return self._type() is fs.FileType.Directory
+
+    def iterdir(self) -> Iterator["RemotePath"]:
+        """What lies directly inside, in order."""
+        with self._errors():
+            found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True))
+        return (self / one.base_name for one in sorted(found, key=lambda one: one.base_name))
+
+    def glob(self, pattern: str) -> Iterator["RemotePath"]:
+        """Of `iterdir` those whose name fits the pattern."""
+        return (one for one in self.iterdir() if fnmatchcase(one.name, pattern))
+
+    def files(self) -> list["RemotePath"]:
+        """All files below, however deep, in order."""
+        with self._errors():
+            found = self._store.get_file_info(fs.FileSelector(self._key, allow_not_found=True, recursive=True))
+        inside = sorted(one.path.removeprefix(f"{self._key}/") for one in found if one.type is fs.FileType.File)
+        return [self / name for name in inside]
+
+    def mkdir(self, *, parents: bool = False, exist_ok: bool = False) -> None:
+        """Make the directory; an object store has none, and needs none."""
+        if self.scheme == "hdfs":
+            with self._errors():
+                self._store.create_dir(self._key)
+
+    def read_bytes(self) -> bytes:
+        with self._errors(), self._store.open_input_file(self._key) as file:
+            return bytes(file.readall())
+
+    def write_bytes(self, content: bytes) -> None:
+        """Write or replace the file: readers see the old content or the new."""
+        with self._errors(), self._store.open_output_stream(self._key) as file:
+            file.write(content)
+
+    def open_for_arrow(self, mode: str) -> Any:
+        """The file for pyarrow's Parquet classes; mode: "rb" or "wb"."""
+        with self._errors():
+            return self._store.open_input_file(self._key) if mode == "rb" else self._store.open_output_stream(self._key)
+
+    def rename(self, target: "RemotePath") -> None:
+        """Move a file (on an object store: copy it, then delete it), or on HDFS a directory, in one step."""
+        with self._errors():
+            self._store.move(self._key, target._key)
+
+    def unlink(self, *, missing_ok: bool = False) -> None:
+        try:
+            with self._errors():
+                self._store.delete_file(self._key)
+        except FileNotFoundError:
+            if not missing_ok:
+                raise
+
+    def remove_tree(self) -> None:
+        """Delete the directory with all that is in it, if it exists."""
+        if self.is_dir():
+            with self._errors():
+                self._store.delete_dir(self._key)
+
+    @property
+    def renames_directories(self) -> bool:
+        """Whether the store renames a directory in one step."""
+        return self.scheme == "hdfs"
+
+    @property
+    def _key(self) -> str:
+        return f"{self.authority}/{self.path}" if self.scheme == "s3a" else f"/{self.path}"
+
+    @property
+    def _store(self) -> fs.FileSystem:
+        return _file_system(self.scheme, self.authority)
+
+    def _type(self) -> fs.FileType:
+        with self._errors():
+            return self._store.get_file_info(self._key).type
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            raise FileNotFoundError(f"{self}: is missing") from None
+        except (OSError, RuntimeError, ValueError) as error:
+            raise store_error(self, error) from None
+
+
+StorePath = Path | RemotePath
+"""A local path or one of a store."""
+
+
+def store_path(text: str) -> StorePath:
+    """A path or URI as a user gives it. Raises BadInput for a scheme that is not known, and for a URI without place."""
+    scheme, colon, rest = text.partition(":")
+    if not colon or "/" in scheme or (scheme not in _SCHEMES and not rest.startswith("/")):
+        return Path(text)  # a local name may hold a colon
+    if scheme not in _SCHEMES:
+        raise BadInput(f"{text}: a place is a local path or a URI with one of {', '.join(f'{s}:' for s in _SCHEMES)}")
+    parts = urlsplit(text)
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise BadInput(f"{scheme}: URI: only a place may stand in it; credentials belong into the environment")
+    if scheme == "file":
+        if parts.netloc not in ("", "localhost") or not parts.path.startswith("/"):
+            raise BadInput(f"{text}: expected file:/a/path")
+        return Path(parts.path)
+    path = parts.path.strip("/")
+    if not path or (scheme in _S3 and not parts.netloc) or ".." in path.split("/"):
+        raise BadInput(f"{text}: expected {'s3a://bucket/path' if scheme in _S3 else 'hdfs://host:port/path'}")
+    return RemotePath("s3a" if scheme in _S3 else scheme, parts.netloc, path)
+
+
+def matching(directory: StorePath, pattern: str) -> list[StorePath]:
+    """The files and directories directly inside whose name fits the pattern and is not hidden, in order."""
+    found: list[StorePath] = [*directory.glob(pattern)]
+    return sorted((one for one in found if not one.name.startswith(".")), key=lambda one: one.name)
+
+
+def spark_uri(path: StorePath) -> str:
+    """The path for Spark, whatever Hadoop's default file system is."""
+    return f"file://{path.absolute()}" if isinstance(path, Path) else str(path)
+
+
+def s3_endpoint() -> str:
+    """The endpoint of S3 that the environment names, as a URL; "" for AWS's own."""
+    return next((found for name in _ENDPOINTS if (found := os.environ.get(name))), "")
+
+
+def open_for_arrow(path: StorePath, mode: str) -> Any:
+    """What pyarrow's Parquet classes take for a file."""
+    return pa.OSFile(str(path), mode) if isinstance(path, Path) else path.open_for_arrow(mode)
+
+
+def store_error(path: StorePath, error: Exception) -> StoreError:
+    return StoreError(f"{path}: {str(error).partition(chr(10))[0]}")
+
+
+def rename(source: StorePath, target: StorePath) -> None:
+    """Give a file another name in the same directory. Raises OSError, StoreError."""
+    if isinstance(source, RemotePath) and isinstance(target, RemotePath):
+        source.rename(target)
+    else:
+        Path(str(source)).rename(str(target))
+
+
+def write_file(path: StorePath, content: bytes, *, sync: bool = False) -> None:
+    """Write or replace a file: readers see the old content or the new. sync: on a disk it survives a loss of power.
+
+    Raises OSError, StoreError.
+    """
+    if isinstance(path, Path):
+        atomic_files.write_file(path, (content,), sync=sync)
+    else:
+        path.write_bytes(content)
+
+
+@cache
+def _file_system(scheme: str, authority: str) -> fs.FileSystem:
+    if scheme == "hdfs":
+        host, _, port = authority.partition(":")
+        return fs.HadoopFileSystem(host or "default", int(port or 0))
+    endpoint = urlsplit(s3_endpoint())
+    if not endpoint.netloc:
+        return fs.S3FileSystem()
+    return fs.S3FileSystem(endpoint_override=endpoint.netloc, scheme=endpoint.scheme)
