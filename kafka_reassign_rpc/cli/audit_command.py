@@ -2,7 +2,7 @@
 
 import argparse
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 
 HELP = "find skew, rack violations and changed replication factors in snapshots"
@@ -46,9 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _audit(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.auditing import audit_job
     from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
-    from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     status = Status()
@@ -59,8 +59,9 @@ def _audit(arguments: argparse.Namespace) -> int:
     if arguments.out is not None:
         require_free(store_path(arguments.out))
     status.show("starting Spark")
-    with session("audit", master=arguments.master, memory=arguments.driver_memory) as spark:
+    with spark_session("audit", arguments) as spark:
         status.show(f"reading {len(taken)} snapshots")
+        require_executors(spark, *(one.path for one in taken), *([] if events is None else [events]))
         frames = audit_job.audit_tables(spark, taken, events)
         if arguments.out is None:
             shown = {name: result_tables.excerpt(frames[name]) for name in EMPTY}

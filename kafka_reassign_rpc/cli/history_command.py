@@ -5,7 +5,7 @@ import signal
 import threading
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 
@@ -58,10 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _history(arguments: argparse.Namespace) -> int:
     from kafka_reassign_rpc.pipeline.event_logs import event_files
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.move_history.history_stream import HistoryStream, checkpoint_directory
     from kafka_reassign_rpc.pipeline.output_directory import require_free
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-    from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     events = store_path(arguments.events)
@@ -75,7 +75,9 @@ def _history(arguments: argparse.Namespace) -> int:
     status = Status()
     status.show("starting Spark")
     stop = threading.Event()
-    with session("history", master=arguments.master, memory=arguments.driver_memory) as spark:
+    with spark_session("history", arguments) as spark:
+        snapshots = [] if arguments.snapshot is None else [store_path(arguments.snapshot)]
+        require_executors(spark, events, *snapshots)
         if not arguments.follow:
             status.show("reading the events")
             shown = _tables(spark, arguments, out)

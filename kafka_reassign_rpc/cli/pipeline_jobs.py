@@ -9,7 +9,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.support.slow_word import word_if_slow
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from kafka_reassign_rpc.client import ReassignmentClient
 
 
@@ -41,6 +43,39 @@ def add_spark_arguments(parser: argparse.ArgumentParser) -> None:
         default="2g",
         metavar="SIZE",
         help="memory of the Spark driver here (default: %(default)s)",
+    )
+
+    parser.add_argument(
+        "--conf",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a property of Spark, such as spark.jars.packages=org.apache.hadoop:hadoop-aws:3.5.0; may be repeated",
+    )
+    parser.add_argument(
+        "--executor-packages",
+        choices=("sent", "installed"),
+        default="sent",
+        help="executors of a remote master get this package from here (sent, the default), or have it (installed)",
+    )
+
+
+def spark_session(name: str, arguments: argparse.Namespace) -> "AbstractContextManager[SparkSession]":
+    """A session with the arguments for Spark. Raises UsageError."""
+    from kafka_reassign_rpc.pipeline.spark_session import session
+
+    settings = {}
+    for text in arguments.conf:
+        key, equals, value = text.partition("=")
+        if not equals or not key.startswith("spark."):
+            raise UsageError(f"--conf: expected spark.KEY=VALUE, got {key!r}")
+        settings[key] = value
+    return session(
+        name,
+        master=arguments.master,
+        memory=arguments.driver_memory,
+        settings=settings,
+        send_packages=arguments.executor_packages == "sent",
     )
 
 

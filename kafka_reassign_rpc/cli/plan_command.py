@@ -4,7 +4,7 @@ import argparse
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say
+from kafka_reassign_rpc.cli.pipeline_jobs import add_spark_arguments, run_job, say, spark_session
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import share, whole
@@ -213,13 +213,12 @@ def _checked(flag: str, parse: Callable[[Any], T], value: Any) -> T:
 def _plan(arguments: argparse.Namespace, job: "PlanJob") -> int:
     from kafka_reassign_rpc.pipeline.planning import plan_job
     from kafka_reassign_rpc.pipeline.reports import plan_report
-    from kafka_reassign_rpc.pipeline.spark_session import session
 
     plan_job.check(job)
     status = Status()
     try:
         status.show("starting Spark")
-        with session(f"plan {job.goal.kind}", master=arguments.master, memory=arguments.driver_memory) as spark:
+        with spark_session(f"plan {job.goal.kind}", arguments) as spark:
             summary = plan_job.run(spark, job, status.show)
         status.show("drawing the report")
         page = plan_report.write(job.out)
@@ -261,16 +260,17 @@ def _lines(summary: "PlanSummary", out: "StorePath") -> list[str]:
 
 
 def _verify(arguments: argparse.Namespace) -> int:
+    from kafka_reassign_rpc.pipeline.executor_probe import require_executors
     from kafka_reassign_rpc.pipeline.planning.verify_job import verify
     from kafka_reassign_rpc.pipeline.plans import plan_writer
     from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
-    from kafka_reassign_rpc.pipeline.spark_session import session
     from kafka_reassign_rpc.pipeline.store_paths import store_path
 
     path, plan = store_path(arguments.snapshot), store_path(arguments.plan)
     snapshot_files.check(path)
     summary = plan_writer.check(plan)
-    with session("verify", master=arguments.master, memory=arguments.driver_memory) as spark:
+    with spark_session("verify", arguments) as spark:
+        require_executors(spark, path, plan)
         broken = verify(spark, path, plan)
     for one in broken:
         say(str(one))

@@ -8,6 +8,7 @@
     auditing/        `audit`: skew, rack violations and changed replication factors in snapshots
     move_history/    `history`: how long moves waited and took, from the event logs
     reports/         HTML pages, SVG plots, tables as text
+    executor_probe.py, executor_look.py, executor_packages.py    what executors of a remote Spark master get, and lack
     store_paths.py   where jobs read and write: local paths and URIs
     parquet_files.py, output_directory.py, spark_session.py, server_nodes.py, job_errors.py    what several of them use
 

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from pathlib import Path
 from typing import IO, Any
 
 from py4j.protocol import Py4JError
@@ -19,9 +20,14 @@ from pyspark.errors import PySparkException, PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from kafka_reassign_rpc.pipeline import executor_packages
 from kafka_reassign_rpc.pipeline.job_errors import JobFailed
+from kafka_reassign_rpc.pipeline.store_paths import s3_endpoint
 
 LOCAL = "local[*]"
+PACKAGES_SENT = "spark.kafkaReassignRpc.packagesSent"
+"""The setting that says whether executors get the packages from the driver."""
+_PYTHON = "PYSPARK_PYTHON"
 _JVM_EXIT_SECONDS = 20.0
 _JVM_OPTIONS = "-XX:-UsePerfData -XX:+ExitOnOutOfMemoryError"
 """Out of memory, a JVM neither ends by itself nor reports anything useful: so it exits at once."""
@@ -33,6 +39,12 @@ _SETTINGS = {
     "spark.sql.sources.default": "parquet",
     "spark.sql.catalogImplementation": "in-memory",
 }
+_S3_SETTINGS = {
+    # A store that is gone fails a job after seconds, not after a quarter of an hour
+    "spark.hadoop.fs.s3a.attempts.maximum": "3",
+    "spark.hadoop.fs.s3a.retry.limit": "3",
+    "spark.hadoop.fs.s3a.connection.establish.timeout": "10s",
+}
 _LOCAL_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -42,29 +54,42 @@ _LOCAL_SETTINGS = {
 
 @contextmanager
 def session(
-    name: str, *, master: str = LOCAL, memory: str = "2g", settings: Mapping[str, str] | None = None, java: str = ""
+    name: str,
+    *,
+    master: str = LOCAL,
+    memory: str = "2g",
+    settings: Mapping[str, str] | None = None,
+    java: str = "",
+    send_packages: bool = True,
 ) -> Iterator[SparkSession]:
-    """The only session of this process. memory: the driver's heap; java: more options of its JVM.
+    """The only session of this process.
+
+    memory          the driver's heap; java: more options of its JVM
+    settings        Spark's properties; they go before those that are set here
+    send_packages   executors of a remote master get this package and msgspec from here, else they must have them
 
     Raises JobFailed where Java is missing or the master cannot be reached.
     """
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    given = dict(settings or {})
     with tempfile.TemporaryDirectory(prefix="spark-") as scratch, tempfile.TemporaryFile() as log:
         chosen = {
             "spark.master": master,
             "spark.app.name": name,
             "spark.driver.memory": memory,
             "spark.sql.warehouse.dir": f"file:{scratch}/warehouse",
-            "spark.local.dir": f"{scratch}/local",
             "spark.driver.extraJavaOptions": f"-Djava.io.tmpdir={scratch} {_JVM_OPTIONS} {java}",
             **_SETTINGS,
-            **(_LOCAL_SETTINGS if master.startswith("local") else {}),
-            **(settings or {}),
+            **_s3_settings(),
+            **({"spark.local.dir": f"{scratch}/local", **_LOCAL_SETTINGS} if is_local(master) else {}),
+            **given,
         }
+        if send_packages and not is_local(master):
+            chosen |= _sent_packages(Path(scratch), given)
         gateway = _launch(chosen, log)
         context = None
         try:
-            context = _context(chosen, gateway)
+            with _python_of_executors(master, given.get("spark.pyspark.python")):
+                context = _context(chosen, gateway)
             with spark_errors_as_job_failed():
                 yield SparkSession(context)
         except (JobFailed, ConnectionError):
@@ -75,6 +100,41 @@ def session(
             if context is not None:
                 _stop_context(context, gateway)
             _end_jvm(gateway)
+
+
+def is_local(master: str) -> bool:
+    """Whether the driver is the only executor (local-cluster, for Spark's own tests, has others)."""
+    return master == "local" or master.startswith("local[")
+
+
+def _s3_settings() -> dict[str, str]:
+    """Spark itself takes credentials and endpoint from the environment; stores beside AWS's have no virtual hosts."""
+    return _S3_SETTINGS | ({"spark.hadoop.fs.s3a.path.style.access": "true"} if s3_endpoint() else {})
+
+
+def _sent_packages(scratch: Path, given: Mapping[str, str]) -> dict[str, str]:
+    archive = f"{executor_packages.build(scratch)}#{executor_packages.NAME}"
+    path = "spark.executorEnv.PYTHONPATH"
+    return {
+        "spark.archives": ",".join(filter(None, [given.get("spark.archives"), archive])),
+        path: os.pathsep.join(filter(None, [executor_packages.NAME, given.get(path)])),
+        PACKAGES_SENT: "true",
+    }
+
+
+@contextmanager
+def _python_of_executors(master: str, given: str | None) -> Iterator[None]:
+    """PySpark takes the executors' Python from PYSPARK_PYTHON. Its default on a remote master is python3, there."""
+    before = os.environ.get(_PYTHON)
+    python = given or before or (sys.executable if is_local(master) else "python3")
+    os.environ[_PYTHON] = python
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_PYTHON]
+        else:
+            os.environ[_PYTHON] = before
 
 
 @contextmanager
@@ -90,7 +150,7 @@ def _cause(text: str) -> str:
     """The innermost cause in a stack trace, with the Parquet file if the trace names one."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     causes = [line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: ")]
-    files = re.findall(r"file:\S*?\.parquet", text)
+    files = re.findall(r"(?:file|s3a|hdfs):\S*?\.parquet", text)
     cause = causes[-1] if causes else " ".join(lines[:2])
     return cause if not files or files[0] in cause else f"{files[0]}: {cause}"
 

@@ -11,6 +11,7 @@ through Hadoop's: `spark_uri` says how the latter name a path.
 """
 
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
@@ -220,6 +221,14 @@ def rename(source: StorePath, target: StorePath) -> None:
         source.rename(target)
     else:
         Path(str(source)).rename(str(target))
+
+
+def remove_tree(path: StorePath) -> None:
+    """Delete a directory with all that is in it, if it exists."""
+    if isinstance(path, Path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.remove_tree()
 
 
 def write_file(path: StorePath, content: bytes, *, sync: bool = False) -> None:

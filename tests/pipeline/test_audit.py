@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -15,6 +15,7 @@ from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.reports import audit_report, result_directory, result_tables
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_files import SnapshotWriter
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
+from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from tests.pipeline.test_export import run
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: None}
@@ -26,6 +27,8 @@ Partitions = Sequence[tuple[str, int, list[int], list[int]]]
 FIRST: Partitions = [("t", 0, [1, 3], [1, 3]), ("t", 1, [3, 1], [3, 1]), ("u", 0, [2, 3], [2, 3])]
 SECOND: Partitions = [("t", 0, [1, 2, 3], [1, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 3], [2])]
 THIRD: Partitions = [("t", 0, [1, 2, 3], [1, 2, 3]), ("t", 1, [1, 2], [1]), ("u", 0, [2, 4], [2])]
+
+P = TypeVar("P", bound=StorePath)
 
 
 def write_snapshot(
@@ -50,7 +53,7 @@ def event(seq: int, name: str, at: int, **more: Any) -> dict[str, Any]:
     return {"at": at, "event": name, "epoch": 1, "server": 1000, "seq": seq, **more}
 
 
-def write_event_file(directory: Path, events: Sequence[dict[str, Any]]) -> Path:
+def write_event_file(directory: P, events: Sequence[dict[str, Any]]) -> P:
     directory.mkdir(exist_ok=True)
     first, last = events[0]["seq"], events[-1]["seq"]
     with parquet_files.TableWriter(

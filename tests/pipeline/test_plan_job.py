@@ -5,7 +5,7 @@ import json
 import random
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import pytest
 from pyspark.sql import SparkSession
@@ -27,15 +27,17 @@ from kafka_reassign_rpc.planner.move_batching import BatchLimits
 from kafka_reassign_rpc.planner.planner_cluster import PlannerBroker, PlannerCluster, PlannerPartition
 from tests.planner.clusters import random_cluster, topic
 
+P = TypeVar("P", bound=StorePath)
+
 REBALANCE = Goal(GoalKind.REBALANCE)
 
 
 def written(
-    path: Path,
+    path: P,
     cluster: PlannerCluster,
     configs: list[tuple[str, str, str, str]] | None = None,
     shuffled: random.Random | None = None,
-) -> Path:
+) -> P:
     """The cluster as a snapshot on disk; its rows in another order where a source of chance is given."""
     partitions: list[tuple[object, ...]] = []
     brokers = list(cluster.brokers)

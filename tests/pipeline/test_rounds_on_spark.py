@@ -2,7 +2,8 @@
 
 from pyspark.sql import SparkSession
 
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack
+from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark, pack, unpack_topics
 from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind, PlanOptions
 from kafka_reassign_rpc.planner.plan_result import PlannedMove
 from kafka_reassign_rpc.planner.round_coordinator import RoundCoordinator
@@ -36,3 +37,20 @@ def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -
     assert found
     assert all(isinstance(one, PlannedMove) for one in found)
     assert read.value == len(topics)
+
+
+def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(spark: SparkSession) -> None:
+    partitions = spark.range(12_001).selectExpr(
+        *("'huge' topic", "cast(id as int) partition", "array(1, 2) replicas", "1 leader", "array(1, 2) isr"),
+        *("array() adding", "array() removing", "cast(5 as bigint) bytes", "1.0D produce_rate", "1.0D fetch_rate"),
+    )
+    everything = frozenset({1, 2, 3})
+    facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1)
+    chunks = snapshot_chunks.read_chunks(partitions, facts, 8)
+    found = chunks.mapPartitions(lambda task: [[len(t.partitions) for c in task for t in unpack_topics((c[0], b""))]])
+    sizes = [task for task in found.collect() if task]
+    survey = snapshot_chunks.survey_chunks(chunks)
+    chunks.unpersist()
+    assert sorted(size for task in sizes for size in task) == [2001, 5000, 5000]
+    assert len(sizes) > 1
+    assert (survey.survey.partitions, survey.faults.total) == (12_001, 0)

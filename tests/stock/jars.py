@@ -31,8 +31,16 @@ class JarsUnavailable(Exception):
 
 
 def jars(version: str) -> Path:
-    """The directory with the jars of `version`, resolved if need be. Raises JarsUnavailable."""
-    pom = _POMS / f"kafka-{version}.xml"
+    """The directory with the jars of Kafka `version`, resolved if need be. Raises JarsUnavailable."""
+    return _jars_of(_POMS / f"kafka-{version}.xml", version)
+
+
+def s3_jars() -> Path:
+    """The directory with the jars that Spark needs for s3a:, resolved if need be. Raises JarsUnavailable."""
+    return _jars_of(_POMS / "hadoop-aws.xml", "hadoop-aws")
+
+
+def _jars_of(pom: Path, version: str) -> Path:
     digest = hashlib.sha256(pom.read_bytes()).hexdigest()
     target = CACHE / version
     with locked(CACHE / f"{version}.lock"):

@@ -5,7 +5,7 @@ table. It reads the moves one Spark partition at a time, in the order in which t
 """
 
 from collections.abc import Callable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from pyspark import RDD
@@ -13,10 +13,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
 from kafka_reassign_rpc.pipeline import parquet_files
+from kafka_reassign_rpc.pipeline.executor_probe import checkpoint_directory, require_executors
 from kafka_reassign_rpc.pipeline.job_errors import BadInput, JobFailed
 from kafka_reassign_rpc.pipeline.output_directory import require_free
 from kafka_reassign_rpc.pipeline.planning import snapshot_chunks
-from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import RoundsOnSpark
+from kafka_reassign_rpc.pipeline.planning.rounds_on_spark import MOVE_FIELDS, RoundsOnSpark, to_row
 from kafka_reassign_rpc.pipeline.planning.snapshot_brokers import read_brokers, with_arriving
 from kafka_reassign_rpc.pipeline.planning.snapshot_chunks import NAMED_ROWS, SnapshotSurvey
 from kafka_reassign_rpc.pipeline.planning.verify_job import verify
@@ -34,7 +35,6 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files, snapshot_schem
 from kafka_reassign_rpc.pipeline.snapshots.snapshot_schema import SnapshotMeta
 from kafka_reassign_rpc.pipeline.store_paths import StorePath
 from kafka_reassign_rpc.planner.broker_load import MEASURES, Load
-from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.goals_and_options import Goal, PlanError, PlanOptions
 from kafka_reassign_rpc.planner.move_batching import BatchLimits, into_batches
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove, PlannerSummary
@@ -44,10 +44,6 @@ from kafka_reassign_rpc.support.bounded_text import whole_number
 
 _MIN_ISR = "min.insync.replicas"
 _ROWS_PER_TASK = 50_000
-_MOVE_FIELDS = (
-    "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
-    "reason string, rule string, chance bigint, left_out string"
-)
 
 Status = Callable[[str], None]
 
@@ -77,6 +73,7 @@ def check(job: PlanJob) -> SnapshotMeta:
 def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None) -> PlanSummary:
     """Plan, write, verify, publish. Raises BadInput for input that cannot be used, JobFailed if verification fails."""
     meta = check(job)
+    require_executors(spark, job.snapshot, out=job.out)
     brokers = with_arriving(spark, job.snapshot, read_brokers(job.snapshot))
     live = frozenset(broker.id for broker in brokers.values() if broker.live)
     facts = snapshot_chunks.ClusterFacts(job.goal, frozenset(brokers), live, *_min_isrs(job.snapshot))
@@ -91,8 +88,8 @@ def run(spark: SparkSession, job: PlanJob, show_status: Status = lambda _: None)
     chunks = snapshot_chunks.read_chunks(table, facts, tasks)
     found = snapshot_chunks.survey_chunks(chunks)
     notes = [*_check_rows(found, brokers, job), *_name_unknown_sizes(table, found.survey.unknown_sizes)]
-    rounds = RoundsOnSpark(chunks)
-    with PlanWriter(job.out) as writer:
+    with PlanWriter(job.out) as writer, checkpoint_directory(spark, job.out) as forget:
+        rounds = RoundsOnSpark(chunks, forget=forget)
         try:
             coordinator = RoundCoordinator(brokers.values(), job.goal, job.options)
             coordinator.notes += notes
@@ -195,7 +192,7 @@ class _Written(NamedTuple):
 def _write(
     spark: SparkSession, writer: PlanWriter, found: "RDD[PlannedMove | LeftOut]", job: PlanJob, show_status: Status
 ) -> _Written:
-    rows = spark.createDataFrame(found.map(_to_row), _MOVE_FIELDS)
+    rows = spark.createDataFrame(found.map(to_row), MOVE_FIELDS)
     rows.persist()
     try:
         figures: list[BatchFigures] = []
@@ -225,13 +222,6 @@ def _write(
         return _Written(sum(one.moves for one in figures), sum(one.bytes for one in figures), figures, left_out)
     finally:
         rows.unpersist()
-
-
-def _to_row(found: PlannedMove | LeftOut) -> tuple[Any, ...]:
-    if isinstance(found, PlannedMove):
-        chance = random_bits(partition_key(found.topic, found.partition), 1) >> 1
-        return (*found[:2], list(found.original), list(found.target), *found[4:], chance, None)
-    return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", 0, found.reason)
 
 
 def _moves(rows: DataFrame) -> Iterator[PlannedMove]:

@@ -1,8 +1,8 @@
 """The planner's rounds as Spark jobs: tasks work on the chunks where these lie, and send sums to the driver.
 
-A chunk is a list of whole topics, packed as bytes. An element of the RDD is a chunk together with the proposals that
-it made in the last round and that were not yet applied. The pure planner takes all decisions. A topic must fit into the
-memory of a task.
+A chunk is a list of topics, or of pieces of huge ones, packed as bytes. An element of the RDD is a chunk together with
+the proposals that it made in the last round and that were not yet applied. The pure planner takes all decisions. Tasks
+import this module, snapshot_chunks and the planner: these need PySpark and msgspec alone (see `executor_packages`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -13,6 +13,7 @@ from pyspark import RDD, Broadcast, StorageLevel
 
 from kafka_reassign_rpc.planner.change_proposal import ChangeProposal
 from kafka_reassign_rpc.planner.chunk_round import apply_accepted, collect_moves, is_accepted, propose
+from kafka_reassign_rpc.planner.deterministic_random import partition_key, random_bits
 from kafka_reassign_rpc.planner.plan_result import LeftOut, PlannedMove
 from kafka_reassign_rpc.planner.planner_cluster import PlannerTopic
 from kafka_reassign_rpc.planner.round_parameters import RoundParameters
@@ -20,6 +21,12 @@ from kafka_reassign_rpc.planner.round_sums import AcceptedSums, ProposedSums, Th
 
 _TASKS_FOR_ONE_LEVEL = 64
 """Up to this number of tasks the driver merges their results itself; beyond it, tasks merge them first."""
+
+MOVE_FIELDS = (
+    "topic string, partition int, original array<int>, target array<int>, leader int, bytes bigint, priority int, "
+    "reason string, rule string, chance bigint, left_out string"
+)
+"""Columns of what `to_row` makes; `chance`: the random order in which moves of one priority start."""
 
 PackedChunk = tuple[bytes, bytes]
 """A chunk (list[PlannerTopic]) and its proposals (list[ChangeProposal])."""
@@ -54,8 +61,14 @@ def accepted_proposals(packed: PackedChunk, thresholds: Thresholds) -> list[Chan
 class RoundsOnSpark:
     """All chunks, from round to round; Spark keeps those of the newest round only."""
 
-    def __init__(self, chunks: RDD[tuple[bytes, Any]]) -> None:
-        """`chunks`: from `snapshot_chunks.read_chunks`; unpersisted after the first round."""
+    def __init__(self, chunks: RDD[tuple[bytes, Any]], *, forget: Callable[[str], None] | None = None) -> None:
+        """`chunks`: from `snapshot_chunks.read_chunks`; unpersisted after the first round.
+
+        forget    deletes a directory. With it each round is kept in Spark's checkpoint directory too, where the loss of
+                  an executor does not reach it, until the next one is
+        """
+        self._forget = forget
+        self._kept: str | None = None
         nothing = pack([])
         self._persisted: RDD[Any] = chunks
         self._chunks = chunks.map(lambda element: (element[0], nothing))
@@ -67,8 +80,10 @@ class RoundsOnSpark:
         broadcast = self._context.broadcast((params, self._thresholds))
         following = self._chunks.map(_apply_and_propose(broadcast), preservesPartitioning=True)
         following.persist(StorageLevel.MEMORY_AND_DISK)  # without it PySpark would run this step again in the next one
-        following.localCheckpoint()  # forgets the earlier rounds and their broadcasts
+        # Either forgets the earlier rounds and their broadcasts
+        (following.checkpoint if self._forget else following.localCheckpoint)()
         proposed = merge_chunks(following, _proposed_sums, ProposedSums, ProposedSums.merge)
+        self._forget_kept(following)
         self._persisted.unpersist()
         broadcast.unpersist()
         self._persisted = self._chunks = following
@@ -102,6 +117,22 @@ class RoundsOnSpark:
 
     def close(self) -> None:
         self._persisted.unpersist()
+
+    def _forget_kept(self, newest: RDD[PackedChunk]) -> None:
+        """Delete the round before: the newest is in the checkpoint directory now."""
+        if self._forget is None:
+            return
+        if self._kept is not None:
+            self._forget(self._kept)
+        self._kept = newest.getCheckpointFile()
+
+
+def to_row(found: PlannedMove | LeftOut) -> tuple[Any, ...]:
+    """A move or a partition left out as a row of MOVE_FIELDS."""
+    if isinstance(found, PlannedMove):
+        chance = random_bits(partition_key(found.topic, found.partition), 1) >> 1
+        return (*found[:2], list(found.original), list(found.target), *found[4:], chance, None)
+    return (found.topic, found.partition, list(found.replicas), [], -1, 0, 0, "", "", 0, found.reason)
 
 
 def _apply_and_propose(

@@ -1,4 +1,4 @@
-"""Reads the partitions of a snapshot in chunks: lists of whole topics, packed, with a survey of all rows.
+"""Reads the partitions of a snapshot in chunks: lists of topics, packed, with a survey of all rows.
 
 Rows go through Python once. A chunk holds only the partitions that the goal may move; the survey covers all.
 """
@@ -18,6 +18,9 @@ from kafka_reassign_rpc.planner.round_sums import Survey
 
 CHUNK_PARTITIONS = 5000
 """A chunk is closed after the topic with which it reaches this number of partitions."""
+PIECE_PARTITIONS = 5000
+"""A topic with more partitions is planned in pieces: partitions 0 to 4999, 5000 to 9999, … The spread of a topic over
+brokers (a soft goal) holds for each piece, and so nearly for the topic."""
 NAMED_ROWS = 20
 """Rows that a message names one by one."""
 
@@ -80,7 +83,8 @@ def read_chunks(partitions: DataFrame, facts: ClusterFacts, tasks: int) -> RDD[S
         f.coalesce("bytes", f.lit(UNKNOWN)).alias("bytes"),
         *(_whole_number(name) for name in ("produce_rate", "fetch_rate")),
     )
-    rows = wanted.repartition(tasks, "topic").sortWithinPartitions("topic", "partition").rdd
+    piece = f.floor(f.col("partition") / PIECE_PARTITIONS)
+    rows = wanted.repartition(tasks, "topic", piece).sortWithinPartitions("topic", "partition").rdd
 
     def chunks_of_task(found: Iterable[Any]) -> Iterator[SurveyedChunk]:
         facts = broadcast.value
@@ -103,13 +107,15 @@ def _whole_number(rate: str) -> Column:
 
 
 def _topics(rows: Iterable[Any], min_isrs: dict[str, int], default: int) -> Iterator[PlannerTopic]:
-    """Rows, sorted by topic and partition, as topics."""
+    """Rows, sorted by topic and partition, as topics. A huge topic comes in pieces, so that it is not one task."""
     current: PlannerTopic | None = None
+    piece = 0
     for topic, index, replicas, leader, isr, moving, size, produce, fetch in rows:
-        if current is None or current.name != topic:
+        if current is None or current.name != topic or index // PIECE_PARTITIONS != piece:
             if current is not None:
                 yield current
             current, min_isr = PlannerTopic(topic, []), min_isrs.get(topic, default)
+            piece = index // PIECE_PARTITIONS
         current.partitions.append(
             PlannerPartition(index, tuple(replicas), leader, tuple(isr), moving, size, produce, fetch, min_isr)
         )
