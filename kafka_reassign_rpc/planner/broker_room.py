@@ -34,17 +34,17 @@ class BrokerRoom(msgspec.Struct, frozen=True):
 def room_of(broker: PlannerBroker, held: int, typical_size: int, headroom: float) -> BrokerRoom:
     """held: bytes of its replicas, in full where these are on their way; headroom: the share of a volume left free.
 
-    What moves in flight have yet to copy is taken off the free bytes: no broker takes it off itself.
+    What moves have yet to bring is taken off: no broker takes it off itself.
     """
+    coming = bytes_on_their_way(broker, typical_size)
     if broker.free == UNKNOWN:
         if broker.capacity == UNKNOWN:
             return BrokerRoom(UNBOUNDED, UNBOUNDED)
-        free = broker.capacity - held - int(broker.capacity * headroom)
+        free = broker.capacity - held - int(broker.capacity * headroom) - coming
         return BrokerRoom(free, free)
     size = broker.capacity if broker.capacity != UNKNOWN else broker.free + held
     volumes = broker.volumes or (Volume(size, broker.free),)
     rooms = [max(0, volume.free - int(volume.size * headroom)) for volume in volumes]
-    coming = bytes_on_their_way(broker, typical_size)
     return BrokerRoom(sum(rooms) - coming, max(rooms) - coming, len(rooms))
 
 
@@ -59,5 +59,5 @@ def holdable_bytes(broker: PlannerBroker, held: int, typical_size: int) -> int:
 
 
 def bytes_on_their_way(broker: PlannerBroker, typical_size: int) -> int:
-    """The bytes that moves in flight have yet to copy to the broker."""
+    """The bytes that moves will bring to the broker, and that it does not show yet."""
     return broker.arriving + broker.arriving_unknown * typical_size

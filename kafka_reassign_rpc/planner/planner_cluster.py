@@ -20,8 +20,9 @@ class PlannerBroker(msgspec.Struct, frozen=True):
     """A broker that is live or holds replicas.
 
     capacity, free      bytes over all its volumes
-    arriving            bytes that moves in flight have yet to copy to it: `free` does not hold them
-    arriving_unknown    replicas of unknown size that are on their way to it
+    arriving            bytes that moves, in flight and waiting, will bring: `free` does not hold them yet. Where only
+                        the capacity is known: those that its replicas do not show
+    arriving_unknown    the number of such replicas of unknown size
     volumes             its volumes where they are known one by one
     """
 

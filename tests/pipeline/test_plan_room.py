@@ -22,7 +22,8 @@ def write_snapshot(path: Path) -> Path:
     """Broker 4 is lost. Broker 1 tells no sizes, 2 has 1000 bytes free, 3 has three log dirs on two volumes and one
     that is offline, 5 tells its capacity alone.
 
-    Two moves bring 900 and 60 bytes to 2, of which 10 are there; one of unknown size is on its way to 3.
+    Two moves bring 900 and 60 bytes to 2, of which 10 are there; one of unknown size is on its way to 3, and one of
+    30 bytes waits to bring them to 2 and 5.
     """
     with SnapshotWriter(path) as writer:
         sizes = {1: (None, None), 2: (5000, 1000), 3: (2000, 800), 4: (None, None), 5: (2000, None)}
@@ -37,6 +38,7 @@ def write_snapshot(path: Path) -> Path:
             ("t", 0, [2, 1, 5], 1, [1], [2], [5], 900, None, None),
             ("t", 1, [2, 1], 1, [1], [2], [], 60, None, None),
             ("t", 2, [3, 1], 1, [1], [3], [], None, None, None),
+            ("t", 3, [1], 1, [1], [2, 5], [1], 30, None, None, True),
             ("u", 0, [4, 5], 5, [5], [], [], 900, None, None),
         ])  # fmt: skip
         writer.replicas.extend([
@@ -52,15 +54,15 @@ def test_dp_2_plan_and_verifier_read_the_same_room_from_a_snapshot(tmp_path: Pat
     path = write_snapshot(tmp_path / "s")
     assert with_arriving(spark, path, read_brokers(path)) == {
         1: PlannerBroker(1),
-        2: PlannerBroker(2, None, True, 5000, 1000, arriving=890 + 60),
+        2: PlannerBroker(2, None, True, 5000, 1000, arriving=890 + 60 + 30),
         3: PlannerBroker(3, None, True, 2000, 800, arriving_unknown=1, volumes=(Volume(1000, 500), Volume(1000, 300))),
         4: PlannerBroker(4, None, False),
-        5: PlannerBroker(5, None, True, 2000),
+        5: PlannerBroker(5, None, True, 2000, arriving=30),
     }
     assert broker_spaces(spark, path, 0.1) == {
-        2: BrokerSpace(500 - 950, (500,)),
+        2: BrokerSpace(500 - 980, (500,)),
         3: BrokerSpace(600, (400, 200)),
-        5: BrokerSpace(2000 - 1800 - 200, (0,)),
+        5: BrokerSpace(2000 - 1800 - 30 - 200, (-30,)),
     }
 
 
@@ -72,7 +74,7 @@ def test_dp_2_a_snapshot_without_log_dirs_has_brokers_of_one_volume(tmp_path: Pa
 
 
 def test_dp_2_room_that_moves_in_flight_will_take_is_not_planned_again(tmp_path: Path, spark: SparkSession) -> None:
-    """The lost replica of u-0 has 900 bytes: 2 has 1000 free, but 950 are on their way; 3 has no volume for it."""
+    """The lost replica of u-0 has 900 bytes: 2 has 1000 free, but 980 are on their way; 3 has no volume for it."""
     path = write_snapshot(tmp_path / "s")
     goal, options = Goal(GoalKind.HEAL), PlanOptions(headroom=0.0)
     summary = plan_job.run(spark, PlanJob(path, tmp_path / "plan", goal, options))
@@ -100,6 +102,6 @@ def test_dp_3_the_verifier_finds_brokers_whose_volumes_cannot_hold_what_comes(
 
 
 def test_dp_3_the_verifier_counts_what_is_on_its_way(tmp_path: Path, spark: SparkSession) -> None:
-    moves = spark.createDataFrame([([1], [1, 2], 51)], _MOVES)
+    moves = spark.createDataFrame([([1], [1, 2], 21)], _MOVES)
     found = overfull_brokers(spark, write_snapshot(tmp_path / "s"), moves, 0.0)
-    assert found == {2: "gets 51 bytes, has room for 50"}
+    assert found == {2: "gets 21 bytes, has room for 20"}

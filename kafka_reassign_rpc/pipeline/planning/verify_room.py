@@ -78,7 +78,7 @@ def broker_spaces(spark: SparkSession, path: StorePath, headroom: float) -> dict
         broker, size, free = row["broker"], row["capacity_bytes"], row["free_bytes"]
         if free is None:
             if size is not None:
-                room = size - held.get(broker, 0) - int(size * headroom)
+                room = size - held.get(broker, 0) - int(size * headroom)  # `held` has what waits as well
                 spaces[broker] = BrokerSpace(room, (room,))
             continue
         one = [(free + held.get(broker, 0) if size is None else size, free)]
@@ -88,8 +88,9 @@ def broker_spaces(spark: SparkSession, path: StorePath, headroom: float) -> dict
 
 
 def _held(partitions: DataFrame) -> dict[int, int]:
-    """By broker: the bytes of its replicas."""
-    replicas = partitions.select(f.explode("replicas").alias("broker"), "bytes")
+    """By broker: the bytes of its replicas, and of those that moves will bring."""
+    all_of_them = f.array_union("replicas", "adding")
+    replicas = partitions.select(f.explode(all_of_them).alias("broker"), "bytes")
     rows = replicas.groupBy("broker").agg(f.coalesce(f.sum("bytes"), f.lit(0)).alias("bytes")).collect()
     return {row["broker"]: row["bytes"] for row in rows}
 
@@ -104,7 +105,7 @@ def _volumes(log_dirs: list[dict[str, Any]]) -> dict[int, list[tuple[int, int]]]
 
 
 def _still_coming(partitions: DataFrame, replicas: DataFrame) -> dict[int, int]:
-    """By broker: the bytes that adding replicas lack of their leader's."""
+    """By broker: the bytes that adding replicas lack of their leader's, whether their moves are in flight or wait."""
     adding = partitions.where("size(adding) > 0 and bytes is not null").select(
         "topic", "partition", f.explode("adding").alias("broker"), "bytes"
     )
