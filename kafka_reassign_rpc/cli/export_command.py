@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say, sigterm_as_ctrl_c
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
@@ -82,7 +82,7 @@ def _export(arguments: argparse.Namespace, interval: int | None) -> int:
         require_free(out)
     before = None if arguments.rates_from is None else store_path(arguments.rates_from)
     stop = threading.Event()
-    with sigterm_as_ctrl_c(), connected(arguments) as client:
+    with connected(arguments) as client:
         if interval is None:
             _all(client, arguments, out, before)
             return 0

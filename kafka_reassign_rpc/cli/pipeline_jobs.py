@@ -103,19 +103,6 @@ def connected(arguments: argparse.Namespace) -> Iterator["ReassignmentClient"]:
         yield client
 
 
-@contextmanager
-def sigterm_as_ctrl_c() -> Iterator[None]:
-    """SIGTERM raises KeyboardInterrupt, as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():  # only there Python runs handlers
-        yield
-        return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
-
-
 def run_job(name: str, job: Callable[[], int]) -> int:
     """Run the job and return its exit code. An error becomes one line and its exit code.
 

@@ -4,7 +4,7 @@ import argparse
 import shlex
 from typing import TYPE_CHECKING
 
-from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say, sigterm_as_ctrl_c
+from kafka_reassign_rpc.cli.pipeline_jobs import add_connection_arguments, connected, run_job, say
 from kafka_reassign_rpc.cli.status_line import Status
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import whole
@@ -34,7 +34,7 @@ of the queue. This needs a kafka-reassign-rpc server; with another controller su
 EPILOG = """\
 exit codes: 0 done (without --execute: the plan can be executed), 1 failed, 2 wrong flags or an unreadable plan,
             3 stopped because the cluster is not well, 4 the plan does not fit the cluster any more (its rows are
-            named), 130 interrupted
+            named), 130 interrupted by Ctrl-C, 143 by SIGTERM
 example:    kafka-reassign-rpc submit --plan plans/monday --bootstrap-server localhost:9092 --execute
 """
 
@@ -89,7 +89,7 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
     plan = read_plan(path)
     status = Status()
     output = ProgressOutput(status.show, status.say)
-    with sigterm_as_ctrl_c(), connected(arguments) as client:
+    with connected(arguments) as client:
         submission = Submission(client, path, plan, output, throttle=throttle, reason=arguments.reason)
         try:
             if arguments.execute:
@@ -102,10 +102,10 @@ def _submit(arguments: argparse.Namespace, throttle: int | None) -> int:
             status.clear()
             say(f"kafka-reassign-rpc submit: {error}")
             return 3 if isinstance(error, SubmitStopped) else 4
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, SystemExit):  # Ctrl-C, SIGTERM
             status.clear()
             say("\n".join(_interrupted(submission, arguments)))
-            return 130
+            raise
         finally:
             status.clear()
     return 0

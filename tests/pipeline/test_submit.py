@@ -131,9 +131,9 @@ async def test_dp_4_submit_killed_at_any_point_continues_from_what_the_cluster_s
     await eventually(lambda: throttled(client, "clicks") == standing)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 async def test_dp_4_submit_that_is_interrupted_says_what_goes_on_and_how_to_cancel_it(
-    client: ReassignmentClient, bootstrap: str, tmp_path: Path, number: signal.Signals
+    client: ReassignmentClient, bootstrap: str, tmp_path: Path, number: signal.Signals, code: int
 ) -> None:
     [batch] = rotated_batches(client, "orders", 2, 2)
     path = write_plan(tmp_path / "my plan", cluster_id(client), batch)
@@ -142,7 +142,7 @@ async def test_dp_4_submit_that_is_interrupted_says_what_goes_on_and_how_to_canc
         moving = await eventually(client.list_partition_reassignments, within=60)
         process.send_signal(number)
         _, err = await asyncio.to_thread(process.communicate, timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == code
     said, resume, cancel = err.decode().splitlines()[-3:]
     assert said == "kafka-reassign-rpc submit: interrupted; up to 2 moves of batch-0001 go on without it"
     assert resume == "  to continue the plan: run the same command again"
