@@ -25,6 +25,8 @@ from tests.pipeline.test_export import PartlySilentCluster, exported, run
 
 pytestmark = [pytest.mark.usefixtures("shared")]
 
+INCOMPLETE = 4
+"""The exit code of a plan that leaves out partitions which it should move: their moves wait."""
 QUEUED = 40
 """Partitions whose repairs wait."""
 
@@ -70,7 +72,7 @@ def test_dp_1_a_plan_that_heals_after_repairs_were_queued_plans_none_of_them_aga
 
     code, _, err = run("plan", "heal", "--snapshot", str(snapshot), "--out", str(plan))
 
-    assert code == 0, err
+    assert code == INCOMPLETE, err
     # A snapshot of that release cannot tell that the first one waits.
     assert planned_moves(plan).keys() == {("a", index) for index in (QUEUED, QUEUED + 1, *range(is_old))}
     [left_out] = plan_summary.read_summary(plan).left_out
@@ -107,7 +109,7 @@ def test_dp_4_a_plan_made_while_moves_wait_leaves_them_out_and_fits_the_cluster(
         assert "42 partitions, 2 waiting to move, " in said
         arguments = ("--brokers", "6", "--topics", "orders", "--snapshot", snapshot, "--out", plan)
         code, _, err = run("plan", "drain", *arguments)
-        assert code == 0, err
+        assert code == INCOMPLETE, err
         assert planned_moves(tmp_path / "plan").keys() == set(on_six) - queued.keys()
         code, out, err = run("submit", "--plan", plan, "--bootstrap-server", bootstrap)
         assert code == 0, err
