@@ -58,7 +58,7 @@ $(VENV)/.ready: pyproject.toml requirements.lock
 	@touch $@
 
 lock:  ## pin every dependency again, after a change in pyproject.toml
-	$(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header --all-extras --group dev --output-file requirements.lock pyproject.toml
+	$(BIN)/uv pip compile --universal --quiet --python-version 3.11 --generate-hashes --no-header --extra all --group dev --output-file requirements.lock pyproject.toml
 
 clean:  ## remove what was built and installed, and the data of `make serve`
 	rm -rf $(VENV) .data build dist site .coverage .coverage.* *.egg-info

@@ -32,16 +32,18 @@ SASL_SETTINGS: tuple[Setting, ...] = (
     _sasl(
         "sasl.enabled.mechanisms",
         listed,
-        "The mechanisms of SASL_PLAINTEXT and SASL_SSL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER.",
+        "The mechanisms of SASL_PLAINTEXT and SASL_SSL listeners: PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER,"
+        " GSSAPI.",
         "MECHANISM[,…]",
-        "GSSAPI, which this server does not have: SASL listeners need the setting",
+        "GSSAPI",
     ),
     _sasl(
         "sasl.jaas.config",
         password,
         "Login configurations as Java has them. Behind the prefix of a listener and plain"
         " (listener.name.<name>.plain.sasl.jaas.config) it has the users of PLAIN, as brokers have them:"
-        " PlainLoginModule required user_alice=…. For the brokers' listener and the mechanism of"
+        " PlainLoginModule required user_alice=…; behind gssapi it has the server's keytab: Krb5LoginModule. For the"
+        " brokers' listener and the mechanism of"
         " sasl.mechanism.inter.broker.protocol, it has the server's own login to brokers.",
         "ENTRY",
         "for the login: the section KafkaServer of java.security.auth.login.config",
@@ -77,6 +79,13 @@ SASL_SETTINGS: tuple[Setting, ...] = (
         " closes the connection. 0: sessions last as long as the client's token, if it has one, else for ever.",
         "MS",
         "0",
+    ),
+    _sasl(
+        "sasl.kerberos.principal.to.local.rules",
+        listed,
+        "How a Kerberos principal becomes the name of a user: rules as in Kafka, the first that matches counts.",
+        "RULE[,…]",
+        "DEFAULT: the first part of a name of the default realm",
     ),
     _sasl(
         f"{_JWKS}url",

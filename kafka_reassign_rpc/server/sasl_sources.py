@@ -21,11 +21,12 @@ from kafka_reassign_rpc.security.bad_setting import BadSetting
 from kafka_reassign_rpc.security.sasl import scram
 from kafka_reassign_rpc.security.sasl.credential_cache import CredentialCache
 from kafka_reassign_rpc.security.sasl.hashed_users import MOST_BYTES, HashedUsers, parse_users
+from kafka_reassign_rpc.security.sasl.kerberos import GssapiSaslServer, KerberosIdentity
 from kafka_reassign_rpc.security.sasl.mechanism import MakeSaslServer
 from kafka_reassign_rpc.security.sasl.oauthbearer import OAuthBearerSaslServer, TokenKeys
 from kafka_reassign_rpc.security.sasl.plain import PlainPasswords, PlainSaslServer, UsersOf
 from kafka_reassign_rpc.security.sasl.sasl_authenticator import SaslAuthenticator, SaslSettings
-from kafka_reassign_rpc.security.sasl.sasl_config import OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
+from kafka_reassign_rpc.security.sasl.sasl_config import GSSAPI, OAUTHBEARER, PLAIN, JwksConfig, SaslConfig
 from kafka_reassign_rpc.support.backoff import Backoff
 
 log = logging.getLogger(__name__)
@@ -163,6 +164,8 @@ class SaslSources:
         files = {one.users_file for one in configs.values() if one.users_file is not None}
         self._files = {place: UsersFile(*place) for place in files}
         self._jwks = {one.jwks: Jwks(one.jwks) for one in configs.values() if one.jwks is not None}
+        kerberos = {one.kerberos for one in configs.values() if one.kerberos is not None}
+        self._kerberos = {one: KerberosIdentity(one) for one in kerberos}
         self._tasks: list[asyncio.Task[None]] = []
 
     @property
@@ -176,6 +179,8 @@ class SaslSources:
             await asyncio.to_thread(file.read)
         for jwks in self._jwks.values():
             await jwks.fetch()
+        for identity in self._kerberos.values():
+            await identity.load()
         follow = [one.follow() for one in self._files.values()] + [one.follow() for one in self._jwks.values()]
         self._tasks = [asyncio.create_task(one, name="SASL") for one in follow]
 
@@ -185,6 +190,8 @@ class SaslSources:
         await asyncio.gather(*self._tasks, return_exceptions=True)
         for file in self._files.values():
             file.users.close()
+        for identity in self._kerberos.values():
+            identity.close()
 
     def authenticator(self, listener: str) -> MakeAuthenticator:
         """What makes the authenticators of a listener."""
@@ -204,4 +211,7 @@ class SaslSources:
         if mechanism == OAUTHBEARER:
             assert config.jwks is not None
             return partial(OAuthBearerSaslServer, self._jwks[config.jwks].keys, config.token_rules)
+        if mechanism == GSSAPI:
+            assert config.kerberos is not None
+            return partial(GssapiSaslServer, self._kerberos[config.kerberos])
         return partial(scram.ScramSaslServer, mechanism, self.credentials.of(mechanism))

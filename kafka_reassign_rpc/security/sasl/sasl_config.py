@@ -13,11 +13,13 @@ import msgspec
 from kafka_reassign_rpc.security.bad_setting import BadSetting, Password
 from kafka_reassign_rpc.security.login.jaas import parse_entry
 from kafka_reassign_rpc.security.sasl import scram
+from kafka_reassign_rpc.security.sasl.kerberos import KerberosConfig
+from kafka_reassign_rpc.security.sasl.kerberos_names import parse_rules
 from kafka_reassign_rpc.security.sasl.oauthbearer import TokenRules
 from kafka_reassign_rpc.security.tls.store_settings import Properties
 
 PLAIN, OAUTHBEARER, GSSAPI = "PLAIN", "OAUTHBEARER", "GSSAPI"
-KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER)
+KNOWN = (PLAIN, *scram.MECHANISMS, OAUTHBEARER, GSSAPI)
 ENABLED = "sasl.enabled.mechanisms"
 JAAS = "sasl.jaas.config"
 USERS_FILE = "sasl.plain.users.file"
@@ -25,6 +27,8 @@ JWKS_URL = "sasl.oauthbearer.jwks.endpoint.url"
 CALLBACKS = "sasl.server.callback.handler.class"
 VALIDATOR = "OAuthBearerValidatorCallbackHandler"
 PLAIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
+KRB5_MODULE = "com.sun.security.auth.module.Krb5LoginModule"
+RULES = "sasl.kerberos.principal.to.local.rules"
 USER = "user_"
 INT32, INT64 = 2**31 - 1, 2**63 - 1
 
@@ -35,6 +39,7 @@ OF_LISTENERS = (
     CALLBACKS,
     "connections.max.reauth.ms",
     "sasl.server.max.receive.size",
+    RULES,
     JWKS_URL,
     "sasl.oauthbearer.jwks.endpoint.refresh.ms",
     "sasl.oauthbearer.jwks.endpoint.retry.backoff.ms",
@@ -72,6 +77,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
     users_file: tuple[str, Path] | None
     jwks: JwksConfig | None
     token_rules: TokenRules
+    kerberos: KerberosConfig | None = None
 
     @classmethod
     def of(cls, properties: Mapping[str, str], listener: str) -> "SaslConfig":
@@ -98,6 +104,7 @@ class SaslConfig(msgspec.Struct, frozen=True):
             users_file=None if plain is None or file is None else (plain.name(USERS_FILE), Path(file)),
             jwks=None if tokens is None else _jwks(tokens),
             token_rules=TokenRules() if tokens is None else _token_rules(tokens),
+            kerberos=_kerberos(properties, f"{prefix}gssapi.{JAAS}", of[GSSAPI]) if GSSAPI in of else None,
         )
 
 
@@ -129,6 +136,24 @@ def _passwords(properties: Mapping[str, str], setting: str) -> dict[str, Passwor
         for name, password in entry.options.items()
         if name.startswith(USER) and name != USER
     }
+
+
+def _kerberos(properties: Mapping[str, str], setting: str, its: Properties) -> KerberosConfig:
+    """The key that a Krb5LoginModule names."""
+    text = properties.get(setting)
+    if not text:
+        raise BadSetting(f"{setting}: GSSAPI needs {KRB5_MODULE} with keyTab and principal (see {ENABLED})")
+    entry = parse_entry(text, setting)
+    if entry.module != KRB5_MODULE:
+        raise BadSetting(f"{setting}: expected {KRB5_MODULE}, got {entry.module}")
+    keytab, principal = entry.option("keyTab"), entry.option("principal")
+    if keytab is None or principal is None:
+        raise BadSetting(f"{setting}: keyTab and principal are needed")
+    try:
+        rules = parse_rules(its.words(RULES))
+    except ValueError as error:
+        raise BadSetting(f"{its.name(RULES)}: {error}") from None
+    return KerberosConfig(setting, principal, keytab.removeprefix("file:"), rules)
 
 
 def _jwks(its: Properties) -> JwksConfig:

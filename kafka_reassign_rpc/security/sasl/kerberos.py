@@ -1,0 +1,161 @@
+"""SASL GSSAPI (Kerberos, RFC 4752) with MIT's or Heimdal's library, by the package gssapi (the extra `kerberos`).
+
+    client                     server
+    -------------------------  ----------------------------------------------------------------
+    its ticket                 its answer; with mutual authentication one more token of the client, which is empty
+    (an empty token)           the security layers that it has, wrapped: none (01 00 00 00)
+    the layer, wrapped         nothing: the client is known
+
+The client's authorization id is left out: the name is that of its ticket, by the rules of `kerberos_names`. A keytab is
+read, and a ticket checked, by one thread, off the event loop.
+
+Source: GssKrb5Server of the JDK; SaslServerCallbackHandler, KerberosError (Kafka 3.9).
+"""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import msgspec
+
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.kerberos_names import KerberosRule, NoShortName, short_name
+from kafka_reassign_rpc.security.sasl.mechanism import SaslError, SaslRetry
+
+NO_LAYER = b"\x01\x00\x00\x00"
+LAYER_BYTES = 4
+MOST_STEPS = 5
+"""Tokens of a client until its ticket is settled; Kerberos needs one or two."""
+KRB5_ERRORS = -1765328384
+"""The first of MIT's error codes: Kerberos's own (RFC 4120) are behind it."""
+RETRIABLE = frozenset({21, 33, 34})
+"""CLIENT_NOT_YET_VALID, TICKET_NOT_YET_VALID, REQUEST_IS_A_REPLAY."""
+
+T = TypeVar("T")
+
+
+class KerberosConfig(msgspec.Struct, frozen=True):
+    """The server's identity. `setting` names where it stands."""
+
+    setting: str
+    principal: str
+    keytab: str
+    rules: tuple[KerberosRule, ...]
+
+
+class KerberosIdentity:
+    """The server's key, from its keytab."""
+
+    def __init__(self, config: KerberosConfig) -> None:
+        self._config = config
+        self._thread = ThreadPoolExecutor(1, "kerberos")
+        self._credentials: Any = None
+        self._default_realm = ""
+
+    async def load(self) -> None:
+        """Raises BadSetting."""
+        await self._off_the_loop(self._load)
+
+    def close(self) -> None:
+        self._thread.shutdown(wait=False, cancel_futures=True)
+
+    def _load(self) -> None:
+        config = self._config
+        try:
+            import gssapi
+            from gssapi.raw.misc import GSSError
+        except ImportError:
+            raise BadSetting(
+                f"{config.setting}: GSSAPI needs the extra [kerberos]: pip install 'kafka-reassign-rpc[kerberos]'"
+            ) from None
+        try:
+            name = gssapi.Name(config.principal, gssapi.NameType.kerberos_principal)
+            store: Any = {"keytab": config.keytab}
+            kind = gssapi.MechType.kerberos  # not SPNEGO
+            self._credentials = gssapi.Credentials(usage="accept", name=name, mechs=[kind], store=store)
+            local = gssapi.Name("user", gssapi.NameType.kerberos_principal).canonicalize(kind)
+        except GSSError as error:
+            text = f"{config.setting}: {config.keytab} has no key of {config.principal}: {error}"
+            raise BadSetting(text) from None
+        self._default_realm = str(local).rpartition("@")[2]
+
+    async def _off_the_loop(self, work: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    async def step(self, exchange: "_Exchange", token: bytes) -> bytes:
+        return await self._off_the_loop(lambda: exchange.step(token))
+
+    def exchange(self) -> "_Exchange":
+        return _Exchange(self._credentials)
+
+    def short_name(self, principal: str) -> str:
+        """Raises NoShortName."""
+        return short_name(principal, self._config.rules, self._default_realm)
+
+
+class _Exchange:
+    """One exchange, as the thread sees it. `principal` is known at its end."""
+
+    def __init__(self, credentials: Any) -> None:
+        self._credentials = credentials
+        self._context: Any = None
+        self._steps = 0
+        self._offered = False
+        self.principal = ""
+
+    def step(self, token: bytes) -> bytes:
+        """The answer to a token. Raises SaslError."""
+        import gssapi
+        from gssapi.raw.misc import GSSError
+
+        try:
+            if self._context is None:
+                self._context = gssapi.SecurityContext(creds=self._credentials, usage="accept")
+            return self._step(token)
+        except GSSError as error:
+            kind = (error.min_code - KRB5_ERRORS) & 0xFFFFFFFF
+            raise (SaslRetry if kind in RETRIABLE else SaslError)(f"Kerberos: error {kind}") from None
+
+    def _step(self, token: bytes) -> bytes:
+        context = self._context
+        self._steps += 1
+        if self._steps > MOST_STEPS:
+            raise SaslError("Kerberos: the exchange does not end")
+        if not context.complete:
+            answer = context.step(token) or b""
+            if answer or not context.complete:
+                return bytes(answer)
+            token = b""
+        if not self._offered:
+            if token:
+                raise SaslError("Kerberos: a token where none is expected")
+            self._offered = True
+            return bytes(context.wrap(NO_LAYER, False).message)
+        chosen = context.unwrap(token).message
+        if len(chosen) < LAYER_BYTES or chosen[0] != NO_LAYER[0]:
+            raise SaslError("Kerberos: the client wants a security layer")
+        self.principal = str(context.initiator_name)
+        return b""
+
+
+class GssapiSaslServer:
+    """One exchange of GSSAPI."""
+
+    expires_at = None
+
+    def __init__(self, identity: KerberosIdentity) -> None:
+        self._identity = identity
+        self._exchange = identity.exchange()
+        self.complete = False
+        self.authorization_id = ""
+
+    async def evaluate(self, token: bytes) -> bytes:
+        answer = await self._identity.step(self._exchange, token)
+        if self._exchange.principal:
+            try:
+                self.authorization_id = self._identity.short_name(self._exchange.principal)
+            except NoShortName as error:
+                raise SaslRetry(str(error)) from None  # Kafka closes the connection without an answer
+            self.complete = True
+        return answer

@@ -1,0 +1,130 @@
+"""GSSAPI with a real KDC (see `conftest.py`: only where there is one)."""
+
+import os
+import socket
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import gssapi
+import k5test
+import pytest
+import pytest_asyncio
+
+from kafka_reassign_rpc.protocol.messages import SaslAuthenticateRequest
+from kafka_reassign_rpc.security.bad_setting import BadSetting
+from kafka_reassign_rpc.security.sasl.sasl_config import SaslConfig
+from kafka_reassign_rpc.server.sasl_sources import SaslSources
+from tests.raw_client import Client, connected
+from tests.security.sasl_scenarios import handshake
+from tests.server.conftest import StartServer, address, start_server
+from tests.server.test_server_connections import versions
+
+__all__ = ["start_server"]
+
+
+@pytest.fixture(scope="module")
+def realm() -> Iterator[Any]:
+    """A realm with a KDC, the user `user`, and a key of the server in a keytab."""
+    found = k5test.K5Realm(portbase=_free_ports())
+    before = {name: os.environ.get(name) for name in found.env}
+    os.environ.update(found.env)
+    yield found
+    for name, value in before.items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    found.stop()
+
+
+def _free_ports() -> int:
+    """The first of some ports in a row, which are likely free."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def properties(realm: Any, keytab: str | None = None) -> dict[str, str]:
+    return {
+        "listener.name.a.gssapi.sasl.jaas.config": (
+            "com.sun.security.auth.module.Krb5LoginModule required useKeyTab=true storeKey=true"
+            f' keyTab="{keytab or realm.keytab}" principal="{realm.host_princ}";'
+        ),
+        "listener.name.a.gssapi.sasl.kerberos.principal.to.local.rules": "RULE:[1:$1@$0](user@.*)s/@.*/-of-realm/",
+    }
+
+
+@pytest_asyncio.fixture
+async def sources(realm: Any) -> AsyncIterator[SaslSources]:
+    found = SaslSources({"A": SaslConfig.of(properties(realm), "A")})
+    await found.start()
+    yield found
+    await found.close()
+
+
+async def token(client: Client, data: bytes) -> Any:
+    return await client.call(SaslAuthenticateRequest(auth_bytes=data, version=2), 2)
+
+
+async def begun(client: Client, realm: Any) -> tuple[Any, bytes]:
+    """The client's context when its ticket is accepted, and the server's offer of layers."""
+    data = handshake("GSSAPI")
+    await client.send(len(data).to_bytes(4, "big") + data)
+    await client.frame()
+    name = gssapi.Name(realm.host_princ, gssapi.NameType.kerberos_principal)
+    context = gssapi.SecurityContext(name=name, usage="initiate", flags=gssapi.RequirementFlag.mutual_authentication)
+    answer = await token(client, context.step())
+    assert answer.error_code == 0
+    context.step(answer.auth_bytes)
+    offer = await token(client, b"")
+    return context, context.unwrap(offer.auth_bytes).message
+
+
+async def test_sv_5_a_ticket_lets_its_user_in_under_the_name_of_the_rules(
+    realm: Any, sources: SaslSources, start_server: StartServer
+) -> None:
+    made: list[Any] = []
+
+    def authenticator(context: Any) -> Any:
+        made.append(sources.authenticator("A")(context))
+        return made[-1]
+
+    server = await start_server(None, authenticator)
+    async with connected(address(server)) as client:
+        context, offer = await begun(client, realm)
+        assert offer == b"\x01\x00\x00\x00"
+        answer = await token(client, context.wrap(b"\x01\x00\x00\x00somebody-else", False).message)
+        assert (answer.error_code, answer.auth_bytes) == (0, b"")
+        assert (made[0].principal, made[0].mechanism) == ("User:user-of-realm", "GSSAPI")
+        assert (await client.call(versions(), 0)).error_code == 0
+
+
+@pytest.mark.parametrize("chosen", [b"", b"\x02\x00\x10\x00", b"\x01"])
+async def test_sv_5_whoever_wants_a_security_layer_fails(
+    realm: Any, sources: SaslSources, start_server: StartServer, chosen: bytes
+) -> None:
+    server = await start_server(None, sources.authenticator("A"))
+    async with connected(address(server)) as client:
+        context, _ = await begun(client, realm)
+        answer = await token(client, context.wrap(chosen, False).message)
+        assert answer.error_code == 58
+        assert answer.error_message.endswith("due to invalid credentials with SASL mechanism GSSAPI")
+        assert await client.is_closed()
+
+
+@pytest.mark.parametrize("garbage", [b"", b"\x60", b"garbage" * 100])
+async def test_sv_5_what_is_no_ticket_fails(sources: SaslSources, start_server: StartServer, garbage: bytes) -> None:
+    server = await start_server(None, sources.authenticator("A"))
+    async with connected(address(server)) as client:
+        data = handshake("GSSAPI")
+        await client.send(len(data).to_bytes(4, "big") + data)
+        await client.frame()
+        assert (await token(client, garbage)).error_code == 58
+        assert await client.is_closed()
+
+
+async def test_sv_5_a_keytab_that_cannot_be_used_is_named(realm: Any) -> None:
+    sources = SaslSources({"A": SaslConfig.of(properties(realm, "/none/keytab"), "A")})
+    with pytest.raises(BadSetting, match=r"listener\.name\.a\.gssapi\.sasl\.jaas\.config: /none/keytab has no key of"):
+        await sources.start()
+    await sources.close()
