@@ -8,8 +8,10 @@ import ssl
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 
 import msgspec
+from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
@@ -28,6 +30,7 @@ VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3
 """The protocol versions that are served and used, oldest first."""
 OLD_VERSIONS = ("SSLv2Hello", "SSLv3", "TLSv1", "TLSv1.1")
 """Java knows them, and switches them off (jdk.tls.disabledAlgorithms)."""
+ENDS_SOON = timedelta(days=14)
 _OF_TLS_1_3 = re.compile(r"TLS_(AES|CHACHA20)_\w+")
 _CIPHER = re.compile(r"TLS_(\w+)_WITH_(\w+)")
 
@@ -116,6 +119,17 @@ def load_key(context: ssl.SSLContext, own: KeyAndChain, source: str) -> None:
             context.load_cert_chain(path, password=password)
     except ssl.SSLError as error:
         raise BadSetting(f"{source}: OpenSSL takes no such key or certificate: {error.reason}") from None
+
+
+def warn_of_end(certificate: bytes, source: str) -> None:
+    """Warns where the own certificate (DER) is not valid, or not for long."""
+    parsed = x509.load_der_x509_certificate(certificate)
+    begins, ends = parsed.not_valid_before_utc, parsed.not_valid_after_utc
+    now = datetime.now(UTC)
+    if now < begins:
+        log.warning("%s: the certificate is valid from %s on: clients refuse it until then", source, begins)
+    elif now > ends - ENDS_SOON:
+        log.warning("%s: the certificate %s on %s", source, "has ended" if now > ends else "ends", ends)
 
 
 @contextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 
 from kafka_reassign_rpc.security.bad_setting import BadSetting
-from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered
+from kafka_reassign_rpc.security.tls.context_parts import Offered, load_key, offered, warn_of_end
 from kafka_reassign_rpc.security.tls.der_reader import BadDer
 from kafka_reassign_rpc.security.tls.distinguished_names import subject_name
 from kafka_reassign_rpc.security.tls.principal_mapping import NoMatchingRule, Rule, parse_rules, principal_name
@@ -81,7 +81,10 @@ class TlsConfig(msgspec.Struct, frozen=True):
             raise BadSetting(f"{self.place}ssl.keystore.location: TLS needs a keystore with the server's key")
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.offered.apply(context)
-        load_key(context, self.keystore.load(), self.keystore.source)
+        context.options |= ssl.OP_NO_RENEGOTIATION  # handshakes are limited, and this would be one
+        own = self.keystore.load()
+        load_key(context, own, self.keystore.source)
+        warn_of_end(own.chain[0], self.keystore.source)
         context.verify_mode = self.client_auth
         if self.client_auth != ssl.CERT_NONE:
             self._trust(context)

@@ -214,6 +214,23 @@ def test_sv_5_a_principal_is_the_subject_by_the_mapping_rules(ends: Ends) -> Non
         TlsConfig.of({**ends.server, **rules}).principal_of(ends.ca.issue("CN=bob").der)
 
 
+@pytest.mark.parametrize(
+    ("first_day", "last_day", "saying"),
+    [(-30, 20, ""), (-30, 10, "the certificate ends on "), (-30, -1, "the certificate has ended on "), (1, 30, "from")],
+)
+def test_sv_5_a_certificate_that_ends_soon_is_warned_of(
+    ends: Ends, tmp_path: Path, caplog: pytest.LogCaptureFixture, first_day: int, last_day: int, saying: str
+) -> None:
+    issued = ends.ca.issue("CN=broker", begins=timedelta(days=first_day), ends=timedelta(days=last_day))
+    TlsConfig.of(issued.pem_keystore(tmp_path / "own.pem")).server_context()
+    assert saying in caplog.text
+    assert bool(caplog.messages) == bool(saying)
+
+
+def test_sv_5_a_handshake_cannot_be_repeated_on_a_connection(ends: Ends) -> None:
+    assert TlsConfig.of(ends.server).server_context().options & ssl.OP_NO_RENEGOTIATION
+
+
 def test_sv_5_a_client_certificate_is_asked_for_in_every_session(ends: Ends) -> None:
     context = TlsConfig.of({**ends.server, "ssl.client.auth": "required"}).server_context()
     assert context.num_tickets == 0
