@@ -15,7 +15,7 @@ import pytest_asyncio
 from kafka_reassign_rpc.api.api_definition import RequestContext
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.security.tls import TlsConfig
-from kafka_reassign_rpc.server import tls_handshakes
+from kafka_reassign_rpc.server import event_loop, tls_handshakes
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.listener_security import by_certificate, tls_context
 from kafka_reassign_rpc.server.server import Server
@@ -300,3 +300,18 @@ async def test_sv_5_the_oldest_handshake_of_the_busiest_address_makes_room(monke
     assert not honest.done()
     assert [task.done() for task in hostile] == [True] * 41 + [False] * 9
     await begun.end()
+
+
+def test_sv_5_a_connection_by_tls_keeps_no_large_buffer(tmp_path: Path) -> None:
+    """asyncio's default is 256 KiB for each."""
+
+    async def buffer_of_a_connection() -> int:
+        secured = Secured(tmp_path)
+        server = await secured.start()
+        async with secured.connected() as client:
+            await ask(client)
+            size = len(client.writer.transport._ssl_protocol._ssl_buffer)  # type: ignore[attr-defined]
+        await server.close(deadline=0.2)
+        return size
+
+    assert event_loop.run(buffer_of_a_connection(), "asyncio") == event_loop.TLS_BUFFER_BYTES
