@@ -264,6 +264,19 @@ class ModelLogDirs:
         return [None] * len(moves)
 
 
+class EmptyAcls:
+    """No ACLs; all that are to be created are taken."""
+
+    async def find(self, _wanted: Any) -> dict[Any, Any]:
+        return {}
+
+    async def create(self, acls: list[Any], _ctx: RequestContext) -> list[None]:
+        return [None] * len(acls)
+
+    async def delete(self, filters: list[Any], _ctx: RequestContext) -> list[list[Any]]:
+        return [[] for _ in filters]
+
+
 class ModelNode:
     """Broker 1000 beside brokers 1, 2, 3 and 4, all alive."""
 

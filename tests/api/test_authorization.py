@@ -22,7 +22,7 @@ from kafka_reassign_rpc.core.acls.acl_binding import (
 )
 from kafka_reassign_rpc.protocol.messages import REQUESTS
 from tests.api.ask import PEER, ask
-from tests.api.model_node import ModelNode, topic
+from tests.api.model_node import EmptyAcls, ModelNode, topic
 from tests.core.acls.random_acls import put
 
 A, B, C = (topic(name) for name in "abc")
@@ -184,17 +184,6 @@ async def test_sv_5_super_users_are_refused_by_no_api(name: str) -> None:
         node, request(name, **SENSIBLE[name]), SERVER_APIS_MAX[name], AclAuthorizer(["User:root"]), peer=root
     )
     assert not codes(answer) & {29, 30, 31, 53}, answer
-
-
-class EmptyAcls:
-    async def find(self, _wanted: Any) -> dict[Any, Any]:
-        return {}
-
-    async def create(self, acls: list[Any], _ctx: RequestContext) -> list[None]:
-        return [None] * len(acls)
-
-    async def delete(self, filters: list[Any], _ctx: RequestContext) -> list[list[Any]]:
-        return [[] for _ in filters]
 
 
 CLUSTER_WIDE = [

@@ -13,9 +13,18 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from kafka_reassign_rpc.api.api_definition import Api
+from kafka_reassign_rpc.api.api_definition import AclResource, Api
 from kafka_reassign_rpc.api.dispatch import Dispatcher
 from kafka_reassign_rpc.api.registry import SERVER_APIS
+from kafka_reassign_rpc.core.acls.acl_authorizer import AclAuthorizer
+from kafka_reassign_rpc.core.acls.acl_binding import (
+    RESOURCE_TYPES,
+    AccessControlEntry,
+    AclOperation,
+    AclPermissionType,
+    PatternType,
+    ResourcePattern,
+)
 from kafka_reassign_rpc.protocol.connection_state import MAX_REQUEST_BYTES
 from kafka_reassign_rpc.protocol.frame_codec import decode_response
 from kafka_reassign_rpc.protocol.messages import (
@@ -28,7 +37,7 @@ from kafka_reassign_rpc.protocol.messages import (
 from kafka_reassign_rpc.server.listener import Listener
 from kafka_reassign_rpc.server.server import Server
 from kafka_reassign_rpc.server.server_limits import ServerLimits
-from tests.api.model_node import ModelNode, topic
+from tests.api.model_node import EmptyAcls, ModelNode, topic
 from tests.largest_frames import arrays, largest_frame, most_accepted
 from tests.longest_turn import longest_turn
 from tests.raw_client import connected
@@ -43,6 +52,13 @@ MANY = 60_000
 INVALID_REQUEST = 42
 CLOSED_WITHOUT_ANSWER = None
 
+NAMING_RESOURCES = [
+    pytest.param(api, api.max_version, path, id=f"{api.name}-{'.'.join(path)}")
+    for api in SERVER_APIS.values()
+    if any(acl.resource is not AclResource.CLUSTER for acl in api.acl)
+    for path in arrays(REQUESTS[api.key], api.max_version)
+    if len(path) == 1
+]
 QUICK = 30_000
 """Elements that a request has in a few seconds."""
 CASES = [
@@ -113,6 +129,42 @@ async def test_sv_6_a_request_with_as_many_elements_as_its_api_accepts_is_answer
     assert turn.seconds < LONGEST_TURN_S
     await eventually(lambda: server.stats.request_bytes_now == 0)
     assert server.stats.handler_failures == 0
+
+
+@pytest.mark.in_ci
+@pytest.mark.parametrize("allowed", [False, True], ids=["denied", "allowed"])
+@pytest.mark.parametrize(("api", "version", "path"), NAMING_RESOURCES)
+async def test_sv_6_with_an_authorizer_and_many_acls_the_turns_are_short_too(
+    api: Api, version: int, path: tuple[str, ...], *, allowed: bool
+) -> None:
+    """With a prefix of every length up to 200, all of which are looked up for each resource that is named."""
+    node = ModelNode(topic("t", 10), topic("__consumer_offsets", 50))
+    node.acls = EmptyAcls()
+    running = Server(Dispatcher(node, many_acls(allowed=allowed)), [Listener("127.0.0.1", 0)], ServerLimits())
+    await running.start()
+    try:
+        most = min(MANY, most_accepted(api.key, version, path, api.max_elements))
+        with longest_turn() as turn:
+            found = await sent(running, largest_frame(api.key, version, path, MAX_REQUEST_BYTES, most))
+        assert found is not None
+        decode_response(RESPONSES[api.key], found, version=version)
+        assert turn.seconds < LONGEST_TURN_S
+        assert running.stats.handler_failures == 0
+    finally:
+        await running.close(deadline=0.2)
+
+
+def many_acls(*, allowed: bool) -> AclAuthorizer:
+    made = AclAuthorizer()
+    permission = AclPermissionType.ALLOW if allowed else AclPermissionType.DENY
+    entry = AccessControlEntry("User:*", "*", AclOperation.ALL, permission)
+    for kind in RESOURCE_TYPES:
+        patterns = [ResourcePattern(kind, "x" * length, PatternType.PREFIXED) for length in range(1, 200)]
+        for pattern in [*patterns, ResourcePattern(kind, "*", PatternType.LITERAL)]:
+            for _ in made.cache.put(pattern, frozenset([entry])):
+                pass
+    made.loaded = True
+    return made
 
 
 @pytest.mark.parametrize(
