@@ -64,6 +64,7 @@ A setting marked "dynamic" can also be set for the whole cluster while servers r
 name (kafka-configs.sh --entity-type brokers --entity-default). That value then takes precedence.
 """
 
+OTHER_ENSEMBLE = "authorizer.zookeeper.url"
 DEMO_BROKERS = (1, 2, 3, 4, 5, 6)
 DEMO_RACKS = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
 DEMO_TOPICS = ("orders:12:3:50000000", "payments:6:3:20000000", "clicks:24:2:100000000")
@@ -170,7 +171,7 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
         event_log=_event_log_config(values),
         sampling=Sampling(values[INTERVAL] / 1000, values[STALL_TIMEOUT] / 1000),
         metrics_listener=values["metrics.listener"],
-        authorizer=_authorizer_config(values),
+        authorizer=authorizer_config(values),
         metrics_security=HttpSecurity() if values["metrics.listener"] is None else http_security(values),
         settings=ReassignmentSettings(
             values[REPLICATION_FACTOR_CHANGE_ALLOWED],
@@ -181,9 +182,12 @@ def server_config(values: dict[str, Any], *, new_cluster: bool = False) -> Serve
     )
 
 
-def _authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
+def authorizer_config(values: dict[str, Any]) -> AuthorizerConfig | None:
+    """The authorizer's settings; None where there is none. Raises UsageError."""
     if not values.get(AUTHORIZER):
         return None
+    if OTHER_ENSEMBLE in values.get(LEFT_OUT, ()):
+        raise UsageError(f"--kafka-config: {OTHER_ENSEMBLE} is not supported: ACLs are read from zookeeper.connect")
     return AuthorizerConfig(values["super.users"], values["allow.everyone.if.no.acl.found"])
 
 

@@ -129,6 +129,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=AUTHORIZATION,
         metavar="CLASS",
         default_words="none: whoever reaches the server may do everything",
+        of_kafka=True,
     ),
     Setting(
         "super.users",
@@ -139,6 +140,7 @@ SETTINGS: tuple[Setting, ...] = (
         group=AUTHORIZATION,
         metavar="User:NAME[;…]",
         default_words="none",
+        of_kafka=True,
     ),
     Setting(
         "allow.everyone.if.no.acl.found",
@@ -147,6 +149,7 @@ SETTINGS: tuple[Setting, ...] = (
         "Whether everybody may do everything to a resource about which there is no ACL.",
         group=AUTHORIZATION,
         metavar="true|false",
+        of_kafka=True,
     ),
     Setting(
         "controller.takeover",
