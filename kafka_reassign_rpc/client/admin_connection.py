@@ -1,5 +1,6 @@
 """Connects kafka-python's admin client, to brokers or to KRaft controllers, and translates its errors into ours."""
 
+import ssl
 from typing import Any
 
 import kafka.errors as kafka_errors
@@ -10,12 +11,61 @@ from kafka_reassign_rpc.client.client_errors import Unauthenticated, Unreachable
 from kafka_reassign_rpc.client.kafka_python_request import KafkaPythonRequest
 from kafka_reassign_rpc.core.kafka_errors import KafkaError
 from kafka_reassign_rpc.protocol.messages import DescribeClusterRequest, MetadataResponse
+from kafka_reassign_rpc.security.login.login_errors import LoginFailed
+from kafka_reassign_rpc.support.bounded_text import shortened
 
+MAX_REASON = 300
 CONTROLLERS = 2
 """The endpoint type of KRaft controllers in DescribeCluster."""
 
 
-class KRaftControllers(KafkaNetClient):  # type: ignore[misc]
+class NetClient(KafkaNetClient):  # type: ignore[misc]
+    """A network client that gives up at once where a node refuses its login, or is not to be trusted, as Java's does.
+
+    kafka-python itself tries again until its time is over, and says no reason.
+    """
+
+    def __init__(self, **configs: Any) -> None:
+        super().__init__(**configs)
+        self.refused: KafkaError | None = None
+        self._build, self._connect = self._manager._build_transport, self._manager._connect
+        self._manager._build_transport, self._manager._connect = self._build_watched, self._connect_watched
+
+    async def _build_watched(self, node: Any, *arguments: Any, **named: Any) -> Any:
+        try:
+            return await self._build(node, *arguments, **named)
+        except kafka_errors.KafkaError as error:
+            if isinstance(error.__context__, ssl.SSLError):
+                self._refuse(node, _tls_reason(error.__context__))
+            raise
+
+    async def _connect_watched(self, node: Any, connection: Any, *arguments: Any, **named: Any) -> None:
+        await self._connect(node, connection, *arguments, **named)
+        error = connection.init_future.exception
+        if isinstance(error, _REFUSED_LOGIN):
+            text = str(error.args[0]) if error.args else type(error).__name__
+            self._refuse(node, text.removeprefix("SaslAuthenticationFailedError: "))
+
+    def _refuse(self, node: Any, reason: str) -> None:
+        if not self._manager.bootstrapped:
+            self.refused = Unauthenticated(f"{node.host}:{node.port}: {shortened(reason, MAX_REASON)}")
+            self._manager.closed = True
+
+
+_REFUSED_LOGIN = (
+    kafka_errors.SaslAuthenticationFailedError,
+    kafka_errors.UnsupportedSaslMechanismError,
+    LoginFailed,
+)
+
+
+def _tls_reason(error: ssl.SSLError) -> str:
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"its certificate is refused: {error.verify_message or error.reason}"
+    return f"TLS failed: {(error.reason or 'the connection was closed').lower().replace('_', ' ')}"
+
+
+class KRaftControllers(NetClient):
     """A network client for KRaft controllers, which kafka-python itself does not know.
 
     Controllers do not serve Metadata. They list each other in DescribeCluster (KIP-919).
@@ -23,7 +73,6 @@ class KRaftControllers(KafkaNetClient):  # type: ignore[misc]
 
     def __init__(self, **configs: Any) -> None:
         super().__init__(**configs)
-        self.refused: KafkaError | None = None
         self._manager.cluster._do_refresh_metadata = self._refresh
 
     async def learn(self, node: Any) -> None:
@@ -60,6 +109,7 @@ def connect(configs: dict[str, Any]) -> KafkaAdminClient:
     Raises Unreachable, Unauthenticated, and KafkaConfigurationError; with `bootstrap_controllers` also the error with
     which a node answers that is no KRaft controller.
     """
+    configs = {"kafka_client": NetClient, **configs}
     if "bootstrap_controllers" in configs:
         rest = {name: value for name, value in configs.items() if name != "bootstrap_controllers"}
         configs = {**rest, "bootstrap_servers": configs["bootstrap_controllers"], "kafka_client": KRaftControllers}

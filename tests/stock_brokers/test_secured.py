@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from kafka_reassign_rpc.client import ReassignmentClient, client_configs
@@ -81,10 +82,14 @@ class Secured:
         path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
         return str(path)
 
-    def clients(self, broker: int) -> str:
-        """The broker's listener for clients, over SASL_SSL."""
+    def listener(self, name: str, broker: int) -> str:
+        """The address of a broker's listener: INTERNAL over mTLS, CLIENT over SASL_SSL."""
         listeners = self.stock.brokers[broker].properties["listeners"]
-        return listeners.rpartition("CLIENT://")[2]
+        return listeners.partition(f"{name}://")[2].partition(",")[0]
+
+    @property
+    def internal(self) -> str:
+        return ",".join(self.listener("INTERNAL", broker) for broker in BROKERS)
 
     async def serve(self, name: str, *options: str) -> Process:
         """Start our server with the settings of broker 1."""
@@ -175,7 +180,7 @@ def create_topic(configs: dict[str, object], name: str) -> None:
 def through_brokers(secured: Secured, mechanism: str) -> dict[str, str | int]:
     """The configs of librdkafka for the user admin."""
     return {
-        "bootstrap.servers": secured.clients(1),
+        "bootstrap.servers": secured.listener("CLIENT", 1),
         "security.protocol": "SASL_SSL",
         "sasl.mechanism": mechanism,
         "sasl.username": "admin",
@@ -238,7 +243,7 @@ async def test_sv_5_a_secured_stock_cluster_runs_under_our_controller_and_goes_b
 
     assert await server.stop() == 0
     await eventually(lambda: stock_controls(secured), within=60)
-    await asyncio.to_thread(delete_topic, client_configs(secured.stock.bootstrap, secured.certificate()), "t")
+    await asyncio.to_thread(delete_topic, client_configs(secured.internal, secured.certificate()), "t")
 
     async def is_deleted() -> bool:
         return await secured.zk.exists(znode_paths.topic("t")) is None
@@ -255,27 +260,38 @@ def delete_topic(configs: dict[str, object], name: str) -> None:
 
 
 async def stock_controls(secured: Secured) -> bool:
-    """Whether a stock broker is the controller, and all brokers know it."""
+    """Whether a stock broker is the controller, and the metadata of every broker is its."""
     if await secured.zk.exists(znode_paths.CONTROLLER) is None or await controller(secured.zk) not in BROKERS:
         return False
-    each = [client_configs(broker.address, secured.certificate()) for broker in secured.stock.brokers.values()]
-    return {await asyncio.to_thread(controller_shown, configs) for configs in each} <= set(BROKERS)
+    by_broker = [await asyncio.to_thread(known_nodes, secured, broker) for broker in BROKERS]
+    return all(known == set(BROKERS) for known in by_broker)
 
 
-def controller_shown(configs: dict[str, object]) -> int:
-    with ReassignmentClient(**configs) as client:
-        return client.describe_controller()
+def known_nodes(secured: Secured, broker: int) -> set[int]:
+    """The nodes that one broker knows; ours is among them until a stock controller has told it of the live brokers."""
+    own = secured.certificate()["ssl.keystore.location"]
+    asked = {
+        "bootstrap.servers": secured.listener("INTERNAL", broker),
+        "security.protocol": "ssl",
+        "ssl.ca.location": secured.trust["ssl.truststore.location"],
+        "ssl.certificate.location": own,
+        "ssl.key.location": own,
+        "log_level": 0,
+    }
+    return set(AdminClient(asked).list_topics(timeout=30).brokers)
 
 
 async def test_sv_5_our_clients_reach_stock_brokers_by_every_login(secured: Secured) -> None:
-    by_certificate = client_configs(secured.stock.bootstrap, secured.certificate())
+    by_certificate = client_configs(secured.internal, secured.certificate())
     for bootstrap, configs in (
-        (secured.stock.bootstrap, by_certificate),
-        (secured.clients(1), client_configs(secured.clients(1), secured.login("PLAIN"))),
-        (secured.clients(2), client_configs(secured.clients(2), secured.login("SCRAM-SHA-512"))),
+        (secured.internal, by_certificate),
+        (secured.listener("CLIENT", 1), client_configs(secured.listener("CLIENT", 1), secured.login("PLAIN"))),
+        (secured.listener("CLIENT", 2), client_configs(secured.listener("CLIENT", 2), secured.login("SCRAM-SHA-512"))),
     ):
         assert await asyncio.to_thread(nodes, configs) == set(BROKERS), bootstrap
-    listed = await secured.reassign(secured.clients(1), secured.file("scram", secured.login("SCRAM-SHA-512")), "--list")
+    listed = await secured.reassign(
+        secured.listener("CLIENT", 1), secured.file("scram", secured.login("SCRAM-SHA-512")), "--list"
+    )
     assert (listed.code, listed.out) == (0, "No partition reassignments found.\n")
 
 
@@ -292,8 +308,10 @@ async def test_sv_5_a_wrong_password_and_a_wrong_authority_are_said_without_secr
         "authority": (secured.login("PLAIN", **strange), "certificate"),
     }
     for name, (properties, text) in cases.items():
-        soon = {"default.api.timeout.ms": "3000", "request.timeout.ms": "3000"}
-        said = await secured.reassign(secured.clients(1), secured.file(name, {**properties, **soon}), "--list")
+        soon = {"default.api.timeout.ms": "30000", "request.timeout.ms": "30000"}
+        said = await secured.reassign(
+            secured.listener("CLIENT", 1), secured.file(name, {**properties, **soon}), "--list"
+        )
         assert said.code == 1, name
         assert text.lower() in (said.out + said.err).lower(), (name, said)
         assert "wr0ng" not in said.out + said.err
