@@ -1,4 +1,4 @@
-"""GSSAPI (Kerberos) by the entry of a Krb5LoginModule. Needs the package `gssapi` (the extra `kerberos`).
+"""GSSAPI (Kerberos) by the entry of a Krb5LoginModule. Needs the package `gssapi`.
 
 MIT Kerberos gets and renews the ticket by itself: from a keytab, or from the ticket cache that kinit has filled. It
 takes both from the environment of the process, so all logins of a process share them.
@@ -21,9 +21,7 @@ def prepare(entry: JaasEntry, place: str) -> None:
     try:
         import gssapi  # noqa: F401
     except ImportError:
-        raise BadSetting(
-            f"{place}: GSSAPI needs the package gssapi: pip install 'kafka-reassign-rpc[kerberos]'"
-        ) from None
+        raise BadSetting(f"{place}: GSSAPI needs the package gssapi: pip install gssapi") from None
     except OSError as error:
         raise BadSetting(f"{place}: the package gssapi finds no Kerberos library: {error}") from None
     path = entry.option("keyTab") or ""
