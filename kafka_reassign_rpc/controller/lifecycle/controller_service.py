@@ -21,13 +21,16 @@ from kafka_reassign_rpc.controller.commands.command import Command
 from kafka_reassign_rpc.controller.controller_loop import ControllerLoop
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.self_healing import Healer
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures, figures_of
 from kafka_reassign_rpc.core import restrictions
 from kafka_reassign_rpc.core.events import requesters
 from kafka_reassign_rpc.core.events.requesters import Requester
 from kafka_reassign_rpc.core.healing.failed_brokers import NO_REPAIRS, RepairCounts
 from kafka_reassign_rpc.core.healing.self_healing_status import HealingStatus, Repair
 from kafka_reassign_rpc.core.kafka_errors import KafkaError, NotController, StaleBrokerEpoch
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment.progress import NO_TOTALS, MoveProgress, ProgressTracker, Totals
+from kafka_reassign_rpc.core.reassignment_settings import ReassignmentSettings
 from kafka_reassign_rpc.core.state.cluster import Cluster, Partition, Topic, TopicPartition
 from kafka_reassign_rpc.core.state.queue_entries import WaitingMove
 from kafka_reassign_rpc.core.throttling.replication_throttles import TopicThrottles
@@ -51,6 +54,7 @@ class TermServices(NamedTuple):
     progress        how far moves are
     healer          failed brokers and their repairs
     deletion_known  set once `delete.topic.enable` is known, and at the end of the term
+    health          how many partitions are under-replicated or offline
     """
 
     loop: ControllerLoop
@@ -59,6 +63,7 @@ class TermServices(NamedTuple):
     progress: ProgressTracker
     healer: Healer
     deletion_known: asyncio.Event
+    health: PartitionHealth
 
 
 class ControllerService:
@@ -159,6 +164,12 @@ class ControllerService:
         if self._term is None or not self.is_active() or not self._term.loop.cluster.moving:
             return NO_TOTALS
         return self._term.progress.totals
+
+    def figures(self, settings: ReassignmentSettings) -> ClusterFigures:
+        """Figures for metrics; none while this process is not the controller. `settings`: the server's own."""
+        if self._term is None or not self.is_active():
+            return NO_FIGURES
+        return figures_of(self._term.loop.cluster, settings, self._term.progress, self._term.health.now)
 
     @property
     def repairs(self) -> RepairCounts:

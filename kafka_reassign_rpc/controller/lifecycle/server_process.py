@@ -466,6 +466,7 @@ class ControllerProcess:
             progress=self._service.totals,
             healing=self._service.repairs,
             refusing=self._config.links.troubles,
+            figures=self._service.figures(self._config.settings),
         )
 
     def _endpoints(self) -> tuple[Endpoint, ...]:

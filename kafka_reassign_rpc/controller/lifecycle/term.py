@@ -27,6 +27,7 @@ from kafka_reassign_rpc.controller.duties.broker_survey import BrokerSurvey
 from kafka_reassign_rpc.controller.duties.delegation_tokens import expire_delegation_tokens
 from kafka_reassign_rpc.controller.duties.feature_znode import ensure_feature_znode
 from kafka_reassign_rpc.controller.duties.leader_balance import LeaderBalance, purge_config_changes
+from kafka_reassign_rpc.controller.duties.partition_counting import count_partitions
 from kafka_reassign_rpc.controller.duties.producer_ids import ProducerIds
 from kafka_reassign_rpc.controller.duties.progress_sampling import SAMPLING, ProgressSampler, Sampling
 from kafka_reassign_rpc.controller.duties.propagation import Propagation
@@ -44,6 +45,7 @@ from kafka_reassign_rpc.controller_channel.pending_requests import DELETED_EPOCH
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.kafka_errors import NotController
+from kafka_reassign_rpc.core.partition_health import PartitionHealth
 from kafka_reassign_rpc.core.reassignment import in_flight_caps
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, ReassignmentSettings
 from kafka_reassign_rpc.core.round import replay
@@ -102,6 +104,7 @@ class Term:
         self._over = asyncio.Event()
         self._deletion_known = asyncio.Event()
         self._tasks: set[asyncio.Task[None]] = set()
+        self._partition_health = PartitionHealth()
         self._watches: ZooKeeperWatches | None = None
         self._loop: ControllerLoop
         self._sampler: ProgressSampler
@@ -157,6 +160,7 @@ class Term:
                     self._sampler.tracker,
                     self._healer,
                     self._deletion_known,
+                    self._partition_health,
                 )
             )
             await failed_over
@@ -167,6 +171,7 @@ class Term:
             self._background(self._notifications.run())
             self._background(self._leader_balance.run())
             self._background(self._sampler.run())
+            self._background(count_partitions(self._loop, self._partition_health))
             self._background(self._healer.run())
             self._background(purge_config_changes(ConfigStore(self._zk), self._now_ms))
             self._background(expire_delegation_tokens(self._zk, self._store, self._now_ms))

@@ -49,6 +49,25 @@ CONTROLLER_ID = _gauge("controller_id", "Id of the controller, as far as this se
 READY = _gauge("ready", "1 where this server is the controller or stands by for it.")
 MOVES_IN_FLIGHT = _gauge("moves_in_flight", "Partitions that move.")
 MOVES_BYTES_LEFT = _gauge("moves_bytes_left", "Bytes that moves still have to copy, as far as sizes are known.")
+MOVES_BYTES = _gauge("moves_bytes", "Bytes that the moves in flight have to copy in all, as far as sizes are known.")
+MOVES_REMAINING = _gauge(
+    "moves_remaining_seconds", "Until the slowest move in flight ends, at its present rate; -1: nothing is known."
+)
+COPIED_IN = _counter("broker_copied_in_bytes", "Bytes that moves have copied to a broker, as sampled.", "broker")
+COPIED_OUT = _counter("broker_copied_out_bytes", "Bytes that moves have copied from a broker, as sampled.", "broker")
+THROTTLES = _gauge(
+    "broker_throttle_bytes_per_second",
+    "Replication throttle of a broker, leader (out) and follower (in), for replicas that topics list; -1: none.",
+    "broker",
+    "side",
+)
+CAPS = _gauge("cap", "Caps in force: moves_per_broker, moves_per_cluster, bytes_in_flight; -1: none.", "cap")
+REASSIGNMENTS_ENABLED = _gauge(
+    "reassignments_enabled", "0 where this server is the controller and no new move may start, else 1."
+)
+UNDER_REPLICATED = _gauge("partitions_under_replicated", "Partitions with fewer in-sync replicas than wanted.")
+OFFLINE = _gauge("partitions_offline", "Partitions without a leader.")
+BUILD_INFO = _gauge("build_info", "1; the labels say what runs.", "version", "python")
 MOVES_STALLED = _gauge("moves_stalled", "Moves that make no progress.")
 MOVES_WAITING = _gauge("moves_waiting", "Moves that wait in the queue or in the batch, by route.", "route")
 BROKERS_LIVE = _gauge("brokers_live", "Brokers that are registered.")
@@ -133,9 +152,18 @@ METRICS: tuple[MetricType, ...] = (
     MOVES_IN_FLIGHT,
     MOVES_WAITING,
     MOVES_STALLED,
+    MOVES_BYTES,
     MOVES_BYTES_LEFT,
+    MOVES_REMAINING,
+    REASSIGNMENTS_ENABLED,
+    CAPS,
     MOVES,
     MOVE_DURATION,
+    COPIED_IN,
+    COPIED_OUT,
+    THROTTLES,
+    UNDER_REPLICATED,
+    OFFLINE,
     BROKERS_LIVE,
     BROKERS_REFUSING,
     BROKERS_FAILED,
@@ -153,6 +181,7 @@ METRICS: tuple[MetricType, ...] = (
     EVENT_LOG_LOST,
     REQUESTS,
     *SERVER_COUNTERS.values(),
+    BUILD_INFO,
     *PROCESS,
 )
 """All metrics, in the order of `docs/metrics.md`."""

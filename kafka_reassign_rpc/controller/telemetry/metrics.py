@@ -4,7 +4,9 @@ Events and durations are counted as they happen. Gauges are read from the server
 over partitions: the cluster knows how many of them move. `metric_catalogue` has the names.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import platform
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from importlib.metadata import PackageNotFoundError, version
 from typing import NamedTuple
 
 import msgspec
@@ -14,6 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.registry import Collector
 
 from kafka_reassign_rpc.controller.telemetry import metric_catalogue
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import NO_FIGURES, ClusterFigures
 from kafka_reassign_rpc.controller.telemetry.event_recorder import COMMIT, ROUND
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import GAUGE, SERVER_COUNTERS, MetricType
 from kafka_reassign_rpc.core.events import catalogue
@@ -52,6 +55,7 @@ class ServerStatus(NamedTuple):
     progress        bytes that moves still have to copy, and stalled moves, as of the last sample
     healing         failed brokers and their repairs, as last diagnosed
     refusing        brokers that do not take this server
+    figures         caps, throttles, bytes copied, unhealthy partitions
     """
 
     role: str
@@ -67,6 +71,7 @@ class ServerStatus(NamedTuple):
     progress: Totals = NO_TOTALS
     healing: RepairCounts = NO_REPAIRS
     refusing: int = 0
+    figures: ClusterFigures = NO_FIGURES
 
 
 class Metrics:
@@ -82,10 +87,10 @@ class Metrics:
             COMMIT: self._histogram(metric_catalogue.COMMIT_DURATION, SHORT),
             PAUSE: self._histogram(metric_catalogue.LOOP_PAUSE, SHORT),
         }
-        self._event_counts: dict[str, Counter] = {}
+        self._event_counts = {name: self._events.labels(name) for name in catalogue.EVENTS}
+        """A rate needs the first zero: a page shows all events before they have happened."""
         self._move_counts: dict[str, Counter] = {
-            name: self._partitions.labels(name.removeprefix(catalogue.MOVE_PREFIX))
-            for name in COUNTED_MOVES  # a page shows them before the first one has happened
+            name: self._partitions.labels(name.removeprefix(catalogue.MOVE_PREFIX)) for name in COUNTED_MOVES
         }
         ProcessCollector(registry=self.registry)
 
@@ -98,10 +103,7 @@ class Metrics:
     def event(self, event: Event, at: int) -> None:
         """An event was recorded at `at` (ms)."""
         name = event.event
-        count = self._event_counts.get(name)
-        if count is None:
-            count = self._event_counts[name] = self._events.labels(name)
-        count.inc()
+        self._event_counts[name].inc()
         of_moves = self._move_counts.get(name)
         if of_moves is not None:
             of_moves.inc(event.count or 1)
@@ -157,6 +159,11 @@ class _ReadAtScrape(Collector):
             (metric_catalogue.READY, bool(status.role)),
             (metric_catalogue.MOVES_IN_FLIGHT, status.moving),
             (metric_catalogue.MOVES_BYTES_LEFT, status.progress.bytes_left),
+            (metric_catalogue.MOVES_BYTES, status.progress.bytes_total),
+            (metric_catalogue.MOVES_REMAINING, _seconds(status.progress.remaining_ms)),
+            (metric_catalogue.REASSIGNMENTS_ENABLED, status.figures.enabled),
+            (metric_catalogue.UNDER_REPLICATED, status.figures.unhealthy.under_replicated),
+            (metric_catalogue.OFFLINE, status.figures.unhealthy.offline),
             (metric_catalogue.MOVES_STALLED, status.progress.stalled),
             (metric_catalogue.BROKERS_FAILED, status.healing.failed),
             (metric_catalogue.BROKERS_ALERTED, status.healing.alerted),
@@ -172,13 +179,46 @@ class _ReadAtScrape(Collector):
         ):
             yield _family(metric, {(): value})
         yield _family(metric_catalogue.MOVES_WAITING, {(route,): status.waiting.get(route, 0) for route in ROUTES})
+        yield from _of_figures(status.figures)
+        yield _family(metric_catalogue.BUILD_INFO, {_BUILD: 1})
         stats = self._stats()
+        counted: Mapping[int, int] = {**dict.fromkeys(self._api_names, 0), **stats.requests}
         requests: dict[tuple[str, ...], float] = {
-            (self._api_names.get(key, str(key)),): count for key, count in sorted(stats.requests.items())
+            (self._api_names.get(key, str(key)),): count for key, count in sorted(counted.items())
         }
         yield _family(metric_catalogue.REQUESTS, requests)
         for field, metric in SERVER_COUNTERS.items():
             yield _family(metric, {(): getattr(stats, field)})
+
+
+def _of_figures(figures: ClusterFigures) -> Iterator[Metric]:
+    """The families with a label for each cap or each broker."""
+    caps = figures.caps
+    values = {"moves_per_broker": caps.per_broker, "moves_per_cluster": caps.per_cluster}
+    values["bytes_in_flight"] = caps.bytes_in_flight
+    yield _family(metric_catalogue.CAPS, {(name,): value for name, value in values.items()})
+    for place, metric in enumerate((metric_catalogue.COPIED_IN, metric_catalogue.COPIED_OUT)):
+        yield _family(metric, {(str(broker),): copied[place] for broker, copied in figures.copied.items()})
+    rates: dict[tuple[str, ...], float] = {
+        (str(broker), side): rate
+        for broker, both in figures.throttles.items()
+        for side, rate in zip(("leader", "follower"), both, strict=True)
+    }
+    yield _family(metric_catalogue.THROTTLES, rates)
+
+
+def _seconds(ms: int) -> float:
+    return -1 if ms < 0 else ms / 1000
+
+
+def _version() -> str:
+    try:
+        return version("kafka-reassign-rpc")
+    except PackageNotFoundError:
+        return "unknown"
+
+
+_BUILD = (_version(), platform.python_version())
 
 
 def _family(metric: MetricType, values: Mapping[tuple[str, ...], float]) -> Metric:

@@ -15,6 +15,7 @@ A move that has not advanced for a while is stalled. The reasons, of which the f
     unknown              none of these
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import cache, partial
 from typing import NamedTuple
@@ -78,11 +79,17 @@ class MoveProgress(msgspec.Struct, frozen=True, gc=False):
 
 
 class Totals(NamedTuple):
-    """All moves together: their number, bytes still to be copied (as far as known), number of stalled ones."""
+    """All moves together: their number, bytes still to be copied (as far as known), number of stalled ones.
+
+    bytes_total    what the moves in flight have to copy in all, as far as known
+    remaining_ms   until the slowest move ends whose remaining time is known; -1: none is known
+    """
 
     moves: int = 0
     bytes_left: int = 0
     stalled: int = 0
+    bytes_total: int = 0
+    remaining_ms: int = -1
 
 
 NO_TOTALS = Totals()
@@ -162,6 +169,10 @@ class ProgressTracker:
         self.totals = NO_TOTALS
         self.samples = 0
         self.observed_throughput = ObservedThroughput()
+        self.copied_in: Counter[int] = Counter()
+        """Bytes that moves have copied to each broker, since the tracker began."""
+        self.copied_out: Counter[int] = Counter()
+        """Bytes that moves have copied from each leader."""
 
     def figures(self, topic: str, partition: int) -> MoveProgress | None:
         """The progress of the move of a partition; None before its first sample."""
@@ -201,7 +212,8 @@ class ProgressTracker:
         waiting  partitions with waiting moves, whose sizes are needed too
         """
         seen: dict[str, dict[int, _TrackedMove]] = {}
-        count = left = stalled = 0
+        count = left = stalled = everything = 0
+        remaining_ms = -1
         for topic in list(cluster.moving):
             known = self._followed.get(topic, {})
             throttles = cache(partial(TopicThrottles, cluster, topic))
@@ -220,6 +232,8 @@ class ProgressTracker:
                     sizes[name] = total
                 left += followed.figures.bytes_left
                 stalled += followed.figures.stalled is not None
+                everything += max(0, total) * len(partition.adding)
+                remaining_ms = max(remaining_ms, followed.figures.remaining_ms)
                 count += 1
                 if count % SLICE == 0:
                     yield
@@ -236,7 +250,7 @@ class ProgressTracker:
                 yield
         self._followed = seen
         self.samples += 1
-        self.totals = Totals(count, left, stalled)
+        self.totals = Totals(count, left, stalled, everything, remaining_ms)
         self.observed_throughput.sampled(now, cluster, [broker for broker, answer in answers.items() if answer is None])
 
     def _update_move(
@@ -256,6 +270,7 @@ class ProgressTracker:
         sample = _Sample(now, before.total if total < 0 else total, copied)
         if followed.samples:
             self.observed_throughput.grown(partition.adding, followed.samples.last.copied, copied, sample.total)
+            self._count_copied(partition, followed.samples.last.copied, copied)
         followed.samples.add(sample)
         in_sync = sum([broker in partition.isr for broker in partition.adding])
         left = sum([max(0, sample.total - held) for held in copied]) if sample.total >= 0 and all_known else None
@@ -279,6 +294,12 @@ class ProgressTracker:
             events.append(_event(catalogue.MOVE_STALLED, name, partition, stalled))
         elif stalled is None and before.stalled is not None:
             events.append(_event(catalogue.MOVE_RESUMED, name, partition, None))
+
+    def _count_copied(self, partition: Partition, before: tuple[int, ...], now: tuple[int, ...]) -> None:
+        for broker, earlier, size in zip(partition.adding, before, now, strict=True):
+            if 0 <= earlier < size:
+                self.copied_in[broker] += size - earlier
+                self.copied_out[partition.leader] += size - earlier
 
 
 def _event(name: str, partition: TopicPartition, value: Partition, reason: str | None) -> Event:

@@ -2,13 +2,15 @@
 
 from prometheus_client.parser import text_string_to_metric_families
 
+from kafka_reassign_rpc.controller.telemetry.cluster_figures import ClusterFigures
 from kafka_reassign_rpc.controller.telemetry.metric_catalogue import COUNTER, HISTOGRAM, METRICS, SERVER_COUNTERS
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus
 from kafka_reassign_rpc.core.events import catalogue
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.server.server_stats import ServerStats
 
-STATUS = ServerStatus("controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4)
+FIGURES = ClusterFigures(throttles={1: (5, -1)}, copied={1: (7, 8)})
+STATUS = ServerStatus("controller", "", 1000, 7, 3, {"queue": 2}, 5, True, 0.002, 4, figures=FIGURES)
 
 
 def test_sv_7_the_page_shows_the_metrics_of_the_catalogue_and_no_others() -> None:

@@ -1,7 +1,9 @@
 """Metrics, health and readiness of a server over HTTP."""
 
 import json
+import platform
 from collections.abc import AsyncIterator
+from importlib.metadata import version
 
 import pytest_asyncio
 from prometheus_client.parser import text_string_to_metric_families
@@ -9,6 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from kafka_reassign_rpc.controller.duties.progress_sampling import Sampling
 from kafka_reassign_rpc.controller.lifecycle.server_process import ControllerProcess, ServerConfig
 from kafka_reassign_rpc.controller.telemetry.metrics import Metrics, ServerStatus, readiness
+from kafka_reassign_rpc.core.events.catalogue import EVENTS
 from kafka_reassign_rpc.core.events.decided_events import Event
 from kafka_reassign_rpc.core.healing import healing_settings
 from kafka_reassign_rpc.core.healing.failed_brokers import RepairCounts
@@ -47,6 +50,8 @@ def test_sv_7_events_are_counted_when_they_happen_also_those_that_many_partition
     metrics = Metrics()
     before = shown(metrics)
     assert before["moves_total", ("started",)] == 0, "a rate needs the first zero"
+    assert {labels[0] for name, labels in before if name == "events_total"} == {*EVENTS}
+    assert not any(count for (name, _), count in before.items() if name == "events_total")
     metrics.event(Event("move.started", "t", 0, 5, started=1000), 1000)
     metrics.event(Event("move.completed", "t", 0, 5, started=1000), 4000)
     metrics.event(Event("move.completed", "t", 1), 4000)
@@ -105,7 +110,7 @@ def test_sv_7_a_scrape_reads_the_servers_status_at_that_moment() -> None:
 def test_sv_7_two_servers_in_one_process_count_for_themselves() -> None:
     one, other = Metrics(), Metrics()
     one.event(Event("reassignments.disabled"), 0)
-    assert ("events_total", ("reassignments.disabled",)) not in shown(other)
+    assert shown(other)[("events_total", ("reassignments.disabled",))] == 0
 
 
 def test_sv_7_a_controller_or_standby_is_ready_and_any_other_state_has_a_reason() -> None:
@@ -148,6 +153,14 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await world.alter({("held", 0): (3, 4), ("held", 1): (3, 4), ("free", 0): (3, 4), ("free", 9): (1,)})
     await eventually(lambda: shows(address, moves_in_flight=2))
     await eventually(lambda: bytes_are_left(address))
+    await eventually(lambda: shows(address, moves_bytes=4 * SIZE))
+    await eventually(lambda: shows(address, partitions_under_replicated=0, partitions_offline=0))
+    assert await counted(address, "reassignments_enabled") == 1
+    assert await counted(address, "broker_throttle_bytes_per_second", "3", "follower") == 1
+    assert await counted(address, "broker_throttle_bytes_per_second", "3", "leader") == -1
+    assert await counted(address, "cap", "moves_per_cluster") == -1
+    [build] = [{*labels} for name, labels in await scraped(address) if name == "build_info"]
+    assert build == {version("kafka-reassign-rpc"), platform.python_version()}
 
     async def complete() -> bool:
         return await counted(address, "moves_total", "completed") == 1
@@ -170,11 +183,14 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
     await world.zk.create(znode_paths.REASSIGN_CANCEL, b"")
     await world.submit({("free", 0): (1, 2)})
     await eventually(lambda: waits(address, "batch", 1))
+    assert await counted(address, "reassignments_enabled") == 0
     await world.zk.delete(znode_paths.REASSIGN_CANCEL)
     await eventually(lambda: waits(address, "batch", 0))
     await world.configure("brokers", "<default>", {RATE: "1", MAX_PER_CLUSTER: "0"})
     await world.alter({("free", 0): (3, 4)})
     await eventually(lambda: waits(address, "rpc", 1))
+    assert await counted(address, "reassignments_enabled") == 1
+    assert await counted(address, "cap", "moves_per_cluster") == 0
     await world.alter({("held", 0): None, ("held", 1): None, ("free", 0): None})
     await eventually(lambda: shows(address, moves_in_flight=0))
     assert await counted(address, "moves_bytes_left") == 0, "a cancel ends what is left"
@@ -182,6 +198,7 @@ async def test_sv_7_a_scrape_shows_what_the_controller_does(world: Cluster) -> N
 
     await configure_healing(world, INTERVAL="3600000")
     await world.kill_broker(2)
+    await eventually(lambda: shows(address, partitions_offline=0, partitions_under_replicated=3))
     await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=0, healing_held_back=0))
     await configure_healing(world, ALERT_INTERVAL="0", INTERVAL="3600000")
     await eventually(lambda: shows(address, brokers_failed=1, brokers_alerted=1, healing_held_back=0))
