@@ -1,0 +1,181 @@
+"""`deploy/`: what is named there exists, every file can be read, and each alert has its section in the runbook."""
+
+import argparse
+import configparser
+import json
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kafka_reassign_rpc.cli.fleet_command import add_arguments as add_fleet_arguments
+from kafka_reassign_rpc.cli.serve_command import add_arguments, server_config
+from kafka_reassign_rpc.cli.server_settings import SETTINGS
+from kafka_reassign_rpc.cli.settings_reader import read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
+from kafka_reassign_rpc.controller.telemetry.metric_catalogue import HISTOGRAM, METRICS
+from kafka_reassign_rpc.core.events.catalogue import EVENTS
+from tests.docs.pages import ROOT
+
+DEPLOY = ROOT / "deploy"
+ALERTS = yaml.safe_load((DEPLOY / "prometheus/alerts.yml").read_text())
+RULES = [rule for group in ALERTS["groups"] for rule in group["rules"]]
+DASHBOARD = json.loads((DEPLOY / "grafana/dashboard.json").read_text())
+SERIES = {
+    name: metric
+    for metric in METRICS
+    for name in (
+        [f"{metric.name}{end}" for end in ("_bucket", "_sum", "_count")] if metric.kind == HISTOGRAM else [metric.name]
+    )
+}
+_SERIES = re.compile(r"\b(?:kafka_reassign|process)_\w+")
+_SELECTOR = re.compile(r"\b((?:kafka_reassign|process)_\w+)(?:\{([^}]*)\})?")
+_LABEL = re.compile(r'(\w+)=~?"([^"]*)"')
+_BY = re.compile(r"by \(([^)]*)\)")
+OF_PROMETHEUS = {"job", "instance", "le"}
+
+
+def expressions() -> Iterator[tuple[str, str]]:
+    for rule in RULES:
+        yield rule["alert"], rule["expr"]
+    for panel in DASHBOARD["panels"]:
+        for target in panel["targets"]:
+            yield panel["title"], target["expr"]
+    for annotation in DASHBOARD["annotations"]["list"]:
+        yield annotation["name"], annotation["expr"]
+    for variable in DASHBOARD["templating"]["list"]:
+        if variable["type"] == "query":
+            yield variable["name"], variable["query"]
+
+
+EACH = pytest.mark.parametrize(("name", "expression"), [*expressions()])
+
+
+@EACH
+def test_sv_11_every_metric_label_and_event_that_is_asked_for_exists(name: str, expression: str) -> None:
+    asked = _SERIES.findall(expression)
+    assert asked, name
+    assert {*asked} <= SERIES.keys()
+    labels = {label for series in asked for label in SERIES[series].labels} | OF_PROMETHEUS
+    for series, selector in _SELECTOR.findall(expression):
+        for label, value in _LABEL.findall(selector):
+            assert label in {*SERIES[series].labels, *OF_PROMETHEUS}, (name, series, label)
+            if series == "kafka_reassign_events_total" and label == "event":
+                assert value in EVENTS
+            if series == "kafka_reassign_moves_total" and label == "event":
+                assert f"move.{value}" in EVENTS
+    for group in _BY.findall(expression):
+        assert {label.strip() for label in group.split(",")} <= labels, name
+
+
+@EACH
+def test_sv_11_every_expression_is_closed_and_rates_are_of_counters(name: str, expression: str) -> None:
+    for opening, closing in ("()", "[]", "{}"):
+        assert expression.count(opening) == expression.count(closing), name
+    for series in re.findall(r"(?:rate|increase)\((\w+)", expression):
+        assert SERIES[series].kind != "gauge", name
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule["alert"])
+def test_sv_11_an_alert_has_severity_summary_and_its_section_in_the_runbook(rule: dict[str, Any]) -> None:
+    assert rule.keys() <= {"alert", "expr", "for", "labels", "annotations"}
+    assert rule["labels"]["severity"] in ("warning", "critical")
+    assert rule["annotations"]["summary"].endswith(".")
+    assert rule["annotations"]["runbook"] == f"docs/runbook.md#{rule['alert'].lower()}"
+    assert re.fullmatch(r"\d+[mh]", rule.get("for", "1m"))
+
+
+def test_sv_11_the_runbook_has_a_section_for_each_alert_and_no_other() -> None:
+    sections = re.findall(r"^## (.+)$", (ROOT / "docs/runbook.md").read_text(), re.MULTILINE)
+    assert sections == [rule["alert"] for rule in RULES]
+
+
+def test_sv_11_the_dashboards_panels_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        place = panel["gridPos"]
+        cells = {
+            (x, y)
+            for x in range(place["x"], place["x"] + place["w"])
+            for y in range(place["y"], place["y"] + place["h"])
+        }
+        assert max(x for x, _ in cells) < 24
+        assert not cells & taken, panel["title"]
+        taken |= cells
+    assert len({panel["id"] for panel in DASHBOARD["panels"]}) == len(DASHBOARD["panels"])
+
+
+def served(arguments: list[str]) -> dict[str, Any]:
+    """The settings of a command line of serve; fails as the command would."""
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_arguments(parser)
+    values = read_settings(parser.parse_args(arguments), SETTINGS)
+    assert server_config(values).zookeeper_connect == values["zookeeper.connect"] is not None
+    return values
+
+
+def test_sv_1_the_unit_starts_the_server_with_settings_that_it_takes() -> None:
+    unit = configparser.ConfigParser(strict=False, interpolation=None)
+    unit.optionxform = str  # type: ignore[method-assign,assignment]
+    unit.read_string((DEPLOY / "systemd/kafka-reassign-rpc.service").read_text())
+    _, command, *arguments = unit["Service"]["ExecStart"].split()
+    assert (command, arguments[0]) == ("serve", "--config")
+    file = DEPLOY / "systemd" / Path(arguments[1]).name
+    assert tomllib.loads(file.read_text())["data.dir"] == f"/var/lib/{unit['Service']['StateDirectory']}"
+    values = served(["--config", str(file)])
+    assert values["metrics.listener"] is not None
+    with pytest.raises(UsageError):
+        served(["--config", str(DEPLOY / "systemd/kafka-reassign-rpc.service")])
+
+
+def test_sv_1_the_compose_file_starts_servers_brokers_and_prometheus_that_find_each_other() -> None:
+    compose = yaml.safe_load((DEPLOY / "compose/compose.yaml").read_text())
+    services = compose["services"]
+    scraped = yaml.safe_load((DEPLOY / "prometheus/prometheus.yml").read_text())
+    targets = scraped["scrape_configs"][0]["static_configs"][0]["targets"]
+    ids = set()
+    for name in ("server-1", "server-2"):
+        command, *arguments = services[name]["command"]
+        assert command == "serve"
+        values = served(arguments)
+        ids.add(values["broker.id"])
+        assert values["zookeeper.connect"].startswith("zookeeper:")
+        assert values["advertised.listeners"][0].host == name
+        assert f"{name}:{values['metrics.listener'][1]}" in targets
+    assert len(ids) == 2
+    command, *arguments = services["brokers"]["command"]
+    assert command == "fleet"
+    parser = argparse.ArgumentParser(exit_on_error=False)
+    add_fleet_arguments(parser)
+    assert parser.parse_args(arguments).zookeeper_connect == values["zookeeper.connect"]
+    for mounted in services["prometheus"]["volumes"]:
+        assert (DEPLOY / "compose" / mounted.partition(":")[0]).resolve().is_file()
+    assert set(scraped["rule_files"]) == {"alerts.yml"}
+    used = {mounted.partition(":")[0] for one in services.values() for mounted in one.get("volumes", ())}
+    assert compose["volumes"].keys() == {name for name in used if "/" not in name}
+
+
+def test_sv_1_the_kubernetes_example_gives_each_pod_an_id_and_asks_for_its_health() -> None:
+    documents = list(yaml.safe_load_all((DEPLOY / "kubernetes/kafka-reassign-rpc.yaml").read_text()))
+    assert [one["kind"] for one in documents] == ["Service", "StatefulSet", "PodDisruptionBudget"]
+    service, stateful, budget = (one["spec"] for one in documents)
+    labels = stateful["template"]["metadata"]["labels"]
+    assert service["selector"] == stateful["selector"]["matchLabels"] == budget["selector"]["matchLabels"] == labels
+    [container] = stateful["template"]["spec"]["containers"]
+    [shell] = container["args"]
+    words = (
+        shell.replace("$((1000 + ${HOSTNAME##*-}))", "1000").replace("${HOSTNAME}", "pod-0").replace('"', "").split()
+    )
+    assert words[:3] == ["exec", "kafka-reassign-rpc", "serve"]
+    values = served(words[3:])
+    ports = {one["name"]: one["containerPort"] for one in container["ports"]}
+    assert ports == {"kafka": values["listeners"][0].port, "metrics": values["metrics.listener"][1]}
+    assert {one["name"]: one["port"] for one in service["ports"]} == ports
+    assert container["readinessProbe"]["httpGet"] == {"path": "/ready", "port": "metrics"}
+    assert container["livenessProbe"]["httpGet"] == {"path": "/health", "port": "metrics"}
+    assert container["volumeMounts"][0]["mountPath"] == values["data.dir"]
+    assert container["volumeMounts"][0]["name"] == stateful["volumeClaimTemplates"][0]["metadata"]["name"]
