@@ -60,6 +60,7 @@ As soon as the server can be used it prints `ready bootstrap=HOST:PORT zookeeper
 --metrics-listener, `metrics=HOST:PORT`.
 
 Each setting is a flag and a key of the TOML file: --broker-id 7 is "broker.id" = 7. A flag wins over the file.
+Sizes and durations may have a unit: 50MB, 500MiB, 500ms, 20s, 5min.
 A setting marked "dynamic" can also be set for the whole cluster while servers run, as a dynamic config of its dotted
 name (kafka-configs.sh --entity-type brokers --entity-default). That value then takes precedence.
 """

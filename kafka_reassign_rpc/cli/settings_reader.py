@@ -4,7 +4,7 @@ Each setting has one dotted name, Kafka's where Kafka has the setting. `socket.r
 `--socket-request-max-bytes` and the key `"socket.request.max.bytes"` of the file (quoted, or as a dotted TOML key).
 A flag wins over the file, and the file over server.properties (`--kafka-config`), of which only what concerns this
 server is taken. A secret has no flag. A file may also say `listener.name.<listener>.<setting>`. The settings of the
-server stand in `server_settings.py`.
+server stand in `server_settings.py`. Sizes and durations may have a unit: 500MiB, 20s.
 """
 
 import argparse
@@ -16,9 +16,16 @@ from typing import Any, NamedTuple
 from kafka_reassign_rpc.cli.kafka_config import read_kafka_config, setting_of_listener
 from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.cli.value_parsers import text_or_empty
+from kafka_reassign_rpc.core.config_values import INT64
+from kafka_reassign_rpc.support.bounded_text import whole_number
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 
 LEFT_OUT = "names left out of kafka.config"
 """The key of the names in `--kafka-config` that are of no use to this server, in the order of the file."""
+
+_SIZES = (".bytes", ".bytes.in.flight")
+_DURATIONS = (".ms", ".seconds")
+"""The ends of names of settings that are sizes or durations, and take them with a unit."""
 
 
 class Setting(NamedTuple):
@@ -158,9 +165,31 @@ def _of_listener(name: str, known: Mapping[str, Setting]) -> Setting | None:
 
 def _parsed(setting: Setting, place: str, value: Any) -> Any:
     try:
-        return setting.parse(value)
+        return setting.parse(_plain_number(setting.name, value))
     except ValueError as error:
-        raise UsageError(f"{place}: {error}") from None
+        raise UsageError(f"{place}: {error}{_hint(setting.name)}") from None
+
+
+def _plain_number(name: str, given: Any) -> Any:
+    """Sizes and durations as people write them in the unit of the setting; anything else as it is given."""
+    if isinstance(given, str):
+        if name.endswith(_SIZES):
+            return _or(parse_size(given), given)
+        if name.endswith(_DURATIONS):
+            ms = None if whole_number(given.strip(), -1, INT64) is not None else parse_duration_ms(given)
+            if ms is not None:
+                return ms if name.endswith(".ms") else ms / 1000 if ms % 1000 else ms // 1000
+    return given
+
+
+def _or(found: int | None, given: str) -> int | str:
+    return given if found is None else found
+
+
+def _hint(name: str) -> str:
+    if name.endswith(_SIZES):
+        return "; with a unit: 50MB, 500MiB"
+    return "; with a unit: 20s, 5min" if name.endswith(_DURATIONS) else ""
 
 
 def _read_file(path: str) -> dict[str, Any]:

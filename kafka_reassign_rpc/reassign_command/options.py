@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kafka_reassign_rpc.reassign_command.command_errors import CommandFailed, UnreadableCommandLine
+from kafka_reassign_rpc.support.human_units import parse_duration_ms, parse_size
 
 _THROTTLE_HELP = (
     "will be throttled to this value (bytes/sec). This option can be included with --execute when a reassignment is "
@@ -216,6 +217,12 @@ OPTIONS: tuple[Option, ...] = (
     Option("version", "Display the version of this command."),
 )
 
+_WITH_UNIT = {
+    "throttle": parse_size,
+    "replica-alter-log-dirs-throttle": parse_size,
+    "timeout": parse_duration_ms,
+}
+"""Options that take 50MB (per second) or 20s too. The stock tool refuses these."""
 BY_NAME = {option.name: option for option in OPTIONS}
 
 
@@ -238,8 +245,11 @@ class ParsedOptions:
         return found[0]
 
     def number(self, name: str) -> int:
-        """A whole number of 64 bits. Raises CommandFailed."""
+        """A whole number of 64 bits; a size or a duration (in ms) may have a unit. Raises CommandFailed."""
         text = self.value(name) or ""
+        with_unit = _WITH_UNIT[name](text) if name in _WITH_UNIT else None
+        if with_unit is not None:
+            text = str(with_unit)
         digits = text[1:] if text[:1] in ("-", "+") else text
         if not (digits.isascii() and digits.isdigit() and -(2**63) <= int(text) < 2**63):
             raise CommandFailed(f"Cannot parse argument '{text}' of option {name}")

@@ -1,11 +1,16 @@
 """The catalogue of the server's settings: the text of each setting is complete and true."""
 
+import argparse
+from pathlib import Path
+
 import pytest
 
 from kafka_reassign_rpc.cli.main import main
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
-from kafka_reassign_rpc.cli.settings_reader import Setting
+from kafka_reassign_rpc.cli.settings_reader import Setting, add_flags, read_settings
+from kafka_reassign_rpc.cli.usage_error import UsageError
 from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings, settings_of
+from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.leadership.elections import default_allows_unclean
 from kafka_reassign_rpc.core.reassignment_algebra.target_change import min_insync_replicas
 from kafka_reassign_rpc.core.reassignment_settings import DEFAULT_SETTINGS, caps_in_force
@@ -77,3 +82,46 @@ def test_sv_1_the_help_of_serve_shows_every_setting_with_its_default(
             continue
         assert f"{setting.flag} {setting.metavar} " in shown
         assert f"(default: {setting.default_text}{'; dynamic' * setting.dynamic})" in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("zookeeper.session.timeout.ms", "20s", 20_000),
+        ("zookeeper.session.timeout.ms", "20000", 20_000),
+        ("failure.interval.ms", "5 min", 300_000),
+        ("failure.interval.ms", "-1", -1),
+        ("leader.imbalance.check.interval.seconds", "5min", 300),
+        ("leader.imbalance.check.interval.seconds", "300", 300),
+        ("socket.request.max.bytes", "100MiB", 100 * 2**20),
+        ("partition.reassignments.max.bytes.in.flight", "1.5TB", 1_500_000_000_000),
+        ("self.healing.throttle", "50MB", HealingThrottle(50_000_000)),
+    ],
+)
+def test_sv_1_sizes_and_durations_may_have_a_unit_as_flags_and_in_the_file(
+    name: str, text: str, value: object, tmp_path: Path
+) -> None:
+    file = tmp_path / "server.toml"
+    file.write_text(f'"{name}" = "{text}"\n')
+    for arguments in ([f"--{name.replace('.', '-')}={text}"], ["--config", str(file)]):
+        parser = argparse.ArgumentParser()
+        add_flags(parser, SETTINGS)
+        assert read_settings(parser.parse_args(arguments), SETTINGS)[name] == value
+
+
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        (["--failure-interval-ms", "50MB"], "got '50MB'; with a unit: 20s, 5min"),
+        (["--socket-request-max-bytes", "20s"], "got '20s'; with a unit: 50MB, 500MiB"),
+        (["--leader-imbalance-check-interval-seconds", "1.5s"], "whole number"),
+        (["--broker-id", "20s"], "--broker-id: expected a whole number, got '20s'"),
+        (["--self-healing-throttle", "20s"], "bytes per second"),
+    ],
+)
+def test_sv_1_a_unit_that_does_not_fit_is_refused_with_what_would(arguments: list[str], why: str) -> None:
+    parser = argparse.ArgumentParser()
+    add_flags(parser, SETTINGS)
+    with pytest.raises(UsageError) as refused:
+        read_settings(parser.parse_args(arguments), SETTINGS)
+    assert why in str(refused.value)

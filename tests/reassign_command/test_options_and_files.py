@@ -49,6 +49,21 @@ def test_236_12_a_number_of_64_bits_and_nothing_else_is_a_number(text: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("option", "text", "number"),
+    [
+        ("throttle", "50MB", 50_000_000),
+        ("throttle", "500 MiB", 500 * 2**20),
+        ("throttle", "-1", -1),
+        ("replica-alter-log-dirs-throttle", "1.5GB", 1_500_000_000),
+        ("timeout", "20s", 20_000),
+        ("timeout", "20000", 20_000),
+    ],
+)
+def test_236_12_sizes_and_durations_may_have_a_unit(option: str, text: str, number: int) -> None:
+    assert parse([f"--{option}", text]).number(option) == number
+
+
+@pytest.mark.parametrize(
     ("arguments", "problem"),
     [
         (["--nope"], "nope is not a recognized option"),

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple, Self
 
 from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
+from kafka_reassign_rpc.support.human_units import parse_size
 
 EXPECTED = "a whole number of bytes per second (-1: no limit) or a share of a broker's link from 1% to 100%"
 
@@ -18,7 +19,7 @@ class HealingThrottle(NamedTuple):
 
     @classmethod
     def parse(cls, value: Any) -> Self:
-        """`5000000`, `-1`, `50%`. Raises ValueError with the expected syntax."""
+        """`5000000`, `50MB`, `-1`, `50%`. Raises ValueError with the expected syntax."""
         text = str(value).strip()
         digits = text.removesuffix("%").rstrip()
         number = whole_number(digits, -1, HIGHEST)
@@ -27,6 +28,9 @@ class HealingThrottle(NamedTuple):
                 return cls(number)
             if 1 <= number <= 100:
                 return cls(percent=number)
+        with_unit = parse_size(text)
+        if with_unit is not None and 0 <= with_unit <= HIGHEST:
+            return cls(with_unit)
         raise ValueError(f"expected {EXPECTED}, got {shown(value)}")
 
     def __str__(self) -> str:
