@@ -1,4 +1,4 @@
-"""`python -m benchmarks [acls|bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|steps|stock] …`."""
+"""`python -m benchmarks [acls|bulk|list|cancel|progress|rps|failover|queue|heal|pipeline|generate|workers|…]`."""
 
 import argparse
 import asyncio
@@ -22,6 +22,7 @@ from benchmarks import (
     rps,
     steps,
     stock_brokers,
+    workers,
 )
 from kafka_reassign_rpc.embedded_zookeeper.zookeeper_process import EmbeddedZooKeeper
 from tests.stock import kraft
@@ -42,6 +43,7 @@ BENCHMARKS: dict[str, Callable[..., Awaitable[str]]] = {
     "heal": heal.run,
     "pipeline": pipeline.run,
     "generate": generate.run,
+    "workers": workers.run,
     "steps": steps.run,
     "stock": stock_brokers.run,
 }

@@ -1,0 +1,116 @@
+"""Plans on a standalone Spark cluster: time over partitions and over workers, and the part that the driver alone takes.
+
+    python -m benchmarks workers [--quick]
+
+Master, workers and driver share this machine's cores. So two workers show what is spread, and what is not, rather than
+how fast machines of their own would be. The store is a folder; each plan runs in a process of its own.
+"""
+
+import asyncio
+import json
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import NamedTuple
+
+from benchmarks import snapshots
+from benchmarks.tables import show
+from tests.pipeline.spark_cluster import PYTHON, ROOT, spark_cluster
+
+SIZES = ((10_000, 30), (100_000, 60), (1_000_000, 200))
+"""(partitions, brokers)."""
+WORKERS = (1, 2)
+MEMORY_MB = {10_000: 768, 100_000: 1024, 1_000_000: 2048}
+GOAL = "rebalance"
+_PHASES = {"reading": "read", "round": "rounds", "writing": "write", "verifying": "verify"}
+"""The first word of a status, and the phase that begins with it."""
+
+
+class Timed(NamedTuple):
+    """One plan: seconds of each phase; moves and rounds as it found them."""
+
+    partitions: int
+    workers: int
+    seconds: dict[str, float]
+    moves: int
+    rounds: int
+
+
+async def run(_zookeeper: str, directory: Path, *, quick: bool) -> str:
+    """The table of all sizes and workers; with `quick` of the smallest size alone."""
+    rows = []
+    for partitions, brokers in SIZES[:1] if quick else SIZES:
+        path = directory / f"workers-{partitions}"
+        await asyncio.to_thread(snapshots.write, path, partitions, brokers, lost=0)
+        rows += [_row(await asyncio.to_thread(measure, path, partitions, workers)) for workers in WORKERS]
+        await asyncio.to_thread(shutil.rmtree, path)
+    return show("Plans on standalone Spark", HEADER, rows, NOTES)
+
+
+HEADER = ("partitions", "workers", "start", "read", "rounds", "write", "verify", "in all", "number of rounds", "moves")
+NOTES = (
+    "start: Spark, its executors and their probe; read: the snapshot, once; rounds: proposals on executors, decisions,",
+    "checkpoints; write: the driver alone writes moves and batches, in order; verify: joins on executors. Workers have",
+    "one core each, on one machine with the driver and the master.",
+)
+
+
+def measure(path: Path, partitions: int, workers: int) -> Timed:
+    """Start a cluster, make one plan there. Raises RuntimeError where it fails."""
+    logs, out = path.with_name(f"{path.name}-logs-{workers}"), path.with_name(f"{path.name}-plan-{workers}")
+    logs.mkdir()
+    with spark_cluster(logs, workers=workers, shared=path.parent, memory_mb=MEMORY_MB[partitions]) as cluster:
+        memory = f"{MEMORY_MB[partitions] - 256}m"
+        command = [sys.executable, "-m", "benchmarks.workers", cluster.master, str(path), str(out), memory]
+        done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, text=True)
+    if done.returncode:
+        raise RuntimeError(f"the plan of {path} failed with {done.returncode}: {done.stderr[-2000:]}")
+    found = json.loads(done.stdout.splitlines()[-1])
+    shutil.rmtree(out)
+    return Timed(partitions, workers, found["seconds"], found["moves"], found["rounds"])
+
+
+def _row(timed: Timed) -> tuple[str, ...]:
+    times = [timed.seconds.get(name, 0.0) for name in ("start", *_PHASES.values())]
+    return (
+        f"{timed.partitions:,}",
+        str(timed.workers),
+        *(f"{one:.0f} s" for one in (*times, sum(times))),
+        str(timed.rounds),
+        f"{timed.moves:,}",
+    )
+
+
+def _plan(master: str, path: Path, out: Path, memory: str) -> None:
+    """The main function of a plan's own process."""
+    from kafka_reassign_rpc.pipeline.planning import plan_job
+    from kafka_reassign_rpc.pipeline.spark_session import session
+    from kafka_reassign_rpc.planner.goals_and_options import Goal, GoalKind
+
+    seconds: dict[str, float] = {}
+    phase, began = "start", time.perf_counter()
+
+    def enter(text: str) -> None:
+        nonlocal phase, began
+        now = time.perf_counter()
+        seconds[phase] = seconds.get(phase, 0.0) + now - began
+        # A round is reported at its end: what follows the survey are rounds
+        phase, began = _PHASES.get(text.split(maxsplit=1)[0], phase), now
+
+    settings = {
+        "spark.pyspark.python": str(PYTHON),
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.executor.memory": memory,
+        "spark.sql.shuffle.partitions": "4",
+    }
+    with session("benchmark", master=master, settings=settings) as spark:
+        summary = plan_job.run(spark, plan_job.PlanJob(path, out, Goal(GoalKind(GOAL))), enter)
+        enter("end")
+    print(json.dumps({"seconds": seconds, "moves": summary.moves, "rounds": summary.rounds}), flush=True)
+
+
+if __name__ == "__main__":
+    _plan(sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3]), sys.argv[4])
