@@ -107,9 +107,11 @@ def test_dp_6_every_job_gives_the_same_on_a_cluster_that_loses_a_machine_as_here
 ) -> None:
     with s3_endpoint() as s3, in_environment(s3, monkeypatch):
         prepare(store_path(f"s3a://{BUCKET}/in"))
-        here = start("local[2]", settings(jars), commands(f"s3a://{BUCKET}/in", f"s3a://{BUCKET}/here"))
+        own_python = {key: value for key, value in settings(jars).items() if key != "spark.pyspark.python"}
+        here = start("local[2]", own_python, commands(f"s3a://{BUCKET}/in", f"s3a://{BUCKET}/here"))
         said_here, error = here.communicate(timeout=600)
         assert here.returncode == 0, error
+        assert [line[0] for line in codes(said_here)] == ["0"] * len(GOALS) + ["0", "3", "0"], error
         there = start(cluster.master, settings(jars), commands(f"s3a://{BUCKET}/in", f"s3a://{BUCKET}/there"))
         with there:
             run(eventually(lambda: kept_rounds(s3) or there.poll() is not None, within=600))
