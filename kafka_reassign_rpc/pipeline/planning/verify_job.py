@@ -6,6 +6,7 @@ empty list.
 """
 
 from collections.abc import Iterable, Iterator
+from functools import reduce
 from heapq import merge
 from itertools import islice
 from typing import Any, NamedTuple
@@ -118,7 +119,8 @@ def _check_moves(joined: DataFrame, facts: PlanFacts) -> list[RuleViolation]:
                 found[rule] = sorted([*found.get(rule, ()), one])[:_NAMED_ROWS]
         yield found
 
-    named = joined.select(*_MOVED_PARTITION).rdd.mapPartitions(of_task).fold({}, _merged)
+    # Merged here: executors do not import this module, which needs more than they have (see `executor_packages`)
+    named: _Named = reduce(_merged, joined.select(*_MOVED_PARTITION).rdd.mapPartitions(of_task).collect(), {})
     return [
         RuleViolation(rule, f"{topic}-{partition}", detail)
         for rule, rows in sorted(named.items())
