@@ -1,51 +1,43 @@
 """`/admin/reassignment_servers/$id`: an ephemeral znode for each running server of this product.
 
-    {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"],"session_timeout_ms":18000}
+    {"version":1,"endpoints":["PLAINTEXT:PLAINTEXT://10.0.0.5:9092"]}
 
 It keeps two servers from having the same id, and says where the others are. Endpoints: `core.state.cluster.Endpoint` as
 LISTENER:PROTOCOL://HOST:PORT, in the order of the server's listeners.
 """
 
 from collections.abc import Sequence
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 import msgspec
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.support.bounded_text import shown, whole_number
-from kafka_reassign_rpc.zookeeper.znode_contents import MAX_ENDPOINTS, MAX_INT32, MAX_PORT, Text
+from kafka_reassign_rpc.zookeeper.znode_contents import MAX_ENDPOINTS, MAX_PORT, Text
 from kafka_reassign_rpc.zookeeper.znode_decoder import BadZnode, decode_json
 
 VERSION = 1
 
 
-class RegisteredServer(NamedTuple):
-    """Where clients reach a server, and after how many ms without a sign of life its registration goes."""
-
-    endpoints: tuple[Endpoint, ...]
-    session_timeout_ms: int
-
-
 class _Registration(msgspec.Struct):
     version: int
     endpoints: Annotated[tuple[Text, ...], msgspec.Meta(max_length=MAX_ENDPOINTS)]
-    session_timeout_ms: Annotated[int, msgspec.Meta(ge=0, le=MAX_INT32)]
 
 
 _json = msgspec.json.Encoder()
 _registration = msgspec.json.Decoder(_Registration)
 
 
-def decode_registered_server(data: bytes, path: str) -> RegisteredServer:
-    """Decodes the znode; endpoints that are none are left out. Raises BadZnode."""
+def decode_registered_server(data: bytes, path: str) -> tuple[Endpoint, ...]:
+    """Where clients reach the server; texts that are no endpoint are left out. Raises BadZnode."""
     found = decode_json(_registration, data, path)
     if found.version != VERSION:
         raise BadZnode(path, f"unknown version {shown(found.version)}")
-    return RegisteredServer(endpoints_of(found.endpoints), found.session_timeout_ms)
+    return endpoints_of(found.endpoints)
 
 
-def encode_registered_server(server: RegisteredServer) -> bytes:
-    return _json.encode(_Registration(VERSION, tuple(endpoint_texts(server.endpoints)), server.session_timeout_ms))
+def encode_registered_server(endpoints: Sequence[Endpoint]) -> bytes:
+    return _json.encode(_Registration(VERSION, tuple(endpoint_texts(endpoints))))
 
 
 def endpoint_texts(endpoints: Sequence[Endpoint]) -> list[str]:

@@ -83,7 +83,7 @@ ZNODES = {
     "decode_failure": Znode(znode_contents.decode_failure, ({"version": 1, "timestamp": 1}, {"timestamp": "1"})),
     "decode_registered_server": Znode(
         reassignment_servers_znodes.decode_registered_server,
-        ({"version": 1, "endpoints": ["A:SSL://h:9092", "B:B://[::1]:9093"], "session_timeout_ms": 18000},),
+        ({"version": 1, "endpoints": ["A:SSL://h:9092", "B:B://[::1]:9093"]},),
     ),
     "decode_broker": Znode(
         lambda data, path: znode_contents.decode_broker(data, path, 7),

@@ -329,8 +329,8 @@ class ControllerProcess:
             await _look_for_cluster(self._zk, config.takeover)
         for path in (*znode_paths.PERSISTENT, *znode_paths.OWN):
             await self._zk.ensure_path(path)
-        registration = ServerRegistration(self._zk, config.server_id, config.session_timeout_ms)
-        await registration.wait_until_free()
+        registration = ServerRegistration(self._zk, config.server_id)
+        await registration.check_free()
         await self._recorder.open()
         if self._acls is not None:
             self._acls.start()
@@ -359,7 +359,6 @@ class ControllerProcess:
         )
         with _listening("listeners", _listed(config.listeners)):
             await self._server.start()
-        await registration.ensure(self._endpoints())
         self._reloading += [
             asyncio.create_task(one.tls.keep(), name="certificates") for one in config.security.values() if one.tls
         ]

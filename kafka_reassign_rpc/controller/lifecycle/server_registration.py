@@ -5,12 +5,11 @@ Clients tell nodes apart by their ids. With two servers of one id they would han
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kafka_reassign_rpc.core.state.cluster import Endpoint
 from kafka_reassign_rpc.zookeeper import znode_paths
 from kafka_reassign_rpc.zookeeper.reassignment_servers_znodes import (
-    RegisteredServer,
     decode_registered_server,
     encode_registered_server,
 )
@@ -22,10 +21,6 @@ log = logging.getLogger(__name__)
 
 PROBE_S = 2.0
 """How long a connection to the other server may take."""
-POLL_S = 0.2
-TICK_S = 3.0
-"""A session may last this much longer than its timeout: ZooKeeper looks once in each tickTime (2 s by default)."""
-LONGEST_S = 120.0
 MOST_SERVERS = 100
 
 
@@ -36,16 +31,15 @@ class BrokerIdTaken(RuntimeError):
 class ServerRegistration:
     """The znode of this server. It goes with the session; `ensure` places it again in the next one."""
 
-    def __init__(self, zk: ZooKeeper, server_id: int, session_timeout_ms: int) -> None:
+    def __init__(self, zk: ZooKeeper, server_id: int) -> None:
         self._zk = zk
         self._id = server_id
-        self._session_timeout_ms = session_timeout_ms
         self._session: int | None = None
 
-    async def wait_until_free(self) -> None:
-        """Before this server listens: wait for the end of the session of a server that had this id and is gone.
+    async def check_free(self) -> None:
+        """Raises BrokerIdTaken where a broker has this id, or a server that accepts connections.
 
-        Raises BrokerIdTaken where a broker has the id, or a server that accepts connections or whose session goes on.
+        The session of a server that was killed goes on for a while: `ensure` fails until it ends.
         """
         if await self._zk.exists(znode_paths.broker(self._id)) is not None:
             raise BrokerIdTaken(f"broker {self._id} is registered in this cluster: choose another --broker-id")
@@ -54,18 +48,11 @@ class ServerRegistration:
             data, _ = await self._zk.get(path)
         except NoNode:
             return
-        other = _decoded(data, path, self._session_timeout_ms)
-        if await _accepts_connections(other.endpoints):
+        other = _decoded(data, path)
+        if await _accepts_connections(other):
             raise self._taken(other)
-        wait_s = min(other.session_timeout_ms / 1000 + TICK_S, LONGEST_S)
-        log.warning("a server with broker.id %d has ended without a farewell: waiting for the end of its ZooKeeper"
-                    " session, %d s at most", self._id, wait_s)  # fmt: skip
-        try:
-            async with asyncio.timeout(wait_s):
-                while await self._zk.exists(path) is not None:  # noqa: ASYNC110 (a watch would outlive this wait)
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError:
-            raise self._taken(other) from None
+        log.warning("a server with broker.id %d has ended without a farewell: this one stands by until the end of its"
+                    " ZooKeeper session", self._id)  # fmt: skip
 
     async def ensure(self, endpoints: tuple[Endpoint, ...]) -> None:
         """Register in this session, unless that is done. Raises BrokerIdTaken, and ZkError."""
@@ -83,34 +70,33 @@ class ServerRegistration:
         paths = [znode_paths.reassignment_server(number) for number in ids]
         found = {}
         for number, path, one in zip(ids, paths, await self._zk.multi_get(paths), strict=True):
-            if one is not None and (endpoints := _decoded(one[0], path, self._session_timeout_ms).endpoints):
+            if one is not None and (endpoints := _decoded(one[0], path)):
                 found[number] = endpoints
         return found
 
     async def _register(self, session: int, endpoints: tuple[Endpoint, ...]) -> None:
-        here = RegisteredServer(endpoints, self._session_timeout_ms)
         path = znode_paths.reassignment_server(self._id)
         try:
-            await self._zk.create(path, encode_registered_server(here), ephemeral=True, session=session)
+            await self._zk.create(path, encode_registered_server(endpoints), ephemeral=True, session=session)
         except NodeExists:
             data, stat = await self._zk.get(path)
             if stat.ephemeral_owner != session:
-                raise self._taken(_decoded(data, path, self._session_timeout_ms)) from None
+                raise self._taken(_decoded(data, path)) from None
 
-    def _taken(self, other: RegisteredServer) -> BrokerIdTaken:
-        at = f" at {other.endpoints[0].host}:{other.endpoints[0].port}" if other.endpoints else ""
+    def _taken(self, other: Sequence[Endpoint]) -> BrokerIdTaken:
+        at = f" at {other[0].host}:{other[0].port}" if other else ""
         return BrokerIdTaken(
             f"another server{at} has broker.id {self._id} in this cluster: choose another --broker-id, or stop that"
             f" server (it is registered in {znode_paths.reassignment_server(self._id)})"
         )
 
 
-def _decoded(data: bytes, path: str, session_timeout_ms: int) -> RegisteredServer:
+def _decoded(data: bytes, path: str) -> tuple[Endpoint, ...]:
     try:
         return decode_registered_server(data, path)
     except BadZnode as error:
         log.warning("%s", error)
-        return RegisteredServer((), session_timeout_ms)
+        return ()
 
 
 async def _accepts_connections(endpoints: tuple[Endpoint, ...]) -> bool:

@@ -20,6 +20,7 @@ goes on until the KRaft controller takes `/controller`: somebody has to control 
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from kafka_reassign_rpc.controller import controller_election
@@ -90,7 +91,7 @@ class Supervisor:
         self._changed = asyncio.Event()
         self._term: Term | None = None
         self._controller_known = asyncio.Event()
-        self._migration_told = False
+        self._migration_told = self._taken_told = False
         self._is_cut_off = False
         zk.on_watch(self._watch_fired)
         zk.on_session_over(self._session_over)
@@ -109,7 +110,13 @@ class Supervisor:
             except ZkError as error:
                 self._tell_cut_off(error)
                 may_wait = False
-            except (BadZnode, BrokerIdTaken) as error:
+            except BrokerIdTaken as error:
+                self._tell_taken(error)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(RETRY_S):
+                        await self._changed.wait()
+                continue
+            except BadZnode as error:
                 log.error("standing by: %s", error)
                 may_wait = False
             except Exception:
@@ -127,6 +134,12 @@ class Supervisor:
         level = logging.DEBUG if self._is_cut_off else logging.WARNING
         log.log(level, "standing by: ZooKeeper does not answer (%s)", error)
         self._is_cut_off = True
+
+    def _tell_taken(self, error: BrokerIdTaken) -> None:
+        """Once: this repeats every RETRY_S while another server has the id."""
+        if not self._taken_told:
+            log.error("standing by: %s", error)
+        self._taken_told = True
 
     async def resign(self, running: asyncio.Task[None]) -> None:
         """End `running`, the task of `run`, and give the controllership back: another server is elected at once.
@@ -150,17 +163,19 @@ class Supervisor:
         Returns whether there is nothing to do until something changes; otherwise the caller tries again soon.
         """
         while True:
-            await self._registration.ensure(self._endpoints)
             owner = await self._standby.refresh()
             self._is_cut_off = False
             self._survey.look(self._standby.brokers)
+            if owner is not None:
+                self._controller_known.set()
+            await self._registration.ensure(self._endpoints)
+            self._taken_told = False
             if not self._may_campaign(owner):
                 self._may_seize = False
                 if owner is None:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
                     log.info("standing by: %d is the controller", owner.id)
-                    self._controller_known.set()
                 return True
             if not self._owns(owner) and await controller_election.is_migrating(self._zk, watch=True):
                 if not self._migration_told:
