@@ -4,13 +4,14 @@ A setting with `dynamic=True` is only the server's default: the dynamic config o
 cluster (`kafka-configs.sh --entity-type brokers --entity-default`), takes precedence.
 """
 
+from kafka_reassign_rpc.cli.connection_settings import CONNECTION_SETTINGS
 from kafka_reassign_rpc.cli.http_settings import HTTP_SETTINGS, PROCESS
 from kafka_reassign_rpc.cli.long_running import LEVELS
 from kafka_reassign_rpc.cli.security_settings import LISTENERS_OF_KAFKA_CONFIG, SECURITY_SETTINGS
+from kafka_reassign_rpc.cli.self_healing_settings import SELF_HEALING_SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import Setting
 from kafka_reassign_rpc.cli.value_parsers import (
     authorizer_class,
-    counts_by_address,
     listeners,
     one_of,
     super_users,
@@ -25,18 +26,9 @@ from kafka_reassign_rpc.controller.duties import progress_sampling
 from kafka_reassign_rpc.core import reassignment_settings
 from kafka_reassign_rpc.core.broker_settings import AUTHORIZER
 from kafka_reassign_rpc.core.config_values import INT16, INT32
-from kafka_reassign_rpc.core.healing import healing_settings
-from kafka_reassign_rpc.core.healing.healing_settings import HealingSettings
-from kafka_reassign_rpc.core.healing.healing_throttle import HealingThrottle
 from kafka_reassign_rpc.core.state.cluster import Endpoint
-from kafka_reassign_rpc.core.throttling.observed_throughput import ASSUMED
-from kafka_reassign_rpc.server import file_descriptors
-from kafka_reassign_rpc.server.server_limits import LEAST_PER_IP, ServerLimits
 
-_HEALING = HealingSettings()
-_LIMITS = ServerLimits()
 _OF_BROKERS = "what most brokers were started with; Kafka's default until that is known"
-_UNLIMITED = f"{2**31 - 1}, in effect no limit"
 
 CLUSTER = "the cluster and its ZooKeeper"
 LISTENERS = "listeners"
@@ -44,8 +36,6 @@ AUTHORIZATION = "authorization"
 CONTROLLER = "the controller"
 TOPICS = "topics"
 REASSIGNMENTS = "reassignments"
-SELF_HEALING = "self-healing"
-CONNECTIONS = "limits on connections and requests"
 
 SETTINGS: tuple[Setting, ...] = (
     Setting(
@@ -312,165 +302,8 @@ SETTINGS: tuple[Setting, ...] = (
         group=REASSIGNMENTS,
         metavar="MS",
     ),
-    Setting(
-        healing_settings.INTERVAL,
-        whole(-1, healing_settings.MAX_INTERVAL_MS),
-        _HEALING.interval_ms,
-        "Milliseconds for which a broker has to be gone before the controller moves its replicas to other brokers."
-        " -1: never, self-healing is off.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="MS",
-    ),
-    Setting(
-        healing_settings.ALERT_INTERVAL,
-        whole(-1, healing_settings.MAX_INTERVAL_MS),
-        _HEALING.alert_interval_ms,
-        "Milliseconds for which a broker has to be gone before the server logs an alert, with self-healing on or off."
-        " A repair never starts before its alert: where self-healing is on, failure.interval.ms is the upper limit."
-        " -1: half of failure.interval.ms, or no alert where self-healing is off.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="MS",
-    ),
-    Setting(
-        healing_settings.MAX_BROKERS,
-        whole(0),
-        _HEALING.max_brokers,
-        "If more brokers than this are gone, the controller starts no repair.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="BROKERS",
-    ),
-    Setting(
-        healing_settings.MAX_PERCENTAGE,
-        whole(0, 100),
-        _HEALING.max_percentage,
-        "If more than this percentage of the brokers is gone, the controller starts no repair.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="PERCENT",
-    ),
-    Setting(
-        healing_settings.THROTTLE,
-        HealingThrottle.parse,
-        _HEALING.throttle,
-        "The replication throttle of repairs for each broker: bytes per second, or a share such as 50% of the observed"
-        " replication throughput (the highest rate at which a broker was seen to receive moves that had no throttle;"
-        f" {ASSUMED} bytes per second until one was seen). -1: no throttle.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="BYTES/S|SHARE%",
-    ),
-    Setting(
-        healing_settings.CHUNK,
-        whole(1),
-        _HEALING.chunk,
-        "Moves of repairs in flight at a time.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="MOVES",
-    ),
-    Setting(
-        healing_settings.CANCEL_ON_RETURN,
-        true_or_false,
-        _HEALING.cancel_on_return,
-        "Whether the controller cancels a repair's moves in flight when the lost broker comes back. Moves of the repair"
-        " that still wait never start then.",
-        dynamic=True,
-        group=SELF_HEALING,
-        metavar="true|false",
-    ),
-    Setting(
-        "max.connections",
-        whole(0),
-        None,
-        "Connections at a time. At the limit a newcomer takes the place of another connection: one that has sent no"
-        " request, else the one that has been idle longest. Where all are at work, the server closes the newcomer.",
-        group=CONNECTIONS,
-        metavar="CONNECTIONS",
-        default_words="what file descriptors allow, those for ZooKeeper, brokers and monitoring kept back; at most"
-        f" {file_descriptors.MOST_CONNECTIONS}",
-    ),
-    Setting(
-        "max.connections.per.ip",
-        whole(0),
-        None,
-        "Connections at a time from one IP address. At the limit a newcomer takes the place of one that has sent no"
-        " request; where there is none, the server closes the newcomer.",
-        group=CONNECTIONS,
-        metavar="CONNECTIONS",
-        default_words=f"a quarter of max.connections, at least {LEAST_PER_IP}",
-    ),
-    Setting(
-        "max.connections.per.ip.overrides",
-        counts_by_address,
-        {},
-        "Other limits than max.connections.per.ip for single IP addresses, such as that of a NAT gateway.",
-        group=CONNECTIONS,
-        metavar="IP:CONNECTIONS[,…]",
-        default_words="none",
-    ),
-    Setting(
-        "max.connection.creation.rate",
-        whole(1),
-        _LIMITS.max_connection_creation_rate,
-        "New connections per second. Connections above the limit wait before the server reads from them.",
-        group=CONNECTIONS,
-        metavar="CONNECTIONS",
-        default_words=_UNLIMITED,
-    ),
-    Setting(
-        "max.connection.creation.rate.per.ip",
-        whole(1),
-        5000,
-        "New connections per second from one IP address. The server closes those above the limit at once.",
-        group=CONNECTIONS,
-        metavar="CONNECTIONS",
-    ),
-    Setting(
-        "slow.client.timeout.ms",
-        whole(1),
-        _LIMITS.slow_client_timeout_ms,
-        "Milliseconds that a client has for its first request, for the rest of a request that it has begun, and for"
-        " reading an answer. After that the server closes the connection. Kafka's clients give a request up after 30000"
-        " themselves (request.timeout.ms).",
-        group=CONNECTIONS,
-        metavar="MS",
-    ),
-    Setting(
-        "connections.max.idle.ms",
-        whole(1),
-        _LIMITS.connections_max_idle_ms,
-        "Milliseconds after which the server closes a connection without requests.",
-        group=CONNECTIONS,
-        metavar="MS",
-    ),
-    Setting(
-        "connection.failed.authentication.delay.ms",
-        whole(0, 600_000),
-        _LIMITS.connection_failed_authentication_delay_ms,
-        "Milliseconds that the answer to a failed authentication waits. Then the connection closes.",
-        group=CONNECTIONS,
-        metavar="MS",
-        of_kafka=True,
-    ),
-    Setting(
-        "socket.request.max.bytes",
-        whole(512),
-        _LIMITS.socket_request_max_bytes,
-        "The size of the largest request that the server accepts, in bytes. At least 512.",
-        group=CONNECTIONS,
-        metavar="BYTES",
-    ),
-    Setting(
-        "queued.max.requests",
-        whole(1),
-        _LIMITS.queued_max_requests,
-        "Requests in work at a time, of all connections together. At this number the server stops reading.",
-        group=CONNECTIONS,
-        metavar="REQUESTS",
-    ),
+    *SELF_HEALING_SETTINGS,
+    *CONNECTION_SETTINGS,
     Setting(
         "data.dir",
         text,
