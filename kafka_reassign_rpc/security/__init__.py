@@ -1,4 +1,6 @@
-"""Who is at the other end of a connection: authenticators, and the mechanisms that they use. No sockets, no event loop.
+"""Who is at the other end of a connection, and who this side is: TLS, SASL and logins by Kafka's settings.
+
+The mechanisms take bytes and give bytes: no sockets. What they need of files and issuers is read beside them.
 
     authenticator.py    the seam: what a connection asks before any handler sees a request
     bad_setting.py      the error of a security setting, and text that never shows
