@@ -22,6 +22,7 @@ from kafka_reassign_rpc.zookeeper.zookeeper_errors import NodeExists, NoNode, No
 
 log = logging.getLogger(__name__)
 
+RETRY_S = 0.1
 LOOK_AGAIN_S = 1.0
 
 
@@ -84,6 +85,7 @@ class Registration:
             except (NotSent, SessionOver, Unknown) as error:
                 # On the next connection the znode exists with our session as its owner, or it is created then.
                 log.info("broker %d: registration failed: %s", self._broker_id, error)
+                await asyncio.sleep(RETRY_S)  # a connection that is just going fails at once, and is not known as gone
                 if self._zk.connected:
                     self._wake.set()
 

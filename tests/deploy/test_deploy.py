@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from kafka_reassign_rpc.cli.fleet_command import add_arguments as add_fleet_arguments
+from kafka_reassign_rpc.cli.listener_settings import settle_listeners
 from kafka_reassign_rpc.cli.serve_command import add_arguments, server_config
 from kafka_reassign_rpc.cli.server_settings import SETTINGS
 from kafka_reassign_rpc.cli.settings_reader import read_settings
@@ -113,7 +114,7 @@ def served(arguments: list[str]) -> dict[str, Any]:
     """The settings of a command line of serve; fails as the command would."""
     parser = argparse.ArgumentParser(exit_on_error=False)
     add_arguments(parser)
-    values = read_settings(parser.parse_args(arguments), SETTINGS)
+    values = settle_listeners(read_settings(parser.parse_args(arguments), SETTINGS))
     assert server_config(values).zookeeper_connect == values["zookeeper.connect"] is not None
     return values
 
