@@ -60,7 +60,8 @@ async def test_240_6_moves_stalled_by_a_full_disk_or_never_in_sync_are_reported_
             return [one["topic"] for one in found] == ["large"]
 
         await eventually(one_is_left)
-        assert f"large-0 is stalled: {OUT_OF_DISK}" in (await command("--describe")).lines
+        described = " ".join(line.strip() for line in (await command("--describe")).lines)
+        assert described.endswith(f" large-0 is stalled: {OUT_OF_DISK}"), "its lines fit 80 columns"
         shown = asyncio.Event()
         watching = asyncio.create_task(command("--watch", "--json", first_line=shown))
         await shown.wait()

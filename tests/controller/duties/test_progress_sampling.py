@@ -80,7 +80,7 @@ async def test_240_6_a_move_to_a_dead_broker_is_stalled_until_the_broker_returns
         return bool(await reason() == "broker 4 is dead")
 
     await eventually(is_dead)
-    await eventually(lambda: "move.stalled t-0: broker 4 is dead" in caplog.text)
+    await eventually(lambda: "move.stalled t-0: to [1, 4]; broker 4 is dead" in caplog.text)
     await here.release("t")
     await here.start_broker(4)
     await eventually(lambda: here.has(("t", 0, (1, 4))))

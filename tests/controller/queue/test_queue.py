@@ -107,9 +107,9 @@ async def test_236_7_invalid_entries_are_reported_once_and_valid_ones_start(
     await eventually(world.queue_gone)
     logged = [record.message for record in caplog.records if record.message.startswith("entry.refused")]
     for text in (
-        "nope-0: The partition does not exist.",
-        "free-7: The partition",
-        "free-1: ",
+        "nope-0: to [1, 2]; The partition does not exist.",
+        "free-7: to [1, 2]; The partition does not exist.",
+        "free-1: to []; INVALID_REPLICA_ASSIGNMENT: Empty replica list",
         "twice",
         "entry 5",
         "entry 6",

@@ -195,7 +195,7 @@ async def test_860_4_the_batch_cannot_override_the_clusters_replication_factor_g
     await eventually(lambda: world.started(("held", 0)))
     assert await world.moving() == {("held", 0)}
     assert await world.batch() == {("held", 0): {"replicas": [3, 4], "original_replicas": [1, 2]}}
-    assert sum(f"held-1: {changed(3)[1]}" in record.message for record in caplog.records) == 1
+    assert sum(f"held-1: to [3, 4, 5]; {changed(3)[1]}" in record.message for record in caplog.records) == 1
 
 
 async def test_860_4_the_servers_own_setting_holds_unless_the_cluster_says_otherwise(zk_connect: str) -> None:

@@ -72,8 +72,8 @@ async def test_236_5_invalid_entries_are_reported_once_and_valid_ones_start(
     await world.cancel_all()
     logged = [record.message for record in caplog.records if "reassign_partitions" in record.message]
     for text in (
-        "nope-0: The partition does not exist.",
-        "held-7: The partition",
+        "nope-0: to [1, 2]; The partition does not exist.",
+        "held-7: to [1, 2]; The partition does not exist.",
         "twice",
         "entry 4",
         "entry 5",

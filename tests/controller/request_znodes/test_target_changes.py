@@ -120,7 +120,7 @@ async def test_236_9_every_route_refuses_a_target_that_would_leave_too_few_in_sy
     for route in (znode_paths.REASSIGNMENT_REQUESTS, znode_paths.REASSIGN_PARTITIONS):
         await eventually(
             lambda route=route: any(  # type: ignore[misc]
-                f"entry.refused held-0: {why}" in record.getMessage() and route in record.getMessage()
+                f"entry.refused held-0: to [1, 2, 4]; {why}" in record.getMessage() and route in record.getMessage()
                 for record in caplog.records
             )
         )
