@@ -129,6 +129,9 @@ def _time_limit(spark: SparkSession) -> Iterator[None]:
     except JobFailed as error:
         if late.is_set():
             raise JobFailed(f"no executor has started within {_START_SECONDS:.0f} s: has the master room?") from None
-        raise JobFailed(f"executors do not run Python: {error}") from None
+        raise JobFailed(
+            f"executors do not run the Python {spark.sparkContext.pythonExec} (--conf spark.pyspark.python names "
+            f"another): {error}"
+        ) from None
     finally:
         timer.cancel()

@@ -42,7 +42,8 @@ def test_dp_6_no_round_repeats_the_work_of_earlier_rounds(spark: SparkSession) -
 def test_dp_6_a_huge_topic_is_the_work_of_several_tasks(spark: SparkSession) -> None:
     partitions = spark.range(12_001).selectExpr(
         *("'huge' topic", "cast(id as int) partition", "array(1, 2) replicas", "1 leader", "array(1, 2) isr"),
-        *("array() adding", "array() removing", "cast(5 as bigint) bytes", "1.0D produce_rate", "1.0D fetch_rate"),
+        *("array() adding", "array() removing", "false waiting", "cast(5 as bigint) bytes"),
+        *("1.0D produce_rate", "1.0D fetch_rate"),
     )
     everything = frozenset({1, 2, 3})
     facts = snapshot_chunks.ClusterFacts(Goal(GoalKind.REBALANCE), everything, everything, {}, 1)

@@ -159,7 +159,7 @@ def test_dp_6_one_line_says_what_an_executor_lacks(cluster: SparkCluster, tmp_pa
     [line] = done.stderr.splitlines()
     expected = {
         "a path of this machine": f"does not see {tmp_path}/cluster/brokers.parquet (No such file or directory)",
-        "no such Python": 'Cannot run program "/no/python"',
+        "no such Python": "executors do not run the Python /no/python (",
         "not installed": "cannot import",
     }[case]
     assert expected in line

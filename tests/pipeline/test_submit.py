@@ -228,7 +228,8 @@ async def test_dp_4_submit_names_partitions_that_changed_since_the_plan_and_begi
     code, _, err = await asyncio.to_thread(run, "submit", "--plan", str(other), "--bootstrap-server", bootstrap)
     assert code == 2
     assert "other: is for cluster another, this is cluster " in err
-    absent = write_plan(tmp_path / "absent", cluster_id(client), {first: ([1, 2, 77], batch[first][1])})
+    target, expected = batch[first]
+    absent = write_plan(tmp_path / "absent", cluster_id(client), {first: ([*target[:-1], 77], expected)})
     with pytest.raises(PlanDoesNotFit, match=f"orders-{first[1]}: broker 77 is not live"):
         submission(client, absent).execute()
 
