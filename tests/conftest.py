@@ -11,6 +11,7 @@ Async tests run on asyncio. Those marked `both_loops` run twice, on asyncio and 
 import asyncio
 import itertools
 import os
+import signal
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -71,6 +72,8 @@ _chroots = itertools.count(1)
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "both_loops: run the async test on asyncio and on uvloop")
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # the run was started in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # commands that tests interrupt would ignore it too
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -31,12 +31,14 @@ from kafka_reassign_rpc.pipeline.snapshots import snapshot_files
 from kafka_reassign_rpc.pipeline.snapshots.export_snapshot import ExportedSnapshot, export
 from kafka_reassign_rpc.pipeline.submission.submit_plan import Submission
 from kafka_reassign_rpc.pipeline.submission.submit_settings import PlanDoesNotFit, PollIntervals, ProgressOutput
+from tests.faults.cluster import metadata
 from tests.pipeline.plans import write_plan
 from tests.reassign_command.run_command import Files, kafka_reassign
 from tests.stock.cluster import StockCluster
 from tests.stock.jars import BROKER_VERSION, require
 from tests.stock.kraft import VERSION, kraft_cluster
 from tests.stock.tools import Output
+from tests.waiting import eventually
 
 pytestmark = [pytest.mark.stock, pytest.mark.asyncio(loop_scope="module")]
 
@@ -49,7 +51,15 @@ class Stock:
     """The address of a KRaft controller."""
 
     async def create(self, topic: str) -> None:
+        """Create a topic. The tool may ask any broker for it: all of them know it then."""
         await asyncio.to_thread(self._create, topic)
+        for place in self.bootstrap.split(","):
+            host, _, port = place.rpartition(":")
+
+            async def is_known(address: tuple[str, int] = (host, int(port))) -> bool:
+                return bool((await metadata(address, topic)).topics[0].error_code == 0)
+
+            await eventually(is_known)
 
     def _create(self, topic: str) -> None:
         admin = KafkaAdminClient(bootstrap_servers=self.bootstrap)

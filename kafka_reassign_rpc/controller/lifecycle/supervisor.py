@@ -166,9 +166,12 @@ class Supervisor:
             owner = await self._standby.refresh()
             self._is_cut_off = False
             self._survey.look(self._standby.brokers)
-            if owner is not None:
-                self._controller_known.set()
-            await self._registration.ensure(self._endpoints)
+            try:
+                await self._registration.ensure(self._endpoints)
+            except BrokerIdTaken:
+                if owner is not None:
+                    self._controller_known.set()
+                raise
             self._taken_told = False
             if not self._may_campaign(owner):
                 self._may_seize = False
@@ -176,6 +179,7 @@ class Supervisor:
                     log.info("standing by: there is no controller, and this server never takes over")
                 else:
                     log.info("standing by: %d is the controller", owner.id)
+                    self._controller_known.set()
                 return True
             if not self._owns(owner) and await controller_election.is_migrating(self._zk, watch=True):
                 if not self._migration_told:
